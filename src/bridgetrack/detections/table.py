@@ -1,0 +1,95 @@
+"""The columnar table of detections of one movie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie.geometry import Geometry
+
+
+@dataclass(frozen=True)
+class Detections:
+    """Every detection of a movie, one row each.
+
+    Parameters
+    ----------
+    table
+        Sorted by ``frame`` then ``label`` with a plain RangeIndex; the row number is the
+        detection's index everywhere else. Always there: ``frame``, ``label`` (int64), the
+        position in pixels (``z`` in 3D, ``y``, ``x``), ``area`` (pixels or voxels). There where
+        masks are known: ``major``, ``minor`` (full axis lengths of the ellipse with the same
+        second moments, in ``geometry.unit``), ``axis_z``/``axis_y``/``axis_x`` (unit vector of
+        the major axis), ``roundness`` (0-1), ``touching`` (share of the outline that touches
+        other labels, 0-1). Always there where the frame shape is known: ``border_distance`` (in
+        ``geometry.unit``, from the mask's bounding box, or the centroid, to the frame's edge).
+        There where an image is known, per channel k: ``mean_k``, ``std_k``, ``sum_k``
+        (background-subtracted intensity).
+    geometry
+        Extent, scale and units of the movie.
+    channels
+        Names of the measured channels; empty for movies without an image.
+    has_masks
+        Whether the detections came from label images.
+    """
+
+    table: pd.DataFrame
+    geometry: Geometry
+    channels: tuple[str, ...] = ()
+    has_masks: bool = True
+
+    def __post_init__(self) -> None:
+        needed = ["frame", "label", *self.geometry.axes, "area"]
+        missing = [c for c in needed if c not in self.table.columns]
+        if missing:
+            raise InputError(
+                f"the table of detections lacks the columns {missing}; it needs {needed}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def frame(self) -> NDArray[np.int64]:
+        """Frame of every detection, shape (n,)."""
+        return self.table["frame"].to_numpy(dtype=np.int64)
+
+    @property
+    def label(self) -> NDArray[np.int64]:
+        """Label of every detection in its frame, shape (n,)."""
+        return self.table["label"].to_numpy(dtype=np.int64)
+
+    @property
+    def position(self) -> NDArray[np.float64]:
+        """Centroids in ``geometry.unit``, shape (n, ndim)."""
+        pixels = self.table[list(self.geometry.axes)].to_numpy(dtype=np.float64)
+        return pixels * self.geometry.scale_array
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """First row of every frame and the total at the end, shape (n_frames + 1,)."""
+        return np.searchsorted(self.frame, np.arange(self.geometry.n_frames + 1)).astype(np.int64)
+
+    def rows(self, t: int) -> slice:
+        """Rows of frame `t`."""
+        offsets = self.offsets
+        return slice(int(offsets[t]), int(offsets[t + 1]))
+
+    def row_of(self, frame: int, label: int) -> int:
+        """Row of the detection with this identity.
+
+        Raises
+        ------
+        InputError
+            Where there is no such detection.
+        """
+        rows = self.rows(frame) if 0 <= frame < self.geometry.n_frames else slice(0, 0)
+        labels = self.label[rows]
+        k = int(np.searchsorted(labels, label))
+        if k >= len(labels) or labels[k] != label:
+            raise InputError(f"there is no cell with label {label} in frame {frame}")
+        return rows.start + k

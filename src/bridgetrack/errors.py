@@ -1,0 +1,36 @@
+"""Errors of the package: one root, so that callers can catch everything at once.
+
+A message says what was wrong, where (file, layer, frame, cell), and what to do about it.
+"""
+
+
+class BridgetrackError(Exception):
+    """Root of every error that Bridgetrack raises on purpose."""
+
+
+class InputError(BridgetrackError):
+    """A file, an array or a table cannot be used as it is."""
+
+
+class OutputError(BridgetrackError):
+    """A result cannot be written where it was asked for."""
+
+
+class ContradictionError(BridgetrackError):
+    """Annotations or pinned events exclude each other."""
+
+
+class ModelError(BridgetrackError):
+    """A model file cannot be used with this program or this movie."""
+
+
+class SolverError(BridgetrackError):
+    """A solver is missing or returned something that is not a solution."""
+
+
+class CancelledError(BridgetrackError):
+    """The caller asked for the work to stop."""
+
+
+class DependencyError(BridgetrackError):
+    """An optional package that a chosen option needs is not installed."""

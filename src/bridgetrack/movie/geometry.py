@@ -1,0 +1,66 @@
+"""What is known of a movie besides its pixels: extent, scale and units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Extent and scale of a movie.
+
+    Parameters
+    ----------
+    n_frames
+        Number of frames.
+    shape
+        Spatial extent in pixels, ``(y, x)`` or ``(z, y, x)``; None where only a table of
+        detections is known.
+    scale
+        Size of a pixel along each spatial axis, in `unit`; same order as `shape`.
+    unit
+        ``"pixel"`` where the scale is unknown, else ``"micrometer"``.
+    frame_interval
+        Minutes between two frames; None where unknown (then times are in frames).
+
+    Raises
+    ------
+    InputError
+        Where the scale is not positive or does not fit the number of axes.
+    """
+
+    n_frames: int
+    shape: tuple[int, ...] | None
+    scale: tuple[float, ...]
+    unit: str = "pixel"
+    frame_interval: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.shape is not None and len(self.shape) != len(self.scale):
+            raise InputError(
+                f"the scale has {len(self.scale)} numbers but the frames have "
+                f"{len(self.shape)} axes; give one number per spatial axis, e.g. "
+                f"--scale {','.join(['1'] * len(self.shape))}"
+            )
+        if len(self.scale) not in (2, 3) or not all(np.isfinite(s) and s > 0 for s in self.scale):
+            raise InputError(f"the scale {self.scale} must be two or three positive numbers")
+
+    @property
+    def ndim(self) -> int:
+        """Number of spatial axes, 2 or 3."""
+        return len(self.scale)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Names of the spatial axes, ``("y", "x")`` or ``("z", "y", "x")``."""
+        return ("z", "y", "x")[-self.ndim :]
+
+    @property
+    def scale_array(self) -> NDArray[np.float64]:
+        """The scale as an array, shape (ndim,)."""
+        return np.asarray(self.scale, dtype=np.float64)
