@@ -1,0 +1,17 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of real annotated movies; the test is skipped where it is absent."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no real movies: {SHARED.name} is not beside the project")
+    return SHARED
