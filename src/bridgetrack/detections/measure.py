@@ -1,0 +1,267 @@
+"""Measure every label of every frame, by sums over pixels rather than object by object.
+
+All measures are ratios of weighted counts (``numpy.bincount``), so a frame costs the same with
+ten cells and with ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bridgetrack.detections.frame import checked_labels
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.movie.movie import Movie
+
+Array = NDArray[np.float64]
+_WORKERS = 2
+
+
+@dataclass(frozen=True)
+class _Foreground:
+    """Foreground pixels of one frame: label number per pixel and coordinates."""
+
+    labels: NDArray[np.int64]
+    """Labels present, ascending, shape (n,)."""
+    owner: NDArray[np.int64]
+    """Index into `labels` per foreground pixel, shape (p,)."""
+    index: tuple[NDArray[np.int64], ...]
+    """Pixel coordinates per axis, each of shape (p,)."""
+
+    def total(self, weights: Array | None = None) -> Array:
+        """Sum of the weights over every label, shape (n,)."""
+        return np.bincount(self.owner, weights, minlength=len(self.labels)).astype(np.float64)
+
+
+def _foreground(labels: NDArray[np.int64]) -> _Foreground:
+    index = np.nonzero(labels)
+    values = labels[index]
+    present, owner = np.unique(values, return_inverse=True)
+    return _Foreground(present.astype(np.int64), owner.astype(np.int64), index)
+
+
+def _moments(fg: _Foreground, scale: Array) -> tuple[Array, Array, Array]:
+    """Pixel counts (n,), centroids in pixels (n, ndim), covariances in scaled units."""
+    area = fg.total()
+    coords = [c.astype(np.float64) for c in fg.index]
+    centroid = np.stack([fg.total(c) / area for c in coords], axis=1)
+    ndim = len(coords)
+    cov = np.empty((len(area), ndim, ndim))
+    centred = [(c - centroid[fg.owner, k]) * scale[k] for k, c in enumerate(coords)]
+    for a in range(ndim):
+        for b in range(a, ndim):
+            cov[:, a, b] = cov[:, b, a] = fg.total(centred[a] * centred[b]) / area
+        cov[:, a, a] += scale[a] ** 2 / 12.0
+    return area, centroid, cov
+
+
+def _faces(labels: NDArray[np.int64], fg: _Foreground, scale: Array) -> tuple[Array, Array]:
+    """Outline of every label, and the part of it that touches other labels, in units^(ndim-1)."""
+    outline = np.zeros(len(fg.labels))
+    touching = np.zeros(len(fg.labels))
+    volume = float(np.prod(scale))
+    for axis in range(labels.ndim):
+        before = np.moveaxis(labels, axis, 0)[:-1]
+        after = np.moveaxis(labels, axis, 0)[1:]
+        different = before != after
+        one, two = before[different], after[different]
+        face = volume / scale[axis]
+        both = (one > 0) & (two > 0)
+        for side in (one, two):
+            mine = np.searchsorted(fg.labels, side[side > 0])
+            outline += face * np.bincount(mine, minlength=len(outline))
+            shared = np.searchsorted(fg.labels, side[both])
+            touching += face * np.bincount(shared, minlength=len(outline))
+        for edge in (np.moveaxis(labels, axis, 0)[0], np.moveaxis(labels, axis, 0)[-1]):
+            mine = np.searchsorted(fg.labels, edge[edge > 0])
+            outline += face * np.bincount(mine, minlength=len(outline))
+    return outline, touching
+
+
+def _roundness(area: Array, outline: Array, ndim: int) -> Array:
+    """Isoperimetric ratio, 1 for a disc or a ball.
+
+    Pixel faces overestimate a smooth outline by 4/pi in 2D and 3/2 in 3D on average over
+    directions (Cauchy-Crofton), which is divided out.
+    """
+    if ndim == 2:
+        smooth = outline * np.pi / 4
+        ratio = 4 * np.pi * area / np.maximum(smooth, 1e-12) ** 2
+    else:
+        smooth = outline * 2 / 3
+        ratio = np.pi ** (1 / 3) * (6 * area) ** (2 / 3) / np.maximum(smooth, 1e-12)
+    return np.clip(ratio, 0.0, 1.0)
+
+
+def _border_distance(fg: _Foreground, shape: tuple[int, ...], scale: Array) -> Array:
+    """Distance in y and x from the nearest pixel of a label to the edge of the frame."""
+    best = np.full(len(fg.labels), np.inf)
+    for axis in range(len(shape) - 2, len(shape)):
+        coords = fg.index[axis].astype(np.float64)
+        room = np.minimum(coords, shape[axis] - 1 - coords) * scale[axis]
+        np.minimum.at(best, fg.owner, room)
+    return best
+
+
+def _intensities(fg: _Foreground, image: NDArray[Any], channel: int) -> dict[str, Array]:
+    """Mean, standard deviation and sum above the background of one channel."""
+    pixels = image[fg.index].astype(np.float64)
+    finite = np.isfinite(pixels)
+    pixels = np.where(finite, pixels, 0.0)
+    count = np.maximum(fg.total(finite.astype(np.float64)), 1.0)
+    mean = fg.total(pixels) / count
+    spread = np.where(finite, pixels - mean[fg.owner], 0.0)
+    std = np.sqrt(fg.total(spread**2) / count)
+    background = _background(image)
+    return {
+        f"mean_{channel}": mean - background,
+        f"std_{channel}": std,
+        f"sum_{channel}": (mean - background) * fg.total(),
+    }
+
+
+def _background(image: NDArray[Any]) -> float:
+    """A low quantile of the frame, from at most a quarter of a million pixels."""
+    flat = image.reshape(-1)
+    sample = flat[:: max(1, flat.size // 250_000)].astype(np.float64)
+    sample = sample[np.isfinite(sample)]
+    return float(np.quantile(sample, 0.05)) if sample.size else 0.0
+
+
+def measure_frame(
+    labels: NDArray[Any], image: NDArray[Any] | None, scale: tuple[float, ...]
+) -> pd.DataFrame:
+    """Measure the labels of one frame.
+
+    Parameters
+    ----------
+    labels
+        Label image, 0 is background, shape ([Z,] Y, X).
+    image
+        Intensities of all channels, shape (C, [Z,] Y, X), or None.
+    scale
+        Size of a pixel per axis.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per label, ascending; the columns of `Detections.table` without ``frame``.
+    """
+    spacing = np.asarray(scale, dtype=np.float64)
+    fg = _foreground(np.asarray(labels, dtype=np.int64))
+    ndim = labels.ndim
+    axes = ("z", "y", "x")[-ndim:]
+    if not len(fg.labels):
+        return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)})
+    area, centroid, cov = _moments(fg, spacing)
+    values, vectors = np.linalg.eigh(cov)
+    factor = 4.0 if ndim == 2 else 2 * np.sqrt(5.0)
+    outline, touching = _faces(labels, fg, spacing)
+    columns: dict[str, Any] = {"label": fg.labels}
+    columns |= {axis: centroid[:, k] for k, axis in enumerate(axes)}
+    columns["area"] = area
+    columns["major"] = factor * np.sqrt(np.maximum(values[:, -1], 0))
+    columns["minor"] = factor * np.sqrt(np.maximum(values[:, 0], 0))
+    columns |= {f"axis_{axis}": vectors[:, k, -1] for k, axis in enumerate(axes)}
+    columns["roundness"] = _roundness(area * float(np.prod(spacing)), outline, ndim)
+    columns["touching"] = touching / np.maximum(outline, 1e-12)
+    columns["border_distance"] = _border_distance(fg, labels.shape, spacing)
+    for channel in range(0 if image is None else len(image)):
+        columns |= _intensities(fg, image[channel], channel)  # type: ignore[index]
+    return pd.DataFrame(columns)
+
+
+def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Measure a movie frame by frame, a few frames at a time in parallel.
+
+    Yields
+    ------
+    t, table
+        The frame's number and its measurements (see `measure_frame`), in order.
+    """
+
+    def one(t: int) -> pd.DataFrame:
+        pixels = None if image is None else image.frame(t)
+        return measure_frame(checked_labels(labels, t), pixels, labels.geometry.scale)
+
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        pending = {}
+        for t in range(labels.n_frames):
+            pending[t] = pool.submit(one, t)
+            done = t - 2 * _WORKERS
+            if done >= 0:
+                yield done, pending.pop(done).result()
+        for t in sorted(pending):
+            yield t, pending.pop(t).result()
+
+
+def assemble(
+    tables: list[pd.DataFrame], labels: Movie, image: Movie | None = None
+) -> Detections:
+    """Join the tables of all frames into one.
+
+    Raises
+    ------
+    InputError
+        Where no frame has a single cell.
+    """
+    framed = [table.assign(frame=t) for t, table in enumerate(tables) if len(table)]
+    if not framed:
+        raise InputError(
+            f"{labels.source}: there is no cell in any of the {labels.n_frames} frames; "
+            "check that this is the label movie (0 is background, every cell has a number)"
+        )
+    table = pd.concat(framed, ignore_index=True)
+    first = ["frame", "label"]
+    table = table[first + [c for c in table.columns if c not in first]]
+    return Detections(
+        table.astype({"frame": np.int64, "label": np.int64}),
+        labels.geometry,
+        () if image is None else image.channels,
+    )
+
+
+def measure(labels: Movie, image: Movie | None = None) -> Detections:
+    """Measure all cells of a label movie.
+
+    Parameters
+    ----------
+    labels
+        Label movie, one channel.
+    image
+        Intensities with the same extent, or None (then there are no intensity columns).
+
+    Raises
+    ------
+    InputError
+        Where labels are negative or not whole, where image and labels differ in extent, or
+        where there is no cell at all.
+    """
+    check_extents(labels, image)
+    return assemble([table for _, table in measure_frames(labels, image)], labels, image)
+
+
+def check_extents(labels: Movie, image: Movie | None) -> None:
+    """Refuse an image that does not lie on the labels.
+
+    Raises
+    ------
+    InputError
+        Naming both extents.
+    """
+    if image is None:
+        return
+    mine = (labels.n_frames, *(labels.geometry.shape or ()))
+    theirs = (image.n_frames, *(image.geometry.shape or ()))
+    if mine != theirs:
+        raise InputError(
+            f"the labels have (time, space) = {mine} but the image has {theirs}; "
+            "give the image that was segmented, or name its axis order with --axes"
+        )
