@@ -1,0 +1,152 @@
+"""What is known of a movie before any event is proposed: detections, motion, overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.detections.frame import checked_labels
+from bridgetrack.detections.overlap import shifted_overlap
+from bridgetrack.detections.size import equivalent_diameter
+from bridgetrack.detections.table import Detections
+from bridgetrack.hypotheses.motion import Motion, estimate_motion
+from bridgetrack.movie.movie import Movie
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+_WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Evidence from which hypotheses and features are made.
+
+    Parameters
+    ----------
+    detections, motion
+        The cells and how they move.
+    predicted
+        Where every cell is expected in the next frame, shape (n, ndim), in the movie's unit.
+    match_next, match_previous
+        Row of the mutual nearest neighbour after the flow in the next and the previous frame,
+        -1 where there is none; shape (n,).
+    residual_next, residual_previous
+        Distance to it, infinite where there is none; shape (n,).
+    overlap_key, overlap_pixels
+        Pixels shared by a shifted cell i and a cell j of the next frame, for
+        ``key = i * n + j``, ascending; empty without masks.
+    """
+
+    detections: Detections
+    motion: Motion
+    predicted: Array
+    match_next: Index
+    match_previous: Index
+    residual_next: Array
+    residual_previous: Array
+    overlap_key: Index
+    overlap_pixels: Array
+
+    def overlap(self, i: Index, j: Index) -> Array:
+        """Shared area of shifted cell i and cell j of the next frame, in pixels, shape of i.
+
+        Without masks, cells are taken for discs or balls of their area.
+        """
+        if not self.detections.has_masks:
+            return _disc_overlap(self, i, j)
+        if not len(self.overlap_key):
+            return np.zeros(len(i))
+        key = i * len(self.detections) + j
+        place = np.minimum(np.searchsorted(self.overlap_key, key), len(self.overlap_key) - 1)
+        return np.where(self.overlap_key[place] == key, self.overlap_pixels[place], 0.0)
+
+
+def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
+    """Shared area of two discs, taken as linear between touching and covering."""
+    detections = evidence.detections
+    radius = equivalent_diameter(detections) / 2
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    distance = np.linalg.norm(evidence.predicted[i] - detections.position[j], axis=1)
+    small = np.minimum(radius[i], radius[j])
+    depth = (radius[i] + radius[j] - distance) / np.maximum(2 * small, 1e-12)
+    return np.asarray(np.clip(depth, 0, 1) * np.minimum(area[i], area[j]))
+
+
+def _global_matches(detections: Detections, motion: Motion) -> tuple[Array, Index, Array]:
+    """Predicted positions, matches in the next frame and residuals, for all detections."""
+    offsets = detections.offsets
+    predicted = detections.position.copy()
+    match = np.full(len(detections), -1, dtype=np.int64)
+    residual = np.full(len(detections), np.inf)
+    for t, pair in enumerate(motion.pairs):
+        rows = slice(offsets[t], offsets[t + 1])
+        predicted[rows] += pair.flow
+        match[rows] = np.where(pair.match >= 0, pair.match + offsets[t + 1], -1)
+        residual[rows] = np.where(pair.match >= 0, pair.residual, np.inf)
+    return predicted, match, residual
+
+
+def _pair_overlaps(
+    labels: Movie, detections: Detections, predicted: Array
+) -> Iterator[tuple[Index, Array]]:
+    """Overlap keys and pixels, frame pair by frame pair, in order."""
+    offsets = detections.offsets
+    position = detections.position
+    n = len(detections)
+
+    def one(t: int) -> tuple[Index, Array]:
+        here = slice(int(offsets[t]), int(offsets[t + 1]))
+        following = detections.label[offsets[t + 1] : offsets[t + 2]]
+        if here.start == here.stop or not len(following):
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        shift = (predicted[here] - position[here]) / detections.geometry.scale_array
+        row, label, pixels = shifted_overlap(
+            checked_labels(labels, t), checked_labels(labels, t + 1), detections.label[here], shift
+        )
+        j = np.searchsorted(following, label) + offsets[t + 1]
+        return (row + here.start) * n + j, pixels.astype(np.float64)
+
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        yield from pool.map(one, range(labels.n_frames - 1))
+
+
+def gather_evidence(detections: Detections, labels: Movie | None = None) -> Iterator[Evidence | int]:
+    """Collect the evidence of a movie.
+
+    Parameters
+    ----------
+    detections
+        The cells.
+    labels
+        Label movie the detections came from; None for tables, which are taken for discs.
+
+    Yields
+    ------
+    int
+        The number of the frame pair that was read, as progress;
+    Evidence
+        the result, last.
+    """
+    motion = estimate_motion(detections)
+    predicted, match, residual = _global_matches(detections, motion)
+    previous = np.full(len(detections), -1, dtype=np.int64)
+    back = np.full(len(detections), np.inf)
+    matched = np.flatnonzero(match >= 0)
+    previous[match[matched]] = matched
+    back[match[matched]] = residual[matched]
+    keys: list[Index] = [np.zeros(0, dtype=np.int64)]
+    pixels: list[Array] = [np.zeros(0)]
+    if labels is not None and detections.has_masks:
+        for t, (key, count) in enumerate(_pair_overlaps(labels, detections, predicted)):
+            keys.append(key)
+            pixels.append(count)
+            yield t
+    key, count = np.concatenate(keys), np.concatenate(pixels)
+    order = np.argsort(key, kind="stable")
+    yield Evidence(
+        detections, motion, predicted, match, previous, residual, back, key[order], count[order]
+    )

@@ -1,0 +1,181 @@
+"""How a movie moves: global drift, local flow, and the scales of what remains.
+
+Between two frames a shift common to all cells is found by voting, then refined around every
+cell by the median motion of its neighbours. Everything after this works on *predicted*
+positions, so that a drifting stage or a growing colony costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from bridgetrack.detections.size import cell_diameter
+from bridgetrack.detections.table import Detections
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_NEIGHBOURS = 8
+_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class PairMotion:
+    """Motion from one frame to a later one.
+
+    Parameters
+    ----------
+    drift
+        Shift common to the frame, shape (ndim,), in the movie's unit.
+    flow
+        Predicted shift of every cell of the earlier frame (drift included), shape (n, ndim).
+    match
+        Mutual nearest neighbour in the later frame after the flow, or -1, shape (n,);
+        numbered within that frame.
+    residual
+        Distance between predicted and matched position, NaN where unmatched, shape (n,).
+    """
+
+    drift: Array
+    flow: Array
+    match: Index
+    residual: Array
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Motion of a movie and its scales.
+
+    Parameters
+    ----------
+    pairs
+        One entry per frame t, from t to t + 1.
+    diameter
+        Median cell diameter, in the movie's unit.
+    spacing
+        Median distance from a cell to its nearest neighbour in the same frame.
+    step
+        Median residual motion of matched cells (never below 2 % of the diameter).
+    """
+
+    pairs: tuple[PairMotion, ...]
+    diameter: float
+    spacing: float
+    step: float
+
+
+def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) -> Array:
+    """Shift that most pairs of cells agree on, shape (ndim,); zero unless clearly better."""
+    ndim = before.shape[1]
+    zero = np.zeros(ndim)
+    if len(before) < 5 or len(after) < 5:
+        return zero
+    k = min(8, len(after))
+    distance, neighbour = cKDTree(after).query(before, k=k, distance_upper_bound=reach)
+    inside = np.isfinite(distance)
+    rows = np.nonzero(inside)[0]
+    shifts = after[neighbour[inside]] - before[rows]
+    if len(shifts) < 5:
+        return zero
+    tree = cKDTree(shifts)
+    sample = shifts[:: max(1, len(shifts) // 1500)]
+    votes = tree.query_ball_point(sample, tolerance, return_length=True)
+    none = tree.query_ball_point(zero, tolerance, return_length=True)
+    best = int(np.argmax(votes))
+    if votes[best] < 1.25 * none + 3:
+        return zero
+    agreeing = tree.query_ball_point(sample[best], tolerance)
+    return np.asarray(np.median(shifts[agreeing], axis=0))
+
+
+def _mutual(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:
+    """Mutual nearest neighbours within a gate: index or -1, and distance or NaN."""
+    n = len(predicted)
+    match = np.full(n, -1, dtype=np.int64)
+    residual = np.full(n, np.nan)
+    if not n or not len(after):
+        return match, residual
+    distance, forward = cKDTree(after).query(predicted)
+    _, backward = cKDTree(predicted).query(after)
+    ok = (backward[forward] == np.arange(n)) & (distance <= gate)
+    match[ok] = forward[ok]
+    residual[ok] = distance[ok]
+    return match, residual
+
+
+def _local_flow(before: Array, after: Array, match: Index, drift: Array) -> Array:
+    """Median shift of the nearest matched neighbours, shrunk to the drift where they disagree."""
+    flow = np.broadcast_to(drift, before.shape).copy()
+    matched = np.flatnonzero(match >= 0)
+    k = min(_NEIGHBOURS + 1, len(matched))
+    if k < 5:
+        return flow
+    shift = after[match[matched]] - before[matched]
+    _, neighbour = cKDTree(before[matched]).query(before, k=k)
+    own = matched[neighbour] == np.arange(len(before))[:, None]
+    around = np.where(own[:, :, None], np.nan, shift[neighbour])
+    local = np.nanmedian(around, axis=1)
+    spread = np.nanmedian(np.abs(around - local[:, None]), axis=1)
+    noise = (1.5 * spread) ** 2 / (k - 1)
+    signal = (local - drift) ** 2
+    weight = np.clip(1.0 - 2.0 * noise.sum(axis=1) / np.maximum(signal.sum(axis=1), 1e-12), 0, 1)
+    return np.asarray(drift + weight[:, None] * (local - drift))
+
+
+def pair_motion(before: Array, after: Array, diameter: float, spacing: float) -> PairMotion:
+    """Estimate the motion between two frames.
+
+    Parameters
+    ----------
+    before, after
+        Positions in the movie's unit, shapes (n, ndim) and (m, ndim).
+    diameter, spacing
+        Typical cell diameter and distance to the nearest neighbour.
+    """
+    reach = 4.0 * max(diameter, spacing)
+    drift = _voted_drift(before, after, reach, 0.35 * min(diameter, spacing))
+    flow = np.broadcast_to(drift, before.shape).copy()
+    match, residual = _mutual(before + flow, after, reach)
+    for _ in range(_ROUNDS):
+        flow = _local_flow(before, after, match, drift)
+        again, residual = _mutual(before + flow, after, reach)
+        if (again == match).all():
+            break
+        match = again
+    return PairMotion(drift, flow, match, residual)
+
+
+def _spacing(detections: Detections, position: Array, diameter: float) -> float:
+    """Median distance to the nearest neighbour over all frames."""
+    offsets = detections.offsets
+    nearest = []
+    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
+        if stop - start > 1:
+            points = position[start:stop]
+            nearest.append(cKDTree(points).query(points, k=2)[0][:, 1])
+    if not nearest:
+        return 4.0 * diameter
+    return max(float(np.median(np.concatenate(nearest))), 1e-6)
+
+
+def estimate_motion(detections: Detections) -> Motion:
+    """Estimate the motion of a whole movie, frame pair by frame pair."""
+    position = detections.position
+    diameter = cell_diameter(detections)
+    spacing = _spacing(detections, position, diameter)
+    if not detections.has_masks and detections.table["area"].nunique() <= 1:
+        diameter = 0.7 * spacing
+    offsets = detections.offsets
+    pairs = []
+    for t in range(detections.geometry.n_frames - 1):
+        before = position[offsets[t] : offsets[t + 1]]
+        after = position[offsets[t + 1] : offsets[t + 2]]
+        pairs.append(pair_motion(before, after, diameter, spacing))
+    residual = np.concatenate([p.residual for p in pairs]) if pairs else np.zeros(0)
+    residual = residual[np.isfinite(residual)]
+    step = float(np.median(residual)) if len(residual) else 0.1 * diameter
+    return Motion(tuple(pairs), diameter, spacing, max(step, 0.02 * diameter))
