@@ -1,0 +1,141 @@
+"""Draw cells into an image of light and an image of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from bridgetrack.simulation.cells import Array, Cells
+from bridgetrack.simulation.looks import Looks
+from bridgetrack.simulation.settings import SimulationSettings
+
+_EDGE = 1.2
+_GRAINS_PER_PIXEL = 2.0
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Light and labels of one frame.
+
+    Parameters
+    ----------
+    light
+        Grey values above the background before optics, shape of the frame.
+    owner
+        Row of the cell that owns each pixel plus one, 0 for none, shape of the frame.
+    """
+
+    light: Array
+    owner: NDArray[np.int32]
+
+
+def texture_tile(settings: SimulationSettings, rng: np.random.Generator) -> Array:
+    """Smooth periodic noise of unit variance; the side is a power of two."""
+    side = 256 if settings.dim == 2 else 64
+    noise = ndimage.gaussian_filter(
+        rng.standard_normal((side,) * settings.dim), 1.1 * _GRAINS_PER_PIXEL, mode="wrap"
+    )
+    return np.asarray((noise - noise.mean()) / noise.std())
+
+
+def draw(
+    cells: Cells, look: Looks, position: Array, settings: SimulationSettings, tile: Array
+) -> Canvas:
+    """Draw every cell.
+
+    Light adds up where nuclei overlap; a pixel belongs to the cell in which it lies deepest.
+
+    Parameters
+    ----------
+    cells, look
+        The cells and how they look.
+    position
+        Centres relative to the field of view in pixels of the y and x axes, shape (n, d).
+    settings
+        Shape and spacing of the frame.
+    tile
+        From `texture_tile`.
+    """
+    shape, spacing = settings.shape, settings.spacing
+    light = np.zeros(shape)
+    depth = np.ones(shape)
+    owner = np.zeros(shape, dtype=np.int32)
+    reach = look.semi.max(axis=1) * (1 + np.abs(look.bumps).sum(axis=1)) + 2
+    low = np.floor((position - reach[:, None]) / spacing).astype(np.int64)
+    high = np.ceil((position + reach[:, None]) / spacing).astype(np.int64) + 1
+    low, high = np.clip(low, 0, shape), np.clip(high, 0, shape)
+    contested = np.zeros(len(cells), dtype=bool)
+    for k in np.flatnonzero((high > low).all(axis=1)).tolist():
+        patch = tuple(slice(a, b) for a, b in zip(low[k], high[k], strict=True))
+        level, glow = _nucleus(cells, look, k, position[k], patch, spacing=spacing, tile=tile)
+        light[patch] += glow
+        mine = level < depth[patch]
+        previous = owner[patch][(level < 1) & (owner[patch] > 0)]
+        if previous.size:
+            contested[previous - 1] = True
+            contested[k] = True
+        depth[patch] = np.where(mine, level, depth[patch])
+        owner[patch] = np.where(mine, k + 1, owner[patch])
+    for k in np.flatnonzero(contested).tolist():
+        patch = tuple(slice(a, b) for a, b in zip(low[k], high[k], strict=True))
+        _keep_largest_piece(owner[patch], k + 1)
+    return Canvas(light, owner)
+
+
+def _nucleus(
+    cells: Cells,
+    look: Looks,
+    k: int,
+    centre: Array,
+    patch: tuple[slice, ...],
+    *,
+    spacing: Array,
+    tile: Array,
+) -> tuple[Array, Array]:
+    """Level (0 at the centre, 1 on the outline) and light of one nucleus in its patch."""
+    d = len(patch)
+    offsets = [
+        (np.arange(s.start, s.stop) * spacing[a] - centre[a]).reshape(
+            [-1 if b == a else 1 for b in range(d)]
+        )
+        for a, s in enumerate(patch)
+    ]
+    body = [_project(cells.axes[k, i], offsets) for i in range(d)]
+    unit_body = [b / s for b, s in zip(body, look.semi[k], strict=True)]
+    rho2 = unit_body[0] * unit_body[0]
+    for u in unit_body[1:]:
+        rho2 = rho2 + u * u
+    rho = np.sqrt(rho2) + 1e-9
+    outline = np.ones_like(rho)
+    for axis, height in zip(cells.bump_axes[k], look.bumps[k], strict=True):
+        along = _project(axis, unit_body) / rho
+        outline += height * along * along * along
+    level = rho / outline
+    mask = tile.shape[0] - 1
+    grain = tuple(
+        (b * _GRAINS_PER_PIXEL + g).astype(np.int64) & mask
+        for b, g in zip(body, cells.grain[k], strict=True)
+    )
+    inside = np.clip((1 - level) * (look.size[k] / _EDGE) + 0.5, 0, 1)
+    dome = 1.08 - 0.25 * np.minimum(level, 1) ** 2
+    relief = np.maximum(1 + look.contrast[k] * tile[grain], 0.15)
+    return level, look.intensity[k] * inside * dome * relief
+
+
+def _project(vector: Array, coordinates: list[Array]) -> Array:
+    total = vector[0] * coordinates[0]
+    for c, x in zip(vector[1:], coordinates[1:], strict=True):
+        total = total + c * x
+    return np.asarray(total)
+
+
+def _keep_largest_piece(owner: NDArray[np.int32], label: int) -> None:
+    """Clear all but the largest piece of a label that a neighbour cut in pieces."""
+    pieces, count = ndimage.label(owner == label)
+    if count > 1:
+        sizes = np.bincount(pieces.ravel())
+        sizes[0] = 0
+        owner[(pieces > 0) & (pieces != sizes.argmax())] = 0
