@@ -202,9 +202,7 @@ def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[
             yield t, pending.pop(t).result()
 
 
-def assemble(
-    tables: list[pd.DataFrame], labels: Movie, image: Movie | None = None
-) -> Detections:
+def assemble(tables: list[pd.DataFrame], labels: Movie, image: Movie | None = None) -> Detections:
     """Join the tables of all frames into one.
 
     Raises

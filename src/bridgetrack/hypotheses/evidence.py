@@ -114,7 +114,9 @@ def _pair_overlaps(
         yield from pool.map(one, range(labels.n_frames - 1))
 
 
-def gather_evidence(detections: Detections, labels: Movie | None = None) -> Iterator[Evidence | int]:
+def gather_evidence(
+    detections: Detections, labels: Movie | None = None
+) -> Iterator[Evidence | int]:
     """Collect the evidence of a movie.
 
     Parameters
