@@ -96,7 +96,7 @@ class SimulationSettings:
     jitter: float = 0.2
     division_rate: float = 0.01
     mitosis_frames: int = 4
-    death_rate: float = 0.001
+    death_rate: float = 0.002
     fading_rate: float = 0.002
     debris: float = 0.05
     brightness: float = 36.0
