@@ -1,0 +1,164 @@
+"""How sure a choice is: the drop of the objective when a chosen column is forbidden."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from bridgetrack.errors import SolverError
+from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.solution import Solution
+from bridgetrack.inference.solve import solve
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def reduced_costs(problem: Problem, scores: Array, solution: Solution) -> Array:
+    """Price of a column's slots minus its score, never negative for allowed ones, shape (H,)."""
+    return np.asarray(problem.incidence @ solution.duals - scores)
+
+
+def margin_bounds(
+    problem: Problem, scores: Array, solution: Solution, allowed: Mask | None = None
+) -> Array:
+    """Lower bounds on the margins of all chosen columns at once.
+
+    If column h is forbidden, every slot r of h is covered by another column h', and a choice
+    is worse than the optimum by at least the reduced costs of its columns. A column that covers
+    m slots of h is charged once, 1/m per slot, so that
+
+        margin(h) >= sum over slots r of h of min over h' covering r, h' != h, of rc(h') / m
+
+    minus what the choice may itself fall short of the optimum.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (H,); NaN for columns that are not chosen, infinite where nothing else is allowed.
+    """
+    incidence = problem.incidence
+    cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
+    if allowed is not None:
+        cost = np.where(allowed, cost, np.inf)
+    owner = np.full(problem.n_slots, -1, dtype=np.int64)
+    rows = np.repeat(np.arange(problem.n_columns), problem.width)
+    slots = incidence.indices
+    taken = solution.chosen[rows]
+    owner[slots[taken]] = rows[taken]
+    padded = np.append(owner, -2)[problem.slots]
+    same = (padded[:, :, None] == padded[:, None, :]).sum(axis=2)
+    entry = np.arange(len(rows)) - np.repeat(incidence.indptr[:-1], problem.width)
+    ordered_slots = problem.slots[rows, entry]
+    share = cost[rows] / same[rows, entry]
+    other = owner[ordered_slots] != rows
+    best = np.full(problem.n_slots, np.inf)
+    np.minimum.at(best, ordered_slots[other], share[other])
+    total = np.full(problem.n_columns, np.nan)
+    chosen = np.flatnonzero(solution.chosen)
+    with np.errstate(invalid="ignore"):
+        sums = incidence[chosen] @ np.where(np.isfinite(best), best, 0.0)
+    hopeless = incidence[chosen] @ (~np.isfinite(best)).astype(np.float64) > 0
+    short = np.asarray(incidence[chosen] @ solution.slack) / np.maximum(problem.width[chosen], 1)
+    total[chosen] = np.where(hopeless, np.inf, np.maximum(sums - short, 0.0))
+    return total
+
+
+def exact_margin(
+    problem: Problem,
+    scores: Array,
+    solution: Solution,
+    column: int,
+    allowed: Mask | None = None,
+) -> float:
+    """The margin of one chosen column, by solving the part of the problem it can reach.
+
+    Raises
+    ------
+    SolverError
+        Where the column is not chosen.
+    """
+    margin, _ = best_alternative(problem, scores, solution, column, allowed)
+    return margin
+
+
+def best_alternative(
+    problem: Problem,
+    scores: Array,
+    solution: Solution,
+    column: int,
+    allowed: Mask | None = None,
+) -> tuple[float, NDArray[np.int64]]:
+    """The best choice without one chosen column.
+
+    Columns whose reduced cost exceeds a known upper bound on the margin cannot be in the best
+    alternative, so only the component of the rest around the column is solved.
+
+    Returns
+    -------
+    margin, columns
+        The drop of the objective (infinite where nothing else is allowed) and the columns that
+        replace what was chosen in the part solved.
+    """
+    if not solution.chosen[column]:
+        raise SolverError("margins are defined for chosen events only")
+    free = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed.copy()
+    free[column] = False
+    own = problem.incidence[column].indices
+    cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
+    limit = _upper_bound(problem, scores, free, column, own) + float(
+        solution.slack.max(initial=0.0)
+    )
+    while True:
+        near = (free & (cost <= limit + 1e-9)) | solution.chosen
+        reach = _reachable(problem, near, own)
+        keep = np.flatnonzero(near & reach & free)
+        slots = np.unique(problem.incidence[np.flatnonzero(reach & solution.chosen)].indices)
+        old = np.flatnonzero(reach & solution.chosen)
+        answer = _solve_part(problem, scores, keep, slots)
+        if answer is not None:
+            margin = float(scores[old].sum()) - answer[0]
+            return max(margin, 0.0), np.setdiff1d(answer[1], old)
+        if not np.isfinite(limit):
+            return float("inf"), np.zeros(0, dtype=np.int64)
+        limit = limit * 4 + 1.0 if limit < 1e6 else np.inf
+
+
+def _upper_bound(
+    problem: Problem, scores: Array, free: Mask, column: int, own: NDArray[np.int32]
+) -> float:
+    """Drop when the column is replaced by single-slot columns; infinite where impossible."""
+    best = np.full(problem.n_slots, -np.inf)
+    one = np.flatnonzero(free & (problem.width == 1))
+    np.maximum.at(best, problem.slots[one, 0], scores[one])
+    drop = float(scores[column] - best[own].sum())
+    return max(drop, 0.0) if np.isfinite(drop) else 1.0
+
+
+def _reachable(problem: Problem, near: Mask, own: NDArray[np.int32]) -> Mask:
+    """Columns connected with the slots `own` through columns in `near`, shape (H,)."""
+    columns = np.flatnonzero(near)
+    part = problem.incidence[columns]
+    _, label = connected_components(part.T @ part, directed=False)
+    wanted = np.unique(label[own])
+    out = np.zeros(problem.n_columns, dtype=bool)
+    out[columns] = np.isin(label[part.indices[part.indptr[:-1]]], wanted)
+    return out
+
+
+def _solve_part(
+    problem: Problem, scores: Array, columns: NDArray[np.int64], slots: NDArray[np.int32]
+) -> tuple[float, NDArray[np.int64]] | None:
+    """Best cover of the slots by the columns: value and columns, or None."""
+    part = sp.csr_matrix(problem.incidence[columns][:, slots])
+    whole = np.diff(part.indptr) == problem.width[columns]
+    columns, part = columns[whole], sp.csr_matrix(part[whole])
+    if not len(columns):
+        return None
+    try:
+        solution = solve(Problem(part), scores[columns])
+    except SolverError:
+        return None
+    return solution.value, columns[solution.chosen]

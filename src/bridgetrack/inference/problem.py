@@ -1,0 +1,139 @@
+"""The set-partitioning problem behind tracking, and its exact preprocessing.
+
+``max_y s'y  subject to  C y = 1, y binary`` (001, eq. 16-18), where every column covers one to
+three slots. Nothing here knows what a slot or a column means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bridgetrack.errors import SolverError
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Slots and the columns that cover them.
+
+    Parameters
+    ----------
+    incidence
+        Columns x slots, entries 0 or 1, shape (H, S); every slot must be covered exactly once
+        and every column covers one to three slots.
+    """
+
+    incidence: sp.csr_matrix
+
+    def __post_init__(self) -> None:
+        width = np.diff(self.incidence.indptr)
+        if len(width) and (width.min() < 1 or width.max() > 3):
+            raise SolverError("every column must cover one, two or three slots")
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns H."""
+        return int(self.incidence.shape[0])
+
+    @property
+    def n_slots(self) -> int:
+        """Number of slots S."""
+        return int(self.incidence.shape[1])
+
+    @cached_property
+    def width(self) -> Index:
+        """Slots covered by every column, shape (H,)."""
+        return np.diff(self.incidence.indptr).astype(np.int64)
+
+    @cached_property
+    def slots(self) -> Index:
+        """Slots of every column, ascending, padded with S, shape (H, 3)."""
+        out = np.full((self.n_columns, 3), self.n_slots, dtype=np.int64)
+        rows = np.repeat(np.arange(self.n_columns), self.width)
+        place = np.arange(len(rows)) - np.repeat(self.incidence.indptr[:-1], self.width)
+        out[rows, place] = self.incidence.indices
+        return np.sort(out, axis=1)
+
+    @cached_property
+    def by_slot(self) -> sp.csr_matrix:
+        """Slots x columns, shape (S, H)."""
+        return sp.csr_matrix(self.incidence.T.tocsr())
+
+    @cached_property
+    def _same_cover(self) -> Index:
+        """Group number of columns that cover the same slots, shape (H,)."""
+        return _group(self.slots, self.n_slots + 1)
+
+    @cached_property
+    def _pair_groups(self) -> tuple[Index, Index]:
+        """Groups of two-slot columns, and the three two-slot groups inside wider columns.
+
+        The first has shape (H,) with -1 for columns of another width; the second has shape
+        (H, 3): the group of the pair that leaves out slot k, or -1.
+        """
+        base = self.n_slots + 1
+        pairs = np.flatnonzero(self.width == 2)
+        own = self.slots[pairs, 0] * base + self.slots[pairs, 1]
+        known, number = np.unique(own, return_inverse=True)
+        groups = np.full(self.n_columns, -1, dtype=np.int64)
+        groups[pairs] = number
+        inner = np.full((self.n_columns, 3), -1, dtype=np.int64)
+        wide = np.flatnonzero(self.width == 3)
+        if len(known):
+            for out, (a, b) in enumerate(((1, 2), (0, 2), (0, 1))):
+                key = self.slots[wide, a] * base + self.slots[wide, b]
+                place = np.minimum(np.searchsorted(known, key), len(known) - 1)
+                inner[wide, out] = np.where(known[place] == key, place, -1)
+        return groups, inner
+
+    def undominated(self, scores: Array, allowed: Mask) -> Mask:
+        """Columns that some optimal solution may need, shape (H,).
+
+        A column is dropped where other allowed columns cover exactly its slots and score at
+        least as much; this keeps the optimum exact, and dual prices of the rest stay valid for
+        all.
+        """
+        score = np.where(allowed, scores, -np.inf)
+        keep = allowed & self._best_of_cover(score)
+        single = np.full(self.n_slots + 1, -np.inf)
+        one = self.width == 1
+        np.maximum.at(single, self.slots[one, 0], score[one])
+        padded = single.copy()
+        padded[-1] = 0.0
+        alone = padded[self.slots].sum(axis=1)
+        groups, inner = self._pair_groups
+        n_groups = int(groups.max()) + 1 if len(groups) else 0
+        pair_best = np.full(n_groups + 1, -np.inf)
+        two = groups >= 0
+        np.maximum.at(pair_best, groups[two], score[two])
+        composed = alone
+        for k in range(3):
+            composed = np.maximum(composed, pair_best[inner[:, k]] + padded[self.slots[:, k]])
+        keep &= one | (score > composed)
+        return np.asarray(keep)
+
+    def _best_of_cover(self, score: Array) -> Mask:
+        """The first of the best columns among those that cover the same slots."""
+        group = self._same_cover
+        best = np.full(int(group.max()) + 1 if len(group) else 0, -np.inf)
+        np.maximum.at(best, group, score)
+        top = np.flatnonzero(score >= best[group])
+        keep = np.zeros(self.n_columns, dtype=bool)
+        keep[top[np.unique(group[top], return_index=True)[1]]] = True
+        return keep
+
+
+def _group(slots: Index, base: int) -> Index:
+    """Number rows of slots so that equal rows share a number."""
+    key = (slots[:, 0] * base + slots[:, 1]) if base < 2**31 else slots[:, 0]
+    _, first = np.unique(key, return_inverse=True)
+    _, number = np.unique(first * base + slots[:, 2], return_inverse=True)
+    return number.astype(np.int64)

@@ -1,0 +1,213 @@
+"""The only door to python-mip: linear and integer programs over slots.
+
+Programs are handed over as whole matrices, because python-mip has no batch call for rows, and
+HiGHS is named explicitly, so that a licensed solver is never picked up by accident.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mip
+import numpy as np
+import scipy.sparse as sp
+from mip.highs import ffi
+from numpy.typing import NDArray
+
+from bridgetrack.errors import SolverError
+
+Array = NDArray[np.float64]
+
+SOLVER = "HiGHS"
+_NO_LIMIT = 2_147_483_647
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """Solution of a linear program ``max s'x, A x = 1, x >= 0``.
+
+    Parameters
+    ----------
+    x
+        Values of the columns, shape (H,).
+    duals
+        Prices of the rows, shape (S,); ``A' duals >= s`` up to tolerance.
+    value
+        Objective.
+    optimal
+        False where a limit stopped the solver.
+    """
+
+    x: Array
+    duals: Array
+    value: float
+    optimal: bool
+
+
+@dataclass(frozen=True)
+class Integral:
+    """Solution of an integer program.
+
+    Parameters
+    ----------
+    x
+        Values of the columns, 0 or 1, shape (H,).
+    value
+        Objective of `x`.
+    bound
+        No solution is better than this.
+    """
+
+    x: NDArray[np.bool_]
+    value: float
+    bound: float
+
+
+def _doubles(values: Array) -> Any:
+    return ffi.from_buffer("double[]", np.ascontiguousarray(values, dtype=np.float64))
+
+
+def _ints(values: NDArray[Any]) -> Any:
+    return ffi.from_buffer("int[]", np.ascontiguousarray(values, dtype=np.int32))
+
+
+class Program:
+    """A kept model ``max s'x, A x = 1 (equalities), B x <= 1 (cuts), x >= 0``.
+
+    The model stays alive, so that solving again with other scores starts from the last basis.
+
+    Parameters
+    ----------
+    rows
+        Matrix A, slots x columns.
+    cuts
+        Matrix B, or None.
+    """
+
+    def __init__(self, rows: sp.csr_matrix, cuts: sp.csr_matrix | None = None) -> None:
+        self.n_slots = int(rows.shape[0])
+        self.matrix = sp.csr_matrix(rows if cuts is None else sp.vstack([rows, cuts]))
+        self._model = mip.Model(sense=mip.MINIMIZE, solver_name=mip.HIGHS)
+        self._model.verbose = 0
+        self._load()
+
+    def _load(self) -> None:
+        solver = self._model.solver
+        n_rows, n_columns = self.matrix.shape
+        lower = np.full(n_rows, 1.0)
+        lower[self.n_slots :] = -np.inf
+        zero, one = np.zeros(n_columns), np.ones(n_rows)
+        infinite = np.full(n_columns, np.inf)
+        solver._lib.Highs_passLp(
+            solver._model,
+            n_columns,
+            n_rows,
+            self.matrix.nnz,
+            2,
+            1,
+            0.0,
+            _doubles(zero),
+            _doubles(zero),
+            _doubles(infinite),
+            _doubles(lower),
+            _doubles(one),
+            _ints(self.matrix.indptr[:-1]),
+            _ints(self.matrix.indices),
+            _doubles(self.matrix.data),
+        )
+        solver._col_committed, solver._row_committed = n_columns, n_rows
+
+    def relax(self, scores: Array, max_seconds: float = np.inf) -> Relaxed:
+        """Solve the linear relaxation.
+
+        Raises
+        ------
+        SolverError
+            Where scores are not finite or the solver finds no solution.
+        """
+        _check(scores)
+        solver = self._model.solver
+        n_rows, n_columns = self.matrix.shape
+        if not n_columns:
+            return Relaxed(np.zeros(0), np.zeros(n_rows), 0.0, True)
+        handle, lib = solver._model, solver._lib
+        lib.Highs_changeColsCostByRange(handle, 0, n_columns - 1, _doubles(-scores))
+        solver.set_max_seconds(max_seconds)
+        lib.Highs_run(handle)
+        status = lib.Highs_getModelStatus(handle)
+        x, reduced, value, price = (np.zeros(k) for k in (n_columns, n_columns, n_rows, n_rows))
+        lib.Highs_getSolution(
+            handle, _doubles(x), _doubles(reduced), _doubles(value), _doubles(price)
+        )
+        optimal = status == lib.kHighsModelStatusOptimal
+        if not optimal and status in (
+            lib.kHighsModelStatusInfeasible,
+            lib.kHighsModelStatusUnboundedOrInfeasible,
+            lib.kHighsModelStatusModelError,
+        ):
+            raise SolverError("the events cannot explain every cell once (no feasible choice)")
+        return Relaxed(x, -price, float(scores @ x), bool(optimal))
+
+
+def _check(scores: Array) -> None:
+    if not np.isfinite(scores).all():
+        raise SolverError("a score is not a finite number; check the model's weights and features")
+
+
+def solve_integer(
+    rows: sp.csr_matrix,
+    scores: Array,
+    start: NDArray[np.bool_] | None,
+    max_nodes: int,
+    max_seconds: float,
+    gap: float = 1e-9,
+) -> Integral:
+    """Solve ``max s'x, A x = 1, x binary`` by branch and bound through python-mip.
+
+    Parameters
+    ----------
+    rows
+        Matrix A, slots x columns.
+    scores
+        Objective, shape (H,).
+    start
+        A feasible choice that is returned where the solver finds nothing better in time.
+    max_nodes, max_seconds
+        Limits; node limits keep results reproducible.
+    gap
+        Absolute and relative gap at which to stop.
+
+    Raises
+    ------
+    SolverError
+        Where scores are not finite, or where there is no solution and no start.
+    """
+    _check(scores)
+    model = mip.Model(sense=mip.MAXIMIZE, solver_name=mip.HIGHS)
+    model.verbose = 0
+    model.max_mip_gap = gap
+    model.max_mip_gap_abs = gap
+    y = [model.add_var(var_type=mip.BINARY, obj=float(s)) for s in scores]
+    matrix = sp.csr_matrix(rows)
+    for r in range(matrix.shape[0]):
+        part = matrix.indices[matrix.indptr[r] : matrix.indptr[r + 1]]
+        model.add_constr(mip.xsum(y[int(h)] for h in part) == 1)
+    if start is not None:
+        model.start = [(y[int(h)], 1.0) for h in np.flatnonzero(start)]
+    status = model.optimize(max_seconds=max_seconds, max_nodes=max_nodes)
+    found = status in (mip.OptimizationStatus.OPTIMAL, mip.OptimizationStatus.FEASIBLE)
+    bound = float(model.objective_bound) if found else np.inf
+    choices = []
+    if found:
+        choices.append(np.asarray([v.x for v in y]) > 0.5)
+    if start is not None:
+        choices.append(np.asarray(start, dtype=bool))
+    valid = [c for c in choices if np.array_equal(matrix @ c, np.ones(matrix.shape[0]))]
+    if not valid:
+        raise SolverError("the events cannot explain every cell once (no feasible choice)")
+    best = max(valid, key=lambda c: float(scores[c].sum()))
+    value = float(scores[best].sum())
+    if status == mip.OptimizationStatus.OPTIMAL:
+        bound = max(value, min(bound, value + gap * max(1.0, abs(value))))
+    return Integral(best, value, max(bound, value))
