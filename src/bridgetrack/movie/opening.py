@@ -1,0 +1,242 @@
+"""Open a movie from whatever holds it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie.arrays import read_array, read_npy
+from bridgetrack.movie.axes import check_axes, check_numeric, guess_axes, in_order
+from bridgetrack.movie.folder import is_tiff, read_folder
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.lazy import RawMovie, reading
+from bridgetrack.movie.metadata import Metadata
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.tiff import read_tiff
+from bridgetrack.movie.zarr_store import is_zarr, read_zarr
+
+KNOWN_TYPES = "a TIFF stack, a folder of TIFFs, an OME-TIFF, an OME-Zarr or zarr folder, or .npy"
+
+
+def open_movie(
+    source: Any,
+    *,
+    axes: str | None = None,
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
+    frame_interval: float | None = None,
+    channel: int | str | None = None,
+    channels: Sequence[str] | None = None,
+) -> Movie:
+    """Open a movie without reading its pixels.
+
+    What is given wins over what the file says of itself. Without either, the axes are taken to
+    be TYX, TZYX or TCZYX, pixels are the unit, and the frame interval is unknown.
+
+    Parameters
+    ----------
+    source
+        Path of a TIFF stack (plain, ImageJ, OME), of a folder with one TIFF per frame in the
+        natural order of names, of an OME-Zarr image or a zarr array, of a .npy file; a pattern
+        such as ``01/t*.tif``; or an array (numpy, dask).
+    axes
+        Axis order of the source, letters out of TCZYX, e.g. ``"TCYX"``.
+    scale
+        Pixel size per spatial axis, (y, x) or (z, y, x), in `unit`.
+    unit
+        ``"micrometer"`` (default where a scale is known) or ``"pixel"``.
+    frame_interval
+        Minutes between two frames.
+    channel
+        Number or name of the one channel to keep; all by default.
+    channels
+        Names of the channels.
+
+    Returns
+    -------
+    Movie
+        Lazy, shape (T, C, [Z,] Y, X), one chunk per frame and channel. A Z axis of length one
+        is dropped.
+
+    Raises
+    ------
+    InputError
+        Where the source cannot be read or is no movie.
+    """
+    given = _Given(axes, scale, unit, frame_interval, channel, channels)
+    return _open(source, given, labels=False)
+
+
+def open_labels(
+    source: Any,
+    *,
+    axes: str | None = None,
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
+    frame_interval: float | None = None,
+    channel: int | str | None = None,
+) -> Movie:
+    """Open a label movie: one channel whose pixels are cell numbers, 0 for background.
+
+    The pixels are checked when a frame is loaded by `label_frame`.
+
+    Parameters
+    ----------
+    source, axes, scale, unit, frame_interval, channel
+        As for `open_movie`. For an OME-Zarr image its label movie is taken.
+
+    Returns
+    -------
+    Movie
+        Lazy, shape (T, 1, [Z,] Y, X).
+
+    Raises
+    ------
+    InputError
+        Where the source cannot be read, or has several channels and `channel` is not given.
+    """
+    movie = _open(source, _Given(axes, scale, unit, frame_interval, channel), labels=True)
+    if len(movie.channels) != 1:
+        raise InputError(
+            f"{movie.source}: a label movie has one channel, this one has {len(movie.channels)}; "
+            "give the channel with the labels, or the axis order if that axis is not channels"
+        )
+    return movie
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What the caller says of the movie; it wins over what the source says."""
+
+    axes: str | None = None
+    scale: Sequence[float] | None = None
+    unit: str | None = None
+    frame_interval: float | None = None
+    channel: int | str | None = None
+    channels: Sequence[str] | None = None
+
+
+def _open(source: Any, given: _Given, *, labels: bool) -> Movie:
+    if isinstance(source, Movie):
+        source, given, name = source.array, _with_defaults(given, source), source.source
+        raw = read_array(source)
+    else:
+        raw, name = _read(source, labels=labels)
+    axes = _axes(raw, given.axes, name)
+    check_numeric(raw.data.dtype, name)
+    array = in_order(raw.lazy(axes), axes)
+    if 0 in array.shape:
+        raise InputError(f"{name}: the movie has no pixels: its shape is {array.shape}")
+    if given.scale is not None and len(given.scale) == 3 and "Z" in axes and array.ndim == 4:
+        given = replace(given, scale=given.scale[1:])
+    names = _channel_names(given.channels or raw.metadata.channels, array.shape[1], name)
+    geometry = _geometry(array, raw.metadata, given)
+    if given.channel is not None:
+        chosen = _channel_number(given.channel, names, name)
+        array, names = array[:, chosen : chosen + 1], (names[chosen],)
+    return Movie(array, geometry, names, name)
+
+
+def _with_defaults(given: _Given, movie: Movie) -> _Given:
+    """What is known of a movie that is opened again, where the caller says nothing else."""
+    geometry = movie.geometry
+    return _Given(
+        axes=given.axes or ("TCZYX" if geometry.ndim == 3 else "TCYX"),
+        scale=geometry.scale if given.scale is None else given.scale,
+        unit=given.unit or (geometry.unit if given.scale is None else None),
+        frame_interval=given.frame_interval or geometry.frame_interval,
+        channel=given.channel,
+        channels=given.channels or movie.channels,
+    )
+
+
+def _read(source: Any, *, labels: bool) -> tuple[RawMovie, str]:
+    if not isinstance(source, str | os.PathLike):
+        return read_array(source), "array"
+    path = Path(source).expanduser()
+    with reading(path):
+        return _read_path(path, labels=labels), str(source)
+
+
+def _read_path(path: Path, *, labels: bool) -> RawMovie:
+    if "*" in path.name and not path.exists():
+        return read_folder(path.parent, path.name)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if is_zarr(path):
+        return read_zarr(path, labels=labels)
+    if path.is_dir():
+        return read_folder(path)
+    if path.suffix.lower() == ".npy":
+        return read_npy(path)
+    if is_tiff(path):
+        return read_tiff(path)
+    raise InputError(f"{path}: unknown kind of file; give {KNOWN_TYPES}")
+
+
+def _axes(raw: RawMovie, given: str | None, name: str) -> str:
+    ndim = len(raw.data.shape)
+    if given is not None:
+        if len(given) == ndim - 1 and "T" not in given.upper():
+            given = "T" + given
+        return check_axes(given, ndim, name)
+    axes = raw.metadata.axes
+    if axes is None or len(axes) != ndim:
+        return guess_axes(ndim, name)
+    if "T" not in axes and "Z" in axes and raw.data.shape[axes.index("Z")] > 1:
+        warnings.warn(
+            f"{name}: the file names a Z axis but no time; the Z axis is taken for time "
+            f"(give axes='{axes}' if this is one 3D frame)",
+            stacklevel=4,
+        )
+        return axes.replace("Z", "T")
+    return axes
+
+
+def _channel_names(names: Sequence[str], n: int, source: str) -> tuple[str, ...]:
+    if names and len(names) != n:
+        raise InputError(f"{source}: {len(names)} channel names were given for {n} channels")
+    if len(set(names)) != len(names):
+        names = ()
+    return tuple(name or f"channel {i}" for i, name in enumerate(names or [""] * n))
+
+
+def _channel_number(channel: int | str, names: tuple[str, ...], source: str) -> int:
+    if isinstance(channel, str):
+        if channel in names:
+            return names.index(channel)
+    elif 0 <= channel < len(names):
+        return int(channel)
+    raise InputError(
+        f"{source}: there is no channel {channel!r}; the movie has "
+        + ", ".join(f"{i} ({name})" for i, name in enumerate(names))
+    )
+
+
+def _geometry(array: da.Array, metadata: Metadata, given: _Given) -> Geometry:
+    shape = tuple(int(n) for n in array.shape[2:])
+    if given.unit not in (None, "pixel", "micrometer"):
+        raise InputError(f"the unit must be 'micrometer' or 'pixel', not {given.unit!r}")
+    scale = given.scale
+    if scale is None and given.unit != "pixel":
+        scale = metadata.spatial_scale(("z", "y", "x")[-len(shape) :])
+    interval = given.frame_interval
+    if interval is None:
+        interval = metadata.frame_interval
+    elif not (np.isfinite(interval) and interval > 0):
+        raise InputError(f"the frame interval must be a positive number of minutes, not {interval}")
+    return Geometry(
+        n_frames=int(array.shape[0]),
+        shape=shape,
+        scale=tuple(float(s) for s in scale) if scale is not None else (1.0,) * len(shape),
+        unit=given.unit or ("pixel" if scale is None else "micrometer"),
+        frame_interval=interval,
+    )

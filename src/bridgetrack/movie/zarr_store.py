@@ -1,0 +1,152 @@
+"""OME-Zarr images and plain zarr arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie.lazy import RawMovie, reading
+from bridgetrack.movie.metadata import Metadata, micrometers, minutes, spatial
+
+_MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+
+
+def is_zarr(path: Path) -> bool:
+    """Whether a folder is a zarr array or group."""
+    return path.is_dir() and any((path / mark).is_file() for mark in _MARKS)
+
+
+def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:
+    """Open a zarr folder as a movie.
+
+    Parameters
+    ----------
+    path
+        An OME-Zarr image (0.1 to 0.5; its finest level is taken), a zarr array, or a group
+        with one array.
+    labels
+        Take the image's label movie (its ``labels`` group) where it has one.
+
+    Raises
+    ------
+    InputError
+        Where there is no such image in the folder.
+    """
+    with reading(path):
+        node = zarr.open(path, mode="r")
+        if labels and isinstance(node, zarr.Group):
+            node = _labels_of(node, path)
+        if isinstance(node, zarr.Group) and "0" in node and not _multiscales(node):
+            node = _first_image(node)
+        found = _multiscales(node) if isinstance(node, zarr.Group) else None
+        if found:
+            return _ome_image(node, found)
+        array = node if isinstance(node, zarr.Array) else _only_array(node, path)
+        return RawMovie(_ZarrArray(array, path), Metadata(axes=_named_axes(array)))
+
+
+class _ZarrArray:
+    """A zarr array whose read failures are InputErrors that name the folder."""
+
+    def __init__(self, array: Any, path: Path | str) -> None:
+        self.array = array
+        self.path = path
+        self.shape = tuple(int(n) for n in array.shape)
+        self.dtype = np.dtype(array.dtype)
+        self.ndim = len(self.shape)
+
+    def __getitem__(self, key: Any) -> Any:
+        with reading(self.path):
+            return self.array[key]
+
+
+def _attributes(node: Any) -> Mapping[str, Any]:
+    """OME attributes: under ``ome`` since version 0.5, at the top before."""
+    attributes = dict(node.attrs)
+    inner = attributes.get("ome")
+    return inner if isinstance(inner, Mapping) else attributes
+
+
+def _multiscales(node: Any) -> Any:
+    return _attributes(node).get("multiscales")
+
+
+def _labels_of(group: Any, path: Path) -> Any:
+    if "labels" not in group:
+        return group
+    names = sorted(group["labels"].keys())
+    if len(names) != 1:
+        raise InputError(
+            f"{path}: the image has {len(names)} label movies ({', '.join(names[:6])}); "
+            f"open one of them, e.g. {path / 'labels' / (names[0] if names else 'NAME')}"
+        )
+    return group["labels"][names[0]]
+
+
+def _first_image(group: Any) -> Any:
+    """The first series of a group of images, as bioformats2raw writes them."""
+    child = group["0"]
+    return child if isinstance(child, zarr.Group) and _multiscales(child) else group
+
+
+def _only_array(group: Any, path: Path) -> Any:
+    arrays = {name: child for name, child in group.members() if isinstance(child, zarr.Array)}
+    if len(arrays) != 1:
+        inside = ", ".join(sorted(str(n) for n, _ in group.members())[:6]) or "nothing"
+        raise InputError(
+            f"{path}: the zarr group is no OME-Zarr image and holds {len(arrays)} arrays; open "
+            f"one array or image inside it ({inside})"
+        )
+    return next(iter(arrays.values()))
+
+
+def _named_axes(array: Any) -> str | None:
+    """Axis letters from the dimension names of zarr 3 or xarray, where all are known."""
+    names = getattr(array.metadata, "dimension_names", None)
+    names = names or array.attrs.get("_ARRAY_DIMENSIONS")
+    return _letters(names) if names else None
+
+
+def _letters(names: Any) -> str | None:
+    letters = "".join(str(name)[:1].upper() for name in names)
+    known = set(letters) <= set("TCZYX") and len(set(letters)) == len(letters)
+    return letters if known and {"Y", "X"} <= set(letters) else None
+
+
+def _ome_image(group: Any, multiscales: Any) -> RawMovie:
+    image = multiscales[0]
+    level = image["datasets"][0]
+    array = group[level["path"]]
+    axes = [a if isinstance(a, Mapping) else {"name": a} for a in image.get("axes", [])]
+    if not axes:  # versions before 0.3 have no axes; they are always these five
+        axes = [{"name": a} for a in "tczyx"[-array.ndim :]]
+    steps = _steps(image, len(axes)) * _steps(level, len(axes))
+    units = {a["name"]: (s, a.get("unit")) for a, s in zip(axes, steps, strict=True)}
+    sizes = {name: micrometers(*units[name]) for name in "zyx" if name in units}
+    metadata = Metadata(
+        axes=_letters([a["name"] for a in axes]),
+        scale=spatial(**sizes),
+        frame_interval=minutes(*units["t"]) if "t" in units else None,
+        channels=_channel_names(group),
+    )
+    return RawMovie(_ZarrArray(array, str(group.store_path)), metadata)
+
+
+def _steps(item: Mapping[str, Any], ndim: int) -> Any:
+    """Product of the scale transformations of a level or of the whole image."""
+    steps = np.ones(ndim)
+    for transformation in item.get("coordinateTransformations") or []:
+        if transformation.get("type") == "scale":
+            steps = steps * np.asarray(transformation["scale"], dtype=np.float64)
+    return steps
+
+
+def _channel_names(group: Any) -> tuple[str, ...]:
+    channels = (_attributes(group).get("omero") or {}).get("channels") or []
+    names = tuple(str(c.get("label", "")) for c in channels)
+    return names if any(names) else ()

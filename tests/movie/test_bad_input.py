@@ -1,0 +1,153 @@
+"""Bad input gives an InputError that names the file and says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+import zarr
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie import open_labels, open_movie
+
+TYX = np.random.default_rng(5).integers(0, 4000, (6, 20, 30), dtype=np.uint16)
+
+WRITERS = {
+    "plain": {},
+    "zlib": {"compression": "zlib"},
+    "imagej": {"imagej": True, "metadata": {"axes": "TYX"}},
+    "ome": {"ome": True, "metadata": {"axes": "TYX"}},
+    "ome zlib": {"ome": True, "compression": "zlib"},
+}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.7, 0.97])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_truncated_stack(
+    tmp_path: Path, writer: str, share: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.tif"
+    tifffile.imwrite(path, TYX, **WRITERS[writer])
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
+    with pytest.raises(InputError, match=r"cut\.tif"):
+        open_movie(path)
+    assert capfd.readouterr().err == ""
+
+
+def test_truncated_file_in_a_folder(tmp_path: Path) -> None:
+    for t in range(3):
+        tifffile.imwrite(tmp_path / f"t{t:03d}.tif", TYX[t], compression="zlib")
+    whole = (tmp_path / "t001.tif").read_bytes()
+    (tmp_path / "t001.tif").write_bytes(whole[:-100])
+    movie = open_movie(tmp_path)
+    with pytest.raises(InputError, match=r"t001\.tif"):
+        movie.frame(1)
+
+
+def test_missing_empty_and_unknown(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        open_movie(tmp_path / "nothing")
+    with pytest.raises(InputError, match="holds no TIFF"):
+        open_movie(tmp_path)
+    (tmp_path / "01").mkdir()
+    tifffile.imwrite(tmp_path / "01" / "t000.tif", TYX[0])
+    with pytest.raises(InputError, match="its folders 01 do"):
+        open_movie(tmp_path)
+    (tmp_path / "movie.avi").write_bytes(b"RIFF")
+    with pytest.raises(InputError, match="unknown kind of file"):
+        open_movie(tmp_path / "movie.avi")
+    (tmp_path / "text.tif").write_text("this is no TIFF")
+    with pytest.raises(InputError, match=r"text\.tif"):
+        open_movie(tmp_path / "text.tif")
+
+
+def test_mixed_frame_shapes(tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "t000.tif", TYX[0])
+    tifffile.imwrite(tmp_path / "t001.tif", TYX[0, :10])
+    with pytest.raises(InputError, match=r"t001\.tif.*\(10, 30\).*\(20, 30\)"):
+        open_movie(tmp_path)
+
+
+def test_mixed_depths_are_found_when_read(tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "t000.tif", TYX)
+    tifffile.imwrite(tmp_path / "t001.tif", TYX[:4], photometric="minisblack")
+    movie = open_movie(tmp_path)
+    with pytest.raises(InputError, match=r"t001\.tif.*\(4, 20, 30\)"):
+        movie.frame(1)
+
+
+def test_no_permission(tmp_path: Path, unprivileged: None) -> None:
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    tifffile.imwrite(tmp_path / "a.tif", TYX)
+    (tmp_path / "a.tif").chmod(0)
+    folder.chmod(0)
+    for path in (tmp_path / "a.tif", folder):
+        with pytest.raises(InputError, match="no permission"):
+            open_movie(path)
+    folder.chmod(0o700)
+
+
+def test_pickled_objects_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match=r"a\.npy"):
+        open_movie(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("axes", ["TQX", "TYY", "TZYX", "TCX"])
+def test_wrong_axis_orders(axes: str) -> None:
+    with pytest.raises(InputError, match="axis order"):
+        open_movie(TYX, axes=axes)
+
+
+def test_arrays_that_are_no_movies() -> None:
+    with pytest.raises(InputError, match="no movie"):
+        open_movie(np.zeros(5))
+    with pytest.raises(InputError, match="no pixels"):
+        open_movie(np.zeros((0, 5, 5)))
+    with pytest.raises(InputError, match="not numbers"):
+        open_movie(np.zeros((2, 5, 5), dtype=complex))
+
+
+def test_wrong_settings() -> None:
+    with pytest.raises(InputError, match="scale"):
+        open_movie(TYX, scale=(1, 1, 1))
+    with pytest.raises(InputError, match="positive"):
+        open_movie(TYX, scale=(0, 1))
+    with pytest.raises(InputError, match="frame interval"):
+        open_movie(TYX, frame_interval=-1)
+    with pytest.raises(InputError, match="unit"):
+        open_movie(TYX, unit="parsec")
+    with pytest.raises(InputError, match="there is no channel 3"):
+        open_movie(TYX, channel=3)
+    with pytest.raises(InputError, match="channel names"):
+        open_movie(TYX, channels=["a", "b"])
+
+
+def test_labels_with_several_channels(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="one channel"):
+        open_labels(TYX[None], axes="TCYX")
+    assert open_labels(TYX[None], axes="TCYX", channel=2).array.shape == (1, 1, 20, 30)
+
+
+def test_zarr_groups_without_an_image(tmp_path: Path) -> None:
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w")
+    with pytest.raises(InputError, match="no OME-Zarr image"):
+        open_movie(tmp_path / "a.zarr")
+    group.create_array("raw", data=TYX)
+    assert open_movie(tmp_path / "a.zarr").n_frames == 6
+    group.create_array("other", data=TYX)
+    with pytest.raises(InputError, match="other, raw"):
+        open_movie(tmp_path / "a.zarr")
+
+
+def test_zarr_with_damaged_attributes(tmp_path: Path) -> None:
+    group = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
+    group.attrs.update({"multiscales": [{"datasets": []}]})
+    with pytest.raises(InputError, match=r"a\.zarr"):
+        open_movie(tmp_path / "a.zarr")
+    (tmp_path / "a.zarr" / ".zattrs").write_text("{")
+    with pytest.raises(InputError, match=r"a\.zarr"):
+        open_movie(tmp_path / "a.zarr")

@@ -1,0 +1,275 @@
+"""Movies open from every kind of source, lazily and with what their files say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pytest
+import tifffile
+import zarr
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie import open_labels, open_movie
+
+RNG = np.random.default_rng(5)
+TYX = RNG.integers(0, 4000, (6, 20, 30), dtype=np.uint16)
+TZCYX = RNG.integers(0, 4000, (4, 3, 2, 20, 30), dtype=np.uint16)
+
+
+def _folder(path: Path, frames: np.ndarray, name: str = "t{:03d}.tif") -> Path:
+    path.mkdir()
+    for t, frame in enumerate(frames):
+        tifffile.imwrite(path / name.format(t), frame, compression="zlib")
+    return path
+
+
+@pytest.mark.parametrize("options", [{}, {"compression": "zlib"}, {"bigtiff": True}])
+def test_plain_stack(tmp_path: Path, options: dict[str, object]) -> None:
+    tifffile.imwrite(tmp_path / "a.tif", TYX, **options)
+    movie = open_movie(tmp_path / "a.tif")
+    assert movie.array.shape == (6, 1, 20, 30)
+    assert movie.array.chunks[0] == (1,) * 6
+    assert movie.geometry.unit == "pixel"
+    assert movie.geometry.frame_interval is None
+    np.testing.assert_array_equal(movie.frame(4)[0], TYX[4])
+
+
+def test_imagej_hyperstack_tells_axes_scale_and_interval(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(
+        path,
+        TZCYX,
+        imagej=True,
+        resolution=(2.0, 4.0),
+        metadata={"axes": "TZCYX", "unit": "micron", "spacing": 1.5, "finterval": 90.0},
+    )
+    movie = open_movie(path)
+    assert movie.array.shape == (4, 2, 3, 20, 30)
+    assert movie.geometry.scale == pytest.approx((1.5, 0.25, 0.5))
+    assert movie.geometry.unit == "micrometer"
+    assert movie.geometry.frame_interval == pytest.approx(1.5)
+    np.testing.assert_array_equal(movie.channel_frame(2, 1), TZCYX[2, :, 1])
+
+
+def test_imagej_unit_in_nanometers(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    meta = {"axes": "TYX", "unit": "nm"}
+    tifffile.imwrite(path, TYX, imagej=True, resolution=(0.01, 0.01), metadata=meta)
+    assert open_movie(path).geometry.scale == pytest.approx((0.1, 0.1))
+
+
+def test_screen_resolution_is_no_scale(tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "a.tif", TYX, resolution=(72, 72), resolutionunit="INCH")
+    assert open_movie(tmp_path / "a.tif").geometry.unit == "pixel"
+
+
+def test_imagej_slices_without_time_are_frames(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, TYX, imagej=True, metadata={"axes": "ZYX"})
+    with pytest.warns(UserWarning, match="taken for time"):
+        movie = open_movie(path)
+    assert movie.array.shape == (6, 1, 20, 30)
+    assert open_movie(path, axes="ZYX").array.shape == (1, 1, 6, 20, 30)
+
+
+@pytest.mark.parametrize("compression", [None, "zlib"])
+def test_ome_tiff(tmp_path: Path, compression: str | None) -> None:
+    path = tmp_path / "a.ome.tif"
+    metadata = {
+        "axes": "TCYX",
+        "PhysicalSizeX": 650.0,
+        "PhysicalSizeXUnit": "nm",
+        "PhysicalSizeY": 0.65,
+        "TimeIncrement": 0.5,
+        "TimeIncrementUnit": "h",
+        "Channel": {"Name": ["H2B", "PCNA"]},
+    }
+    tifffile.imwrite(path, TZCYX[:, 0], metadata=metadata, compression=compression)
+    movie = open_movie(path)
+    assert movie.array.shape == (4, 2, 20, 30)
+    assert movie.channels == ("H2B", "PCNA")
+    assert movie.geometry.scale == pytest.approx((0.65, 0.65))
+    assert movie.geometry.frame_interval == pytest.approx(30.0)
+    one = open_movie(path, channel="PCNA")
+    assert one.channels == ("PCNA",)
+    np.testing.assert_array_equal(one.channel_frame(3), TZCYX[3, 0, 1])
+
+
+def test_ome_interval_from_plane_times(tmp_path: Path) -> None:
+    path = tmp_path / "a.ome.tif"
+    times = [0.0, 60.0, 121.0, 180.0, 240.0, 300.0]
+    tifffile.imwrite(path, TYX, metadata={"axes": "TYX", "Plane": {"DeltaT": times}})
+    assert open_movie(path).geometry.frame_interval == pytest.approx(1.0, rel=0.02)
+
+
+def test_rgb_samples_are_channels(tmp_path: Path) -> None:
+    rgb = RNG.integers(0, 255, (3, 16, 20, 3), dtype=np.uint8)
+    tifffile.imwrite(tmp_path / "a.tif", rgb, photometric="rgb")
+    movie = open_movie(tmp_path / "a.tif")
+    assert movie.array.shape == (3, 3, 16, 20)
+    np.testing.assert_array_equal(movie.channel_frame(1, 2), rgb[1, :, :, 2])
+
+
+def test_overrides_win(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, TYX, imagej=True, metadata={"axes": "TYX", "finterval": 60})
+    movie = open_movie(path, axes="ZYX", scale=(3, 1, 1), frame_interval=5, channels=["DNA"])
+    assert movie.geometry.scale == (3.0, 1.0, 1.0)
+    assert movie.geometry.unit == "micrometer"
+    assert movie.geometry.frame_interval == 5
+    assert movie.channels == ("DNA",)
+    assert open_movie(path, scale=(1, 2), unit="pixel").geometry.unit == "pixel"
+
+
+def test_folder_in_natural_order(tmp_path: Path) -> None:
+    frames = RNG.integers(0, 255, (12, 8, 9), dtype=np.uint8)
+    movie = open_movie(_folder(tmp_path / "f", frames, "t{:d}.tif"))
+    assert movie.array.shape == (12, 1, 8, 9)
+    np.testing.assert_array_equal(movie.frame(10)[0], frames[10])
+
+
+def test_folder_of_3d_frames(tmp_path: Path) -> None:
+    frames = RNG.integers(0, 255, (3, 5, 8, 9), dtype=np.uint8)
+    folder = _folder(tmp_path / "f", frames, "mask{:03d}.tif")
+    (folder / "res_track.txt").write_text("1 0 2 0\n")
+    movie = open_labels(folder, scale=(2, 1, 1))
+    assert movie.array.shape == (3, 1, 5, 8, 9)
+    np.testing.assert_array_equal(movie.channel_frame(2), frames[2])
+
+
+def test_folder_with_a_file_per_channel(tmp_path: Path) -> None:
+    folder = _folder(tmp_path / "f", TYX[:3], "img_c0_t{:03d}.tif")
+    for t in range(3):
+        tifffile.imwrite(folder / f"img_c1_t{t:03d}.tif", TYX[t + 3])
+    movie = open_movie(folder)
+    assert movie.array.shape == (3, 2, 20, 30)
+    np.testing.assert_array_equal(movie.channel_frame(1, 1), TYX[4])
+
+
+def test_folder_of_two_movies_needs_a_pattern(tmp_path: Path) -> None:
+    folder = _folder(tmp_path / "f", TYX)
+    tifffile.imwrite(folder / "mask000.tif", TYX[0])
+    with pytest.raises(InputError, match="pattern"):
+        open_movie(folder)
+    assert open_movie(folder / "t*.tif").n_frames == 6
+
+
+def test_folder_with_a_gap_warns(tmp_path: Path) -> None:
+    folder = _folder(tmp_path / "f", TYX)
+    (folder / "t003.tif").unlink()
+    with pytest.warns(UserWarning, match="missing after t002"):
+        assert open_movie(folder).n_frames == 5
+
+
+def test_every_second_frame_does_not_warn(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    folder = _folder(tmp_path / "f", TYX)
+    for t in (1, 3, 5):
+        (folder / f"t{t:03d}.tif").unlink()
+    assert open_movie(folder).n_frames == 3
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_ome_zarr(tmp_path: Path, zarr_format: int) -> None:
+    path = tmp_path / "a.zarr"
+    group = zarr.open_group(path, mode="w", zarr_format=zarr_format)
+    data = np.moveaxis(TZCYX, 2, 1)
+    group.create_array("0", data=data, chunks=(1, 1, 3, 10, 30))
+    axes = [
+        {"name": "t", "type": "time", "unit": "second"},
+        {"name": "c", "type": "channel"},
+        *({"name": a, "type": "space", "unit": "nanometer"} for a in "zyx"),
+    ]
+    scale = {"type": "scale", "scale": [300.0, 1, 2000, 500, 500]}
+    dataset = {"path": "0", "coordinateTransformations": [scale]}
+    attributes = {
+        "multiscales": [{"version": "0.4", "axes": axes, "datasets": [dataset]}],
+        "omero": {"channels": [{"label": "DNA"}, {"label": "ER"}]},
+    }
+    group.attrs.update(attributes if zarr_format == 2 else {"ome": attributes})
+    movie = open_movie(path)
+    assert movie.array.shape == (4, 2, 3, 20, 30)
+    assert movie.geometry.scale == pytest.approx((2.0, 0.5, 0.5))
+    assert movie.geometry.frame_interval == pytest.approx(5.0)
+    assert movie.channels == ("DNA", "ER")
+    np.testing.assert_array_equal(movie.channel_frame(1, 1), TZCYX[1, :, 1])
+
+
+def test_plain_zarr_array_with_names(tmp_path: Path) -> None:
+    names = ("time", "channel", "y", "x")
+    zarr.create_array(tmp_path / "a.zarr", data=TZCYX[:, 0], dimension_names=names)
+    assert open_movie(tmp_path / "a.zarr").array.shape == (4, 2, 20, 30)
+
+
+def test_npy_and_arrays(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", TYX)
+    for source in (tmp_path / "a.npy", TYX, da.from_array(TYX, chunks=(6, 5, 5)), TYX.tolist()):
+        movie = open_movie(source)
+        assert movie.array.shape == (6, 1, 20, 30)
+        assert movie.array.chunks[0] == (1,) * 6
+        np.testing.assert_array_equal(movie.frame(5)[0], TYX[5])
+
+
+def test_a_movie_opens_again_with_other_settings() -> None:
+    movie = open_movie(TYX, scale=(0.5, 0.5), frame_interval=3)
+    again = open_movie(movie, frame_interval=4)
+    assert again.geometry.scale == (0.5, 0.5)
+    assert again.geometry.frame_interval == 4
+
+
+def test_z_axis_of_length_one_is_dropped() -> None:
+    movie = open_movie(TYX[:, None], axes="TZYX", scale=(5, 0.5, 0.5))
+    assert movie.geometry.shape == (20, 30)
+    assert movie.geometry.scale == (0.5, 0.5)
+
+
+def test_single_frame_is_a_movie(tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "a.tif", TYX[0])
+    assert open_movie(tmp_path / "a.tif").array.shape == (1, 1, 20, 30)
+
+
+def test_only_the_wanted_file_is_read(tmp_path: Path) -> None:
+    movie = open_movie(_folder(tmp_path / "f", TYX))
+    (tmp_path / "f" / "t003.tif").unlink()
+    np.testing.assert_array_equal(movie.frame(2)[0], TYX[2])
+    with pytest.raises(InputError, match="t003"):
+        movie.frame(3)
+
+
+def test_only_the_wanted_pages_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, TYX, compression="zlib")
+    with tifffile.TiffFile(path) as file:
+        start, length = file.pages[3].dataoffsets[0], file.pages[3].databytecounts[0]
+    with path.open("r+b") as raw:
+        raw.seek(start)
+        raw.write(b"\xff" * length)
+    movie = open_movie(path)
+    np.testing.assert_array_equal(movie.frame(2)[0], TYX[2])
+    with pytest.raises(InputError, match=r"a\.tif"):
+        movie.frame(3)
+
+
+def test_a_movie_larger_than_memory_opens(tmp_path: Path) -> None:
+    path = tmp_path / "huge.npy"
+    shape = (40000, 1024, 1024)
+    with path.open("wb") as file:
+        header = {"descr": "<u2", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_2_0(file, header)
+        try:
+            file.truncate(file.tell() + 2 * int(np.prod(shape)))
+        except OSError:
+            pytest.skip("the disk does not hold sparse files")
+    movie = open_movie(path)
+    assert movie.array.nbytes > 80e9
+    assert movie.frame(39999).max() == 0
+
+
+@pytest.mark.parametrize("name", ["Fluo-N2DL-HeLa-01/01", "HL60-3D-small/01"])
+def test_real_movies(shared_data: Path, name: str) -> None:
+    movie = open_movie(shared_data / name)
+    assert movie.geometry.ndim == (3 if "3D" in name else 2)
+    last = sorted((shared_data / name).glob("t*.tif"))[-1]
+    np.testing.assert_array_equal(movie.frame(movie.n_frames - 1)[0], tifffile.imread(last))

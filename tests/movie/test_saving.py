@@ -1,0 +1,135 @@
+"""Label movies are written whole or not at all."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.movie import Geometry, label_frame, label_writer, open_labels, save_labels
+
+RNG = np.random.default_rng(3)
+TYX = RNG.integers(0, 900, (4, 12, 15))
+TZYX = RNG.integers(0, 900, (3, 5, 12, 15))
+
+
+@pytest.mark.parametrize("name", ["labels.tif", "labels"])
+@pytest.mark.parametrize("frames", [TYX, TZYX], ids=["2D", "3D"])
+def test_round_trip_keeps_pixels_scale_and_interval(
+    tmp_path: Path, name: str, frames: np.ndarray
+) -> None:
+    scale = (1.5, 0.3, 0.2)[-frames.ndim + 1 :]
+    movie = open_labels(frames, scale=scale, frame_interval=7.5)
+    path = save_labels(movie, tmp_path / "new" / name)
+    again = open_labels(path)
+    assert again.geometry.shape == movie.geometry.shape
+    assert again.geometry.scale == pytest.approx(scale, rel=1e-6)
+    assert again.geometry.unit == "micrometer"
+    assert again.geometry.frame_interval == pytest.approx(7.5)
+    for t in range(len(frames)):
+        np.testing.assert_array_equal(label_frame(again, t), frames[t])
+    assert [p.name for p in path.parent.iterdir()] == [name]
+
+
+def test_ctc_names_and_compression(tmp_path: Path) -> None:
+    save_labels(list(TYX), tmp_path / "01_RES")
+    names = sorted(p.name for p in (tmp_path / "01_RES").iterdir())
+    assert names == [f"mask{t:03d}.tif" for t in range(4)]
+    with tifffile.TiffFile(tmp_path / "01_RES" / "mask002.tif") as file:
+        assert file.pages[0].dtype == np.uint16
+        assert file.pages[0].compression == tifffile.COMPRESSION.ADOBE_DEFLATE
+
+
+def test_more_than_a_thousand_frames_get_four_digits(tmp_path: Path) -> None:
+    frames = np.zeros((1001, 2, 2), dtype=np.uint8)
+    save_labels(open_labels(frames), tmp_path / "many")
+    assert (tmp_path / "many" / "mask0007.tif").is_file()
+    assert open_labels(tmp_path / "many").n_frames == 1001
+
+
+@pytest.mark.parametrize("name", ["a.tif", "a"])
+def test_a_failing_source_leaves_nothing(tmp_path: Path, name: str) -> None:
+    def frames() -> Iterator[np.ndarray]:
+        yield TYX[0]
+        raise RuntimeError("the power is gone")
+
+    with pytest.raises(RuntimeError, match="power"):
+        save_labels(frames(), tmp_path / name, geometry=Geometry(4, (12, 15), (1.0, 1.0)))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.tif", "a"])
+def test_an_older_result_survives_a_failure_and_gives_way_to_success(
+    tmp_path: Path, name: str
+) -> None:
+    path = save_labels(list(TYX), tmp_path / name)
+    bad = open_labels(np.full((4, 12, 15), 0.5))
+    with pytest.raises(InputError, match="whole number"):
+        save_labels(bad, path)
+    np.testing.assert_array_equal(label_frame(open_labels(path), 0), TYX[0])
+    save_labels(list(TYX[::-1]), path)
+    np.testing.assert_array_equal(label_frame(open_labels(path), 0), TYX[3])
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["a.tif", "a"])
+def test_too_few_frames(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OutputError, match="3 frames were given, expected 4"):
+        save_labels(list(TYX[:3]), tmp_path / name, geometry=Geometry(4, (12, 15), (1.0, 1.0)))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.tif", "a"])
+def test_full_disk(tmp_path: Path, name: str) -> None:
+    noise = RNG.integers(0, 60000, (4, 300, 300))
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, old[1]))
+    try:
+        with pytest.raises(OutputError, match="cannot be written"):
+            save_labels(list(noise), tmp_path / name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_targets(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "a.tif", tmp_path / "file" / "a", tmp_path / "file"):
+        with pytest.raises(OutputError, match="file"):
+            save_labels(list(TYX), path)
+    with pytest.raises(OutputError, match=r"ends in \.tif"):
+        save_labels(list(TYX), tmp_path / "a.png")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("all of it")
+    with pytest.raises(OutputError, match=r"thesis\.txt"):
+        save_labels(list(TYX), tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
+
+
+@pytest.mark.parametrize("name", ["a.tif", "a"])
+def test_no_permission(tmp_path: Path, name: str, unprivileged: None) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed").chmod(0o500)
+    with pytest.raises(OutputError, match="no permission"):
+        save_labels(list(TYX), tmp_path / "closed" / name)
+    assert list((tmp_path / "closed").iterdir()) == []
+
+
+def test_large_labels_need_a_larger_type(tmp_path: Path) -> None:
+    frames = [np.full((3, 3), 70000)]
+    with pytest.raises(OutputError, match="uint32"):
+        save_labels(frames, tmp_path / "a.tif")
+    save_labels(frames, tmp_path / "a.tif", dtype="uint32")
+    assert label_frame(open_labels(tmp_path / "a.tif"), 0).max() == 70000
+
+
+def test_frames_of_another_shape(tmp_path: Path) -> None:
+    with label_writer(tmp_path / "a.tif", Geometry(1, (3, 3), (1.0, 1.0))) as writer:
+        with pytest.raises(InputError, match=r"\(4, 3\).*\(3, 3\)"):
+            writer.write(np.zeros((4, 3)))
+        writer.write(np.zeros((3, 3)))
