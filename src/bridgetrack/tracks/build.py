@@ -1,0 +1,211 @@
+"""From chosen events to tracks with lineages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from bridgetrack.detections.size import cell_diameter
+from bridgetrack.detections.table import Detections
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.tracks.identity import ChainEnds, Junction, resolve_identities
+from bridgetrack.tracks.tracks import Tracks
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Chosen events in plain arrays, one row each."""
+
+    event: NDArray[np.int8]
+    sources: Index
+    targets: Index
+    score: Array
+    margin: Array
+
+    def of(self, event: Event) -> Index:
+        return np.flatnonzero(self.event == event)
+
+
+def build_tracks(
+    detections: Detections,
+    hypotheses: Hypotheses,
+    chosen: NDArray[np.bool_],
+    scores: Array | None = None,
+    margins: Array | None = None,
+) -> Tracks:
+    """Join chosen events into tracks.
+
+    Parameters
+    ----------
+    detections, hypotheses
+        The movie's cells and candidate events.
+    chosen
+        Which hypotheses hold, shape (H,); every active slot covered once.
+    scores, margins
+        Per hypothesis, shape (H,); NaN in the tables where None.
+
+    Returns
+    -------
+    Tracks
+        Track numbers count from 1 in the order of first frame and label. A false detection
+        belongs to no track.
+    """
+    picked = np.flatnonzero(chosen)
+    unknown = np.full(len(hypotheses), np.nan)
+    events = _Chosen(
+        hypotheses.event[picked],
+        hypotheses.sources[picked],
+        hypotheses.targets[picked],
+        (unknown if scores is None else scores)[picked],
+        (unknown if margins is None else margins)[picked],
+    )
+    kept = np.ones(len(detections), dtype=bool)
+    kept[events.sources[events.of(Event.FALSE), 0]] = False
+    chain = _chains(events, len(detections))
+    track, links = _tracks_of_chains(detections, events, chain)
+    nodes, table = _number(detections, kept, track[chain], links)
+    return Tracks(nodes, _edges(events), _events(events, detections), table, detections.geometry)
+
+
+def _chains(events: _Chosen, n: int) -> Index:
+    """Chain of every detection: connected by moves and skips, shape (n,)."""
+    links = np.flatnonzero((events.event == Event.MOVE) | (events.event == Event.SKIP))
+    i, j = events.sources[links, 0], events.targets[links, 0]
+    graph = coo_matrix((np.ones(len(i)), (i, j)), shape=(n, n))
+    _, chain = connected_components(graph, directed=False)
+    return chain.astype(np.int64)
+
+
+def _chain_ends(detections: Detections, chain: Index) -> ChainEnds:
+    order = np.lexsort((detections.frame, chain))
+    starts = np.flatnonzero(np.r_[True, chain[order][1:] != chain[order][:-1]])
+    stops = np.r_[starts[1:], len(order)] - 1
+    first, last = order[starts], order[stops]
+    position = detections.position
+    size = np.log(np.maximum(detections.table["area"].to_numpy(dtype=np.float64), 1e-9))
+    length = detections.frame[last] - detections.frame[first] + 1
+    return ChainEnds(position[first], position[last], size[first], size[last], length)
+
+
+def _junctions(detections: Detections, events: _Chosen, chain: Index) -> list[Junction]:
+    out = []
+    for event in (Event.SPLIT, Event.MERGE):
+        for row in events.of(event):
+            sources = events.sources[row][events.sources[row] >= 0]
+            targets = events.targets[row][events.targets[row] >= 0]
+            out.append(
+                Junction(
+                    int(detections.frame[targets[0]]),
+                    tuple(int(c) for c in chain[sources]),
+                    tuple(int(c) for c in chain[targets]),
+                )
+            )
+    return out
+
+
+def _tracks_of_chains(
+    detections: Detections, events: _Chosen, chain: Index
+) -> tuple[Index, list[tuple[int, int, str]]]:
+    """Founding chain of every chain's track, and the links between tracks."""
+    if not len(chain):
+        return np.zeros(0, dtype=np.int64), []
+    junctions = _junctions(detections, events, chain)
+    n_chains = int(chain.max()) + 1
+    state = resolve_identities(
+        n_chains, junctions, _chain_ends(detections, chain), cell_diameter(detections)
+    )
+    links = list(state.links)
+    for row in events.of(Event.DIVIDE):
+        mother = int(state.track[chain[events.sources[row, 0]]])
+        for daughter in events.targets[row]:
+            links.append((int(state.track[chain[daughter]]), mother, "divide"))
+    return state.track, links
+
+
+def _number(
+    detections: Detections, kept: NDArray[np.bool_], track: Index, links: list[tuple[int, int, str]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Number tracks from 1 and make the tables of nodes and links."""
+    rows = np.flatnonzero(kept)
+    found, first = np.unique(track[rows], return_index=True)
+    order = found[np.argsort(first, kind="stable")]
+    number = np.zeros(int(track.max()) + 1 if len(track) else 1, dtype=np.int64)
+    number[order] = np.arange(1, len(order) + 1)
+    link = [(int(number[a]), int(number[b]), event) for a, b, event in links]
+    table = pd.DataFrame(link, columns=["track_id", "parent_id", "event"])
+    table = table[(table["track_id"] > 0) & (table["parent_id"] > 0)]
+    table = table.sort_values(["track_id", "parent_id"], ignore_index=True)
+    table = table.astype({"track_id": np.int64, "parent_id": np.int64})
+    nodes = detections.table.iloc[rows].copy()
+    nodes.insert(0, "id", rows)
+    nodes["track_id"] = number[track[rows]]
+    nodes["lineage_id"] = roots(len(order), table)[nodes["track_id"].to_numpy()]
+    return nodes.reset_index(drop=True), table
+
+
+def roots(n_tracks: int, links: pd.DataFrame) -> Index:
+    """Root of every track, following the first parent, shape (n_tracks + 1,)."""
+    parent = np.arange(n_tracks + 1)
+    first = links.drop_duplicates("track_id")
+    parent[first["track_id"].to_numpy()] = first["parent_id"].to_numpy()
+    for _ in range(n_tracks + 1):
+        grand = parent[parent]
+        if (grand == parent).all():
+            break
+        parent = grand
+    return parent
+
+
+def _edges(events: _Chosen) -> pd.DataFrame:
+    """One row per link between two detections."""
+    parts = []
+    for k, m in ((0, 0), (0, 1), (1, 0)):
+        source, target = events.sources[:, k], events.targets[:, m]
+        there = (source >= 0) & (target >= 0)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "source": source[there],
+                    "target": target[there],
+                    "event": [Event(e).key for e in events.event[there]],
+                    "score": events.score[there],
+                    "margin": events.margin[there],
+                }
+            )
+        )
+    table = pd.concat(parts, ignore_index=True)
+    return table.sort_values(["source", "target"], ignore_index=True)
+
+
+def _events(events: _Chosen, detections: Detections) -> pd.DataFrame:
+    """One row per chosen event."""
+    frame = detections.frame
+    when = np.where(
+        events.targets[:, 0] >= 0,
+        frame[np.maximum(events.targets[:, 0], 0)],
+        frame[np.maximum(events.sources[:, 0], 0)],
+    )
+
+    def named(rows: Index) -> list[tuple[int, ...]]:
+        return [tuple(int(r) for r in row if r >= 0) for row in rows]
+
+    table = pd.DataFrame(
+        {
+            "frame": when,
+            "event": [Event(e).key for e in events.event],
+            "sources": named(events.sources),
+            "targets": named(events.targets),
+            "score": events.score,
+            "margin": events.margin,
+        }
+    )
+    return table.sort_values(["frame", "event"], kind="stable", ignore_index=True)
