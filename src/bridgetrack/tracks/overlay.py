@@ -1,0 +1,232 @@
+"""Pictures of tracks: image, outlines and tails, coloured by lineage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.tracks.colours import lineage_colours
+from bridgetrack.tracks.pixels import (
+    Picture,
+    enlarge,
+    flat,
+    inner_borders,
+    limits_of,
+    project,
+    stretch,
+    tile,
+    topmost,
+    write_png,
+)
+from bridgetrack.tracks.tracks import Tracks
+
+_DPI = 100
+_UNTRACKED = (0.55, 0.55, 0.55)
+
+
+def draw_overlay(
+    image_frame: NDArray[Any] | None,
+    label_frame: NDArray[Any] | None,
+    tracks: Tracks,
+    frame: int,
+    path: Path | str | None = None,
+    *,
+    tail: int = 10,
+    zoom: int | None = None,
+    contrast: tuple[float, float] | None = None,
+) -> Picture:
+    """Draw one frame with outlines of its cells and the recent past of the tracks.
+
+    Stacks are shown as maximum projections. Outlines and tails have the colour of their lineage,
+    cells without a track are grey, a ring marks where a cell divided.
+
+    Parameters
+    ----------
+    image_frame
+        Grey values, shape ([Z,] Y, X); None for black.
+    label_frame
+        Labels that ``tracks.nodes`` names, shape ([Z,] Y, X); None for no outlines.
+    tracks
+        Positions in pixels.
+    frame
+        Which frame the pictures show.
+    path
+        Where to write a PNG; None writes nothing.
+    tail
+        How many frames a tail reaches back.
+    zoom
+        Screen pixels per pixel; None chooses it so that small movies fill about 900 pixels.
+    contrast
+        Grey values shown black and white; None takes percentiles of this frame.
+
+    Returns
+    -------
+    NDArray
+        Red, green, blue, uint8, shape (zoom * Y, zoom * X, 3).
+
+    Raises
+    ------
+    InputError
+        Where there is neither image nor labels, or their shapes differ.
+    OutputError
+        Where the file cannot be written.
+    """
+    grey, labels = flat(image_frame), topmost(label_frame)
+    shape = _common_shape(grey, labels, tracks, frame)
+    zoom = zoom or max(1, round(900 / max(shape)))
+    base = np.zeros(shape) if grey is None else stretch(grey, contrast)
+    canvas = np.repeat(enlarge(base, zoom)[:, :, None], 3, axis=2) * 0.75
+    if labels is not None:
+        large = np.repeat(np.repeat(labels, zoom, axis=0), zoom, axis=1)
+        _paint_outlines(canvas, large, tracks, frame, width=max(1, min(zoom, 4)))
+    picture = _add_tails(canvas, tracks, frame, tail=tail, zoom=zoom)
+    if path is not None:
+        write_png(picture, Path(path))
+    return picture
+
+
+def draw_montage(
+    image_of: Callable[[int], NDArray[Any]] | None,
+    labels_of: Callable[[int], NDArray[Any]] | None,
+    tracks: Tracks,
+    frames: Sequence[int],
+    path: Path | str | None = None,
+    *,
+    columns: int | None = None,
+    tail: int = 10,
+    zoom: int | None = None,
+) -> Picture:
+    """Draw several frames side by side, all with the contrast of the first.
+
+    Parameters
+    ----------
+    image_of, labels_of
+        Give the grey values and the labels of a frame, e.g. ``movie.channel_frame``.
+    tracks
+        Positions in pixels.
+    frames
+        Which frames, in the order of reading.
+    path
+        Where to write a PNG; None writes nothing.
+    columns
+        Pictures per row; None makes the montage about square.
+    tail, zoom
+        See `draw_overlay`; `zoom` is chosen for about 1,800 pixels where None.
+
+    Returns
+    -------
+    NDArray
+        Red, green, blue, uint8, shape (height, width, 3).
+    """
+    if not frames:
+        raise InputError("a montage needs at least one frame")
+    columns = columns or math.ceil(math.sqrt(len(frames)))
+    contrast = None if image_of is None else limits_of(project(image_of(frames[0])))
+    panels = []
+    for t in frames:
+        image = None if image_of is None else image_of(t)
+        labels = None if labels_of is None else labels_of(t)
+        if zoom is None:
+            shape = _common_shape(flat(image), topmost(labels), tracks, t)
+            zoom = max(1, round(1800 / (columns * max(shape))))
+        panels.append(
+            draw_overlay(image, labels, tracks, t, tail=tail, zoom=zoom, contrast=contrast)
+        )
+    picture = tile(panels, columns)
+    if path is not None:
+        write_png(picture, Path(path))
+    return picture
+
+
+def _common_shape(
+    image: NDArray[Any] | None, labels: NDArray[Any] | None, tracks: Tracks, frame: int
+) -> tuple[int, ...]:
+    shapes = {a.shape for a in (image, labels) if a is not None}
+    if not shapes and tracks.geometry.shape is not None:
+        shapes = {tracks.geometry.shape[-2:]}
+    if len(shapes) != 1:
+        raise InputError(
+            f"frame {frame}: the image and the labels have the shapes {sorted(shapes)}; "
+            "an overlay needs one of them, or both with the same shape"
+        )
+    return shapes.pop()
+
+
+def _paint_outlines(
+    canvas: NDArray[np.float64], labels: NDArray[Any], tracks: Tracks, frame: int, width: int
+) -> None:
+    """Colour the inner border pixels of every label."""
+    edge = inner_borders(labels, width)
+    nodes = tracks.nodes[tracks.nodes["frame"] == frame]
+    known = nodes["label"].to_numpy(dtype=np.int64)
+    names, inverse = np.unique(labels[edge], return_inverse=True)
+    colours = np.tile(_UNTRACKED, (len(names), 1))
+    by_label = dict(zip(known.tolist(), nodes["lineage_id"].tolist(), strict=True))
+    tracked = np.isin(names, known)
+    colours[tracked] = lineage_colours([by_label[n] for n in names[tracked].tolist()])
+    canvas[edge] = colours[inverse]
+
+
+def _add_tails(
+    canvas: NDArray[np.float64], tracks: Tracks, frame: int, *, tail: int, zoom: int
+) -> Picture:
+    """Lines of the recent past over the picture, fading with age."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+
+    height, width = canvas.shape[:2]
+    figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
+    agg = FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.imshow(canvas, interpolation="nearest", aspect="auto", vmin=0, vmax=1)
+    segments, colours, rings = _segments(tracks, frame, tail)
+    # Pixel centres lie on whole numbers in both pictures.
+    place = (segments[:, :, ::-1] + 0.5) * zoom - 0.5
+    rings = (rings[:, ::-1] + 0.5) * zoom - 0.5
+    shade = np.column_stack([np.zeros((len(colours), 3)), 0.7 * colours[:, 3]])
+    lines = list(place)
+    axes.add_collection(LineCollection(lines, colors=shade, linewidths=3.2, capstyle="round"))
+    axes.add_collection(LineCollection(lines, colors=colours, linewidths=1.6, capstyle="round"))
+    axes.scatter(
+        rings[:, 0], rings[:, 1], s=28, facecolors="none", edgecolors="white", linewidths=1.0
+    )
+    axes.text(8, 8, _when(tracks, frame), color="white", fontsize=10, va="top")
+    axes.set_xlim(-0.5, width - 0.5)
+    axes.set_ylim(height - 0.5, -0.5)
+    agg.draw()
+    return np.ascontiguousarray(np.asarray(agg.buffer_rgba())[:, :, :3])
+
+
+def _segments(
+    tracks: Tracks, frame: int, tail: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Lines (n, 2, 2) from earlier to later as (y, x), colours (n, 4), divisions (m, 2)."""
+    nodes = tracks.nodes.set_index("id")
+    edges = tracks.edges
+    later = nodes["frame"].reindex(edges["target"]).to_numpy()
+    recent = (later <= frame) & (later > frame - tail)
+    edges, later = edges[recent], later[recent]
+    position = nodes[["y", "x"]]
+    start = position.reindex(edges["source"]).to_numpy(dtype=np.float64)
+    stop = position.reindex(edges["target"]).to_numpy(dtype=np.float64)
+    lineages = nodes["lineage_id"].reindex(edges["target"]).to_numpy()
+    opacity = 1 - 0.75 * (frame - later) / max(tail, 1)
+    colours = np.column_stack([lineage_colours(lineages), opacity])
+    divided = (edges["event"] == "divide").to_numpy()
+    return np.stack([start, stop], axis=1), colours, np.unique(start[divided], axis=0)
+
+
+def _when(tracks: Tracks, frame: int) -> str:
+    interval = tracks.geometry.frame_interval
+    if interval is None:
+        return f"frame {frame}"
+    minutes = round(frame * interval)
+    return f"frame {frame}   {minutes // 60}:{minutes % 60:02d} h"
