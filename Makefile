@@ -1,0 +1,47 @@
+# make demo   install into .venv, track the bundled sample, say where the results are
+# make test   install what the tests need, then all checks, then all tests
+# make lint   the checks alone: style, format, types, import contracts
+# make clean  remove everything that make made
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST_ARGS ?= -n 2
+
+# Solvers and arrays use one thread each: the tests run side by side.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test lint clean system
+
+demo: system $(VENV)/.demo
+	@$(BIN)/bridgetrack demo --out demo
+
+test: system lint
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --quiet
+
+system:
+	@.ci/system-packages.sh
+
+$(BIN)/python:
+	@.ci/venv.sh $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	@$(PIP) --editable ".[evaluate]"
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	@$(PIP) --editable ".[test,all]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	  .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
