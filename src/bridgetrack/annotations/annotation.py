@@ -1,0 +1,253 @@
+"""One answer about a movie: which event holds, which does not, or which of a few."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from math import isfinite
+
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+
+Cell = tuple[int, int]
+"""Frame and label of a detection."""
+
+Slot = tuple[str, Cell]
+"""``("fate", cell)`` or ``("history", cell)`` (design of 001, eq. 17-18, before numbering)."""
+
+EventKey = tuple[Event, tuple[Cell, ...], tuple[Cell, ...]]
+"""What makes two events the same, positions left aside."""
+
+RANDOM = "random"
+"""Source of answers about events drawn at random: only these give an unbiased accuracy."""
+
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_LARGEST = 2**63 - 1
+
+
+class Kind(StrEnum):
+    """What an annotation says of its events."""
+
+    CONFIRM = "confirm"
+    REJECT = "reject"
+    ONE_OF = "one_of"
+    CANNOT_TELL = "cannot_tell"
+
+
+@dataclass(frozen=True, slots=True)
+class CellRef:
+    """A detection as it was when somebody pointed at it.
+
+    Parameters
+    ----------
+    frame
+        Frame, from 0.
+    label
+        Label in the segmentation, from 1 (0 is allowed for tables of points).
+    position
+        Centroid in pixels, ``(y, x)`` or ``(z, y, x)``.
+
+    Raises
+    ------
+    InputError
+        Where a number is out of range.
+    """
+
+    frame: int
+    label: int
+    position: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.frame <= _LARGEST and 0 <= self.label <= _LARGEST):
+            raise InputError(f"frame {self.frame}, label {self.label}: both must be 0 or more")
+        if len(self.position) not in (2, 3) or not all(isfinite(p) for p in self.position):
+            raise InputError(
+                f"the position {list(self.position)} of {self} must be two or three finite numbers"
+            )
+
+    def __str__(self) -> str:
+        return f"cell {self.label} in frame {self.frame}"
+
+    @property
+    def cell(self) -> Cell:
+        """Frame and label."""
+        return self.frame, self.label
+
+
+def _by_cell(ref: CellRef) -> tuple[int, int, tuple[float, ...]]:
+    return ref.frame, ref.label, ref.position
+
+
+@dataclass(frozen=True, slots=True)
+class EventRef:
+    """An event between cells, or, with one cell only, any event of this kind at that cell.
+
+    Parameters
+    ----------
+    event
+        Kind of event.
+    sources, targets
+        Cells of the earlier and of the later frame, as many as the event has
+        (`bridgetrack.hypotheses.events`), in any order; they are kept sorted. A *pattern* names
+        one cell less or two: one source stands for "an event of this kind at this cell's fate",
+        one target for "... at this cell's history".
+
+    Raises
+    ------
+    InputError
+        Where the number of cells or their frames do not fit the event.
+    """
+
+    event: Event
+    sources: tuple[CellRef, ...] = ()
+    targets: tuple[CellRef, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", tuple(sorted(self.sources, key=_by_cell)))
+        object.__setattr__(self, "targets", tuple(sorted(self.targets, key=_by_cell)))
+        n_sources, n_targets = N_SOURCES[self.event], N_TARGETS[self.event]
+        full = (len(self.sources), len(self.targets)) == (n_sources, n_targets)
+        fits = len(self.sources) <= n_sources and len(self.targets) <= n_targets
+        if not full and (not fits or len(self.cells) != 1):
+            raise InputError(
+                f"a {self.event.key} has {n_sources} source and {n_targets} target cells, "
+                f"not {len(self.sources)} and {len(self.targets)}"
+            )
+        if len({c.cell for c in self.cells}) < len(self.cells):
+            raise InputError(f"a {self.event.key} names {self.cells[0]} twice")
+        self._check_frames()
+
+    def _check_frames(self) -> None:
+        first = {c.frame for c in self.sources}
+        later = {c.frame for c in self.targets}
+        if len(first) > 1 or len(later) > 1:
+            raise InputError(f"the cells of a {self.event.key} lie in frames that differ")
+        if first and later:
+            gap = later.pop() - first.pop()
+            if gap < 2 if self.event == Event.SKIP else gap != 1:
+                wanted = "two or more frames" if self.event == Event.SKIP else "one frame"
+                raise InputError(f"a {self.event.key} spans {wanted}, not {gap}")
+
+    @property
+    def cells(self) -> tuple[CellRef, ...]:
+        """All cells named."""
+        return self.sources + self.targets
+
+    @property
+    def complete(self) -> bool:
+        """Whether this names one event and not any event of its kind at one cell."""
+        n = N_SOURCES[self.event] + N_TARGETS[self.event]
+        return len(self.sources) + len(self.targets) == n
+
+    @property
+    def key(self) -> EventKey:
+        """The event without positions."""
+        return (
+            self.event,
+            tuple(c.cell for c in self.sources),
+            tuple(c.cell for c in self.targets),
+        )
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Slots that the event covers (a pattern: the one slot that it speaks of)."""
+        slots = [("fate", c.cell) for c in self.sources]
+        slots += [("history", c.cell) for c in self.targets]
+        if self.event == Event.FALSE:
+            slots += [("history", c.cell) for c in self.sources]
+        return tuple(slots)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One answer.
+
+    Parameters
+    ----------
+    id
+        Unique name within a set: letters, digits, ``_``, ``.``, ``-``.
+    kind
+        ``confirm``: the event holds. ``reject``: the event, or any event that fits the
+        pattern, does not hold. ``one_of``: exactly one of these events of one common slot
+        holds. ``cannot_tell``: somebody looked and could not say; labels nothing.
+    events
+        The events meant: one, for ``one_of`` two or more.
+    created
+        Time in ISO 8601 with the zone, None where no clock was involved.
+    source
+        Where the answer came from: ``click``, ``review``, ``correction``, ``import``,
+        ``simulated``, or `RANDOM` for a randomly drawn event.
+    seconds
+        Time that the answer took, None where unknown.
+
+    Raises
+    ------
+    InputError
+        Where the parts do not fit each other.
+    """
+
+    id: str
+    kind: Kind
+    events: tuple[EventRef, ...]
+    created: str | None = None
+    source: str = "click"
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.id):
+            raise InputError(
+                f"the annotation id {self.id[:80]!r} must be 1 to 64 of: letters digits _ . -"
+            )
+        if not _ID.fullmatch(self.source):
+            raise InputError(f"annotation {self.id}: the source {self.source[:80]!r} is no word")
+        if self.seconds is not None and not (isfinite(self.seconds) and self.seconds >= 0):
+            raise InputError(f"annotation {self.id}: seconds is {self.seconds}, not 0 or more")
+        if self.created is not None:
+            self._check_time(self.created)
+        self._check_events()
+
+    def _check_time(self, created: str) -> None:
+        try:
+            zone = datetime.fromisoformat(created).tzinfo
+        except ValueError:
+            zone = None
+        if zone is None:
+            raise InputError(
+                f"annotation {self.id}: created is {created[:80]!r}, not a time such as "
+                f"2024-05-17T09:30:00+00:00"
+            )
+
+    def _check_events(self) -> None:
+        if self.kind == Kind.ONE_OF:
+            if len({e.key for e in self.events}) < max(2, len(self.events)):
+                raise InputError(f"annotation {self.id}: one_of needs two or more different events")
+            if not self.common_slots:
+                raise InputError(
+                    f"annotation {self.id}: the events of one_of share no cell's fate or history"
+                )
+        elif len(self.events) != 1:
+            raise InputError(
+                f"annotation {self.id}: {self.kind} needs one event, not {len(self.events)}"
+            )
+        if self.kind in (Kind.CONFIRM, Kind.ONE_OF) and not all(e.complete for e in self.events):
+            raise InputError(
+                f"annotation {self.id}: {self.kind} needs all cells of a {self.events[0].event.key}"
+            )
+
+    @property
+    def cells(self) -> tuple[CellRef, ...]:
+        """All cells named, in order, repeated where several events name them."""
+        return tuple(c for e in self.events for c in e.cells)
+
+    @property
+    def common_slots(self) -> tuple[Slot, ...]:
+        """Slots that every event covers."""
+        rest = [set(e.slots) for e in self.events[1:]]
+        return tuple(s for s in self.events[0].slots if all(s in r for r in rest))
+
+
+def now() -> str:
+    """The present time as `Annotation.created` wants it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,164 @@
+"""All answers about one movie, as an immutable collection."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from bridgetrack.annotations.annotation import Annotation, Cell, Kind
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+
+_NUMBER = re.compile(r"\d{1,18}$")
+
+
+def natural_key(annotation_id: str) -> tuple[str, int, str]:
+    """Order of ids in which ``a2`` comes before ``a10``."""
+    number = _NUMBER.search(annotation_id)
+    if number is None:
+        return annotation_id, -1, annotation_id
+    return annotation_id[: number.start()], int(number[0]), annotation_id
+
+
+class AnnotationSet:
+    """Annotations of one movie; every change gives a new set.
+
+    Parameters
+    ----------
+    geometry
+        Extent and scale of the movie annotated.
+    annotations
+        The annotations; ids must differ. Iteration is in the natural order of ids, whatever
+        the order of adding.
+
+    Raises
+    ------
+    InputError
+        Where an id is there twice or an annotation does not fit the movie.
+    """
+
+    def __init__(self, geometry: Geometry, annotations: Iterable[Annotation] = ()) -> None:
+        self._geometry = geometry
+        self._items: dict[str, Annotation] = {}
+        self._cells: dict[Cell, tuple[str, ...]] = {}
+        self._insert(annotations)
+
+    def _insert(self, annotations: Iterable[Annotation]) -> None:
+        for a in annotations:
+            if a.id in self._items:
+                raise InputError(f"there are two annotations with the id {a.id!r}")
+            self._check(a)
+            self._items[a.id] = a
+            for cell in {c.cell for c in a.cells}:
+                self._cells[cell] = (*self._cells.get(cell, ()), a.id)
+
+    def _check(self, annotation: Annotation) -> None:
+        for c in annotation.cells:
+            if c.frame >= self._geometry.n_frames:
+                raise InputError(
+                    f"annotation {annotation.id}: {c} lies beyond the movie's "
+                    f"{self._geometry.n_frames} frames"
+                )
+            if len(c.position) != self._geometry.ndim:
+                raise InputError(
+                    f"annotation {annotation.id}: the position of {c} has {len(c.position)} "
+                    f"numbers in a movie with {self._geometry.ndim} spatial axes"
+                )
+
+    @property
+    def geometry(self) -> Geometry:
+        """Extent and scale of the movie annotated."""
+        return self._geometry
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Annotation]:
+        return iter(self._ordered)
+
+    def __contains__(self, annotation_id: object) -> bool:
+        return annotation_id in self._items
+
+    def __getitem__(self, annotation_id: str) -> Annotation:
+        try:
+            return self._items[annotation_id]
+        except KeyError:
+            raise InputError(f"there is no annotation with the id {annotation_id!r}") from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AnnotationSet):
+            return NotImplemented
+        return self._geometry == other._geometry and self._items == other._items
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"AnnotationSet({len(self)} annotations)"
+
+    @cached_property
+    def _ordered(self) -> tuple[Annotation, ...]:
+        return tuple(self._items[i] for i in sorted(self._items, key=natural_key))
+
+    def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
+        """A set without the annotations of some ids and with others.
+
+        Raises
+        ------
+        InputError
+            Where an id to remove is not there, or an added one is there already.
+        """
+        new = AnnotationSet(self._geometry)
+        new._items = dict(self._items)
+        new._cells = dict(self._cells)
+        for i in remove:
+            new._drop(i)
+        new._insert(add)
+        return new
+
+    def _drop(self, annotation_id: str) -> None:
+        gone = self[annotation_id]
+        del self._items[annotation_id]
+        for cell in {c.cell for c in gone.cells}:
+            left = tuple(i for i in self._cells[cell] if i != annotation_id)
+            if left:
+                self._cells[cell] = left
+            else:
+                del self._cells[cell]
+
+    def add(self, *annotations: Annotation) -> AnnotationSet:
+        """A set with more annotations."""
+        return self.edit(add=annotations)
+
+    def remove(self, *ids: str) -> AnnotationSet:
+        """A set with fewer annotations."""
+        return self.edit(remove=ids)
+
+    def replace(self, annotation: Annotation) -> AnnotationSet:
+        """A set in which an annotation takes the place of the one with the same id."""
+        return self.edit(remove=[annotation.id], add=[annotation])
+
+    def at(self, frame: int, label: int) -> tuple[Annotation, ...]:
+        """Annotations that name a cell."""
+        return tuple(self._items[i] for i in self._cells.get((frame, label), ()))
+
+    def in_frame(self, frame: int) -> tuple[Annotation, ...]:
+        """Annotations that name a cell of a frame."""
+        return tuple(a for a in self if any(c.frame == frame for c in a.cells))
+
+    def counts(self, kind: Kind = Kind.CONFIRM) -> Mapping[Event, int]:
+        """How many annotations of one kind there are per event; zero where there are none.
+
+        A ``one_of`` counts for each kind of event among its alternatives.
+        """
+        found = Counter(
+            e for a in self._items.values() if a.kind == kind for e in {r.event for r in a.events}
+        )
+        return {e: found[e] for e in Event}
+
+    def next_id(self, prefix: str = "a") -> str:
+        """An id that is free and later than all others with this prefix."""
+        taken = (natural_key(i) for i in self._items)
+        return f"{prefix}{1 + max((k[1] for k in taken if k[0] == prefix), default=0)}"

@@ -1,0 +1,94 @@
+"""Annotations as JSON text, one annotation a line, the same text for the same set."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef
+from bridgetrack.annotations.history import Change, History
+from bridgetrack.movie.geometry import Geometry
+
+FORMAT = "bridgetrack-annotations"
+VERSION = 1
+
+
+def _cell(ref: CellRef) -> dict[str, Any]:
+    return {"frame": ref.frame, "label": ref.label, "position": list(ref.position)}
+
+
+def _event(ref: EventRef) -> dict[str, Any]:
+    return {
+        "event": ref.event.key,
+        "sources": [_cell(c) for c in ref.sources],
+        "targets": [_cell(c) for c in ref.targets],
+    }
+
+
+def _line(annotation: Annotation) -> str:
+    """One annotation as JSON."""
+    entry: dict[str, Any] = {
+        "id": annotation.id,
+        "kind": str(annotation.kind),
+        "events": [_event(e) for e in annotation.events],
+        "source": annotation.source,
+    }
+    if annotation.created is not None:
+        entry["created"] = annotation.created
+    if annotation.seconds is not None:
+        entry["seconds"] = annotation.seconds
+    return json.dumps(entry, allow_nan=False)
+
+
+def _movie(geometry: Geometry) -> dict[str, Any]:
+    return {
+        "n_frames": geometry.n_frames,
+        "shape": None if geometry.shape is None else list(geometry.shape),
+        "scale": list(geometry.scale),
+        "unit": geometry.unit,
+        "frame_interval": geometry.frame_interval,
+    }
+
+
+def _list(lines: list[str], indent: str) -> str:
+    if not lines:
+        return "[]"
+    joint = f",\n{indent}  "
+    return f"[\n{indent}  {joint.join(lines)}\n{indent}]"
+
+
+def _change(change: Change, history: History) -> str:
+    """A step; annotations that are in the present set go by their id."""
+    present = history.annotations
+
+    def short(a: Annotation) -> str:
+        return json.dumps(a.id) if a.id in present and present[a.id] == a else _line(a)
+
+    removed = ", ".join(short(a) for a in change.removed)
+    added = ", ".join(short(a) for a in change.added)
+    return f'{{"removed": [{removed}], "added": [{added}]}}'
+
+
+def encode(history: History) -> str:
+    """A history as the text of an annotation file.
+
+    Parameters
+    ----------
+    history
+        The present annotations and the steps to undo and redo; without steps the file has
+        none.
+
+    Returns
+    -------
+    str
+        JSON with a line per annotation, in the natural order of ids.
+    """
+    lines = [_line(a) for a in history.annotations]
+    text = f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n'
+    text += f'  "movie": {json.dumps(_movie(history.annotations.geometry), allow_nan=False)},\n'
+    text += f'  "annotations": {_list(lines, "  ")}'
+    if history.past or history.future:
+        past = _list([_change(c, history) for c in history.past], "    ")
+        future = _list([_change(c, history) for c in history.future], "    ")
+        text += f',\n  "history": {{\n    "undo": {past},\n    "redo": {future}\n  }}'
+    return text + "\n}\n"

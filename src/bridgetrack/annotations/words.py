@@ -1,0 +1,87 @@
+"""Events and annotations in plain words, for messages and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bridgetrack.annotations.annotation import Annotation, Cell, CellRef, EventRef, Kind
+from bridgetrack.hypotheses.events import Event
+
+FATE = {
+    Event.MOVE: "moves on",
+    Event.DIVIDE: "divides",
+    Event.SPLIT: "is cut in two",
+    Event.MERGE: "merges with another cell",
+    Event.APPEAR: "appears",
+    Event.DISAPPEAR: "leaves",
+    Event.SKIP: "moves on over a gap",
+    Event.FALSE: "is a false detection",
+}
+"""What an event says of a cell that it starts from."""
+
+HISTORY = {
+    Event.MOVE: "is the target of a move",
+    Event.DIVIDE: "is a daughter",
+    Event.SPLIT: "is a piece of a cut cell",
+    Event.MERGE: "is two merged cells",
+    Event.APPEAR: "appears",
+    Event.DISAPPEAR: "leaves",
+    Event.SKIP: "is reached over a gap",
+    Event.FALSE: "is a false detection",
+}
+"""What an event says of a cell that it leads to."""
+
+NOUN = {
+    Event.MOVE: ("a move", "moves"),
+    Event.DIVIDE: ("a division", "divisions"),
+    Event.SPLIT: ("a split", "splits"),
+    Event.MERGE: ("a merge", "merges"),
+    Event.APPEAR: ("an appearance", "appearances"),
+    Event.DISAPPEAR: ("a disappearance", "disappearances"),
+    Event.SKIP: ("a move over a gap", "moves over a gap"),
+    Event.FALSE: ("a false detection", "false detections"),
+}
+"""One and several of each event."""
+
+
+def cell_words(cell: Cell) -> str:
+    """A cell, e.g. ``cell 12 in frame 5``."""
+    return f"cell {cell[1]} in frame {cell[0]}"
+
+
+def _labels(cells: Iterable[CellRef]) -> str:
+    labels = [str(c.label) for c in cells]
+    return f"cell {labels[0]}" if len(labels) == 1 else f"cells {' and '.join(labels)}"
+
+
+def describe_event(event: EventRef) -> str:
+    """An event or a pattern as a short phrase.
+
+    Examples are ``the move of cell 3 in frame 0 to cell 5`` and ``a division of cell 3 in
+    frame 0``.
+    """
+    kind = event.event
+    if not event.complete:
+        where = "of" if event.sources else "that leads to"
+        return f"{NOUN[kind][0]} {where} {event.cells[0]}"
+    if kind == Event.APPEAR:
+        return f"the appearance of {event.targets[0]}"
+    start = f"the {NOUN[kind][0].split(' ', 1)[1]} of {_labels(event.sources)} in frame"
+    start = f"{start} {event.sources[0].frame}"
+    if not event.targets:
+        return start
+    gap = f" in frame {event.targets[0].frame}" if kind == Event.SKIP else ""
+    joint = "to" if kind in (Event.MOVE, Event.SKIP) else "into"
+    return f"{start} {joint} {_labels(event.targets)}{gap}"
+
+
+def describe(annotation: Annotation) -> str:
+    """An annotation as one line, e.g. ``not a division of cell 3 in frame 0``."""
+    words = [describe_event(e) for e in annotation.events]
+    if annotation.kind == Kind.REJECT:
+        return f"not {words[0]}"
+    if annotation.kind == Kind.ONE_OF:
+        return f"one of: {'; '.join(words)}"
+    if annotation.kind == Kind.CANNOT_TELL:
+        return f"cannot tell: {words[0]}"
+    return words[0]
