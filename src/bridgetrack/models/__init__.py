@@ -1,0 +1,1 @@
+"""Models: weights with their meaning and their history."""

@@ -1,0 +1,155 @@
+"""Model files: readable JSON, checked when read, written atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.errors import ModelError, OutputError
+from bridgetrack.models.model import Model
+
+FORMAT = "bridgetrack-model"
+VERSION = 1
+
+_TEXT = ("name", "loss", "regularizer")
+_OBJECTS = ("history", "provenance", "estimate")
+
+
+def program_version() -> str:
+    """Version of the installed package."""
+    try:
+        return metadata.version("bridgetrack")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def to_json(model: Model) -> str:
+    """A model as the text of its file."""
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": model.name,
+        "loss": model.loss,
+        "regularizer": model.regularizer,
+        "lambda": model.strength,
+        "events": [event.key for event in model.events],
+        "features": [
+            {"name": key, "weight": float(weight), "unit": unit}
+            for key, weight, unit in zip(model.keys, model.weights, model.units, strict=True)
+        ],
+        "history": model.history,
+        "provenance": {"program": program_version(), **model.provenance},
+        "estimate": model.estimate,
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def save_model(model: Model, path: Path | str) -> Path:
+    """Write a model file.
+
+    Raises
+    ------
+    OutputError
+        Where the file cannot be written; an older file stays as it was.
+    """
+    path = Path(path)
+    text = to_json(model)
+    handle, temporary = -1, ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise OutputError(f"{path}: the model cannot be written ({error.strerror})") from error
+    return path
+
+
+def load_model(path: Path | str) -> Model:
+    """Read a model file.
+
+    Raises
+    ------
+    ModelError
+        Where the file is missing, damaged, of another kind or of a later version.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ModelError(f"{path}: the model cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: this is not a model file (it is not text)") from error
+    return from_json(text, str(path))
+
+
+def from_json(text: str, where: str) -> Model:
+    """A model from the text of its file; `where` names it in messages.
+
+    Raises
+    ------
+    ModelError
+        Where the text is not a valid model.
+    """
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise ModelError(f"{where}: this is not a model file ({error})") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ModelError(f'{where}: this is not a model file (no "format": "{FORMAT}")')
+    version = content.get("version")
+    if version != VERSION:
+        raise ModelError(
+            f"{where}: the model has file version {version}, this program reads {VERSION}; "
+            "update Bridgetrack or train the model again"
+        )
+    keys, weights, units = _features(content.get("features"), where)
+    strength = content.get("lambda")
+    if strength is not None and not _number(strength):
+        raise ModelError(f'{where}: "lambda" must be a number or null')
+    return Model(
+        keys,
+        np.asarray(weights, dtype=np.float64),
+        units,
+        strength=None if strength is None else float(strength),
+        **{key: _typed(content, key, str, where) for key in _TEXT},
+        **{key: _typed(content, key, dict, where) for key in _OBJECTS},
+    )
+
+
+def _typed(content: dict[str, Any], key: str, kind: type, where: str) -> Any:
+    value = content.get(key, kind())
+    if not isinstance(value, kind):
+        raise ModelError(f'{where}: "{key}" must be {"text" if kind is str else "an object"}')
+    return value
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+
+
+def _features(entries: Any, where: str) -> tuple[tuple[str, ...], list[float], tuple[str, ...]]:
+    if not isinstance(entries, list) or not entries:
+        raise ModelError(f'{where}: "features" must be a list with at least one entry')
+    keys, weights, units = [], [], []
+    for k, entry in enumerate(entries):
+        good = isinstance(entry, dict) and isinstance(entry.get("name"), str)
+        if not good or not _number(entry.get("weight")):
+            raise ModelError(f"{where}: feature number {k + 1} needs a name and a finite weight")
+        keys.append(entry["name"])
+        weights.append(float(entry["weight"]))
+        units.append(str(entry.get("unit", "1")))
+    if len(set(keys)) < len(keys):
+        raise ModelError(f"{where}: a feature is listed twice")
+    return tuple(keys), weights, tuple(units)

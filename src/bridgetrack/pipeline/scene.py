@@ -1,0 +1,149 @@
+"""A movie made ready for inference: detections, hypotheses, features and the problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.anchor import anchor
+from bridgetrack.annotations.anchored import Anchored
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.compile import compile_constraints, required_events
+from bridgetrack.annotations.constraints import Constraints
+from bridgetrack.detections.measure import assemble, check_extents, measure_frames
+from bridgetrack.detections.table import Detections
+from bridgetrack.features.default import default_features
+from bridgetrack.features.feature import FeatureSet
+from bridgetrack.features.matrix import FeatureMatrix, compute_features
+from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
+from bridgetrack.hypotheses.generate import generate_hypotheses
+from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.inference.problem import Problem
+from bridgetrack.movie.movie import Movie
+from bridgetrack.pipeline.progress import Progress, Steps
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything that inference, learning and annotation need of one movie.
+
+    Parameters
+    ----------
+    labels
+        The label movie; None where the cells came from a table.
+    evidence
+        Detections, motion and overlaps.
+    hypotheses
+        Candidate events.
+    matrix
+        Their features.
+    problem
+        The set-partitioning problem over the active slots.
+    slots
+        Number in `Hypotheses` of every slot of the problem, shape (S,).
+    anchored, constraints
+        The annotations, tied to detections and to hypotheses.
+    """
+
+    labels: Movie | None
+    evidence: Evidence
+    hypotheses: Hypotheses
+    matrix: FeatureMatrix
+    problem: Problem
+    slots: Index
+    anchored: Anchored
+    constraints: Constraints
+
+    @property
+    def detections(self) -> Detections:
+        """The cells."""
+        return self.evidence.detections
+
+
+def prepare(
+    source: Movie | Detections,
+    image: Movie | None = None,
+    annotations: AnnotationSet | None = None,
+    features: FeatureSet | None = None,
+) -> Steps[Scene]:
+    """Measure a movie and propose its events.
+
+    Parameters
+    ----------
+    source
+        Label movie, or a table of detections (then cells are taken for discs).
+    image
+        Intensities, of the extent of the labels; without it intensity features are 0.
+    annotations
+        Annotations; the events they name are always among the hypotheses.
+    features
+        The features; the built-in ones where None.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    Scene
+
+    Raises
+    ------
+    InputError
+        Where labels, image or annotations do not fit each other.
+    """
+    labels = source if isinstance(source, Movie) else None
+    if isinstance(source, Movie):
+        check_extents(source, image)
+        tables = []
+        for t, table in measure_frames(source, image):
+            tables.append(table)
+            yield Progress("Measuring cells", (t + 1) / source.n_frames)
+        detections = assemble(tables, source, image)
+    else:
+        detections = source
+    evidence = None
+    for step in gather_evidence(detections, labels):
+        if isinstance(step, Evidence):
+            evidence = step
+        else:
+            yield Progress("Comparing frames", (step + 1) / detections.geometry.n_frames)
+    assert evidence is not None
+    yield Progress("Proposing events", 0.0)
+    return propose(evidence, labels, annotations, features)
+
+
+def propose(
+    evidence: Evidence,
+    labels: Movie | None = None,
+    annotations: AnnotationSet | None = None,
+    features: FeatureSet | None = None,
+) -> Scene:
+    """Propose events and compute their features; see `prepare`."""
+    annotations = annotations or AnnotationSet(evidence.detections.geometry)
+    anchored = anchor(annotations, evidence.detections, labels)
+    hypotheses = generate_hypotheses(evidence, required_events(anchored))
+    matrix = compute_features(evidence, hypotheses, features or default_features())
+    slots = np.flatnonzero(hypotheses.active)
+    problem = Problem(hypotheses.incidence()[:, slots].tocsr())
+    constraints = compile_constraints(anchored, hypotheses)
+    return Scene(labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints)
+
+
+def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
+    """The same movie with other annotations; hypotheses are made anew only where needed."""
+    anchored = anchor(annotations, scene.detections, scene.labels)
+    wanted = required_events(anchored)
+    known = set(_keys(scene.hypotheses.event, scene.hypotheses.sources, scene.hypotheses.targets))
+    if not set(_keys(wanted.event, wanted.sources, wanted.targets)) <= known:
+        return propose(scene.evidence, scene.labels, annotations, scene.matrix.features)
+    constraints = compile_constraints(anchored, scene.hypotheses)
+    return replace(scene, anchored=anchored, constraints=constraints)
+
+
+def _keys(event: NDArray[np.int8], sources: Index, targets: Index) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in np.column_stack([event, sources, targets]).tolist()]
