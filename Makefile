@@ -25,7 +25,7 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --quiet
+	@$(BIN)/lint-imports
 
 system:
 	@.ci/system-packages.sh
