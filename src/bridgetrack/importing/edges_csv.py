@@ -1,0 +1,85 @@
+"""Tables of edges and of events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.importing.columns import plain_name
+from bridgetrack.importing.csv_file import read_text_table
+from bridgetrack.importing.graph_events import EDGE_EVENTS, EVENT_COLUMNS
+
+_SOURCE = ("source", "source_id", "spot_source_id", "parent", "from")
+_TARGET = ("target", "target_id", "spot_target_id", "child", "to")
+
+
+def read_edges(path: Path) -> pd.DataFrame:
+    """Read ``source`` and ``target``, and ``event``, ``score``, ``margin`` where they are there.
+
+    Raises
+    ------
+    InputError
+        Where the columns are missing, a number is unreadable or an event is unknown.
+    """
+    text = read_text_table(path)
+    plain = {plain_name(c): c for c in reversed(text.header)}
+    source = next((plain[n] for n in _SOURCE if n in plain), None)
+    target = next((plain[n] for n in _TARGET if n in plain), None)
+    if source is None or target is None:
+        raise InputError(f"{path}: needs the columns source and target, found {text.header}")
+    edges = pd.DataFrame({"source": text.integers(source), "target": text.integers(target)})
+    if "event" in plain:
+        edges["event"] = text.cells[plain["event"]].str.strip().astype(object)
+        wrong = ~edges["event"].isin(EDGE_EVENTS)
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            raise InputError(
+                f"{path}, row {text.first_line + k}: {edges['event'].iloc[k]!r} is not an event "
+                f"of edges; known are {', '.join(EDGE_EVENTS)}"
+            )
+    for name in ("score", "margin"):
+        if name in plain:
+            edges[name] = text.numbers(plain[name], empty=np.nan)
+    return edges
+
+
+def own_events(detections: Path) -> pd.DataFrame | None:
+    """The ``events.csv`` beside a table that this program wrote, None where there is none.
+
+    Raises
+    ------
+    InputError
+        Where it is unreadable.
+    """
+    path = detections.with_name("events.csv")
+    if not path.is_file():
+        return None
+    text = read_text_table(path)
+    missing = [c for c in EVENT_COLUMNS if c not in text.header]
+    if missing:
+        raise InputError(f"{path}: the columns {missing} are missing")
+    kinds = text.cells["event"].astype(object)
+    unknown = ~kinds.isin([e.key for e in Event])
+    if unknown.any():
+        k = int(np.argmax(unknown))
+        raise InputError(f"{path}, row {text.first_line + k}: {kinds.iloc[k]!r} is not an event")
+    try:
+        named = {
+            column: [tuple(int(w) for w in cell.split()) for cell in text.cells[column]]
+            for column in ("sources", "targets")
+        }
+    except ValueError as error:
+        raise InputError(f"{path}: sources and targets must be ids ({error})") from error
+    return pd.DataFrame(
+        {
+            "frame": text.integers("frame"),
+            "event": kinds,
+            **named,
+            "score": text.numbers("score", empty=np.nan),
+            "margin": text.numbers("margin", empty=np.nan),
+        }
+    )

@@ -1,0 +1,249 @@
+"""Tracks with lineages from tables of cells, edges and tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bridgetrack.errors import InputError
+from bridgetrack.importing.assemble import assemble_tracks
+from bridgetrack.importing.cells_csv import NOTHING, CellTable, CsvOptions, read_cells
+from bridgetrack.importing.columns import Columns
+from bridgetrack.importing.ctc_table import read_track_table
+from bridgetrack.importing.edges_csv import own_events, read_edges
+from bridgetrack.tracks.tracks import Tracks
+
+
+def read_tracks_csv(
+    path: Path | str,
+    columns: Columns | Mapping[str, str | None] | None = None,
+    *,
+    edges: Path | str | None = None,
+    track_table: Path | str | None = None,
+    scale: tuple[float, ...] | None = None,
+    unit: str | None = None,
+    frame_interval: float | None = None,
+    shape: tuple[int, ...] | None = None,
+    n_frames: int | None = None,
+    positions: str | None = None,
+) -> Tracks:
+    """Read tracks with lineages from CSV files.
+
+    The lineage comes from the first of: `edges`; `track_table`; the files beside the table
+    (``edges.csv`` for ``detections.csv``, ``X_edges.csv`` or ``X_man_track.txt`` for
+    ``X_nodes.csv``); a column of parents; a column of tracks with, if there is one, a column of
+    parent tracks. A table written by `write_csv` is read back without loss, its events included.
+
+    Parameters
+    ----------
+    path, columns, scale, unit, frame_interval, shape, n_frames, positions
+        See `read_detections_csv`.
+    edges
+        Table of ``source`` and ``target``.
+    track_table
+        Rows ``L B E P`` for the tracks that the table names.
+
+    Raises
+    ------
+    InputError
+        Where nothing says which cell comes from which, a parent is in the future or unknown, or
+        the files are unreadable; names file and row.
+    """
+    options = CsvOptions(scale, unit, frame_interval, shape, n_frames, positions)
+    cells = read_cells(path, columns, options)
+    edges, track_table = _beside(Path(path), edges, track_table)
+    notes = list(cells.notes)
+    if edges is not None:
+        graph = read_edges(Path(edges))
+        graph = _known_only(graph, cells, notes)
+    elif track_table is not None:
+        graph = _track_edges(cells, read_track_table(Path(track_table)))
+    elif "parent" in cells.table:
+        graph = _parent_edges(cells)
+    else:
+        graph = _track_edges(cells, _parent_tracks(cells))
+    nodes = _nodes(cells, graph, notes)
+    events = own_events(Path(path)) if cells.sidecar is not None else None
+    if cells.sidecar is not None:
+        notes.extend(cells.sidecar.notes)
+    return assemble_tracks(
+        nodes, graph, cells.geometry, events=events, notes=tuple(notes), source=str(path)
+    )
+
+
+def _beside(
+    path: Path, edges: Path | str | None, track_table: Path | str | None
+) -> tuple[Path | str | None, Path | str | None]:
+    if edges is not None or track_table is not None:
+        return edges, track_table
+    if path.name == "detections.csv":
+        candidate = path.with_name("edges.csv")
+        return (candidate if candidate.is_file() else None), None
+    if path.name.endswith("_nodes.csv"):
+        stem = path.name.removesuffix("nodes.csv")
+        if (candidate := path.with_name(stem + "edges.csv")).is_file():
+            return candidate, None
+        if (candidate := path.with_name(stem + "man_track.txt")).is_file():
+            return None, candidate
+    return None, None
+
+
+def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.DataFrame:
+    """Edges without those of cells that were left out for want of a size."""
+    if not cells.notes:
+        return graph
+    known = graph[["source", "target"]].isin(cells.table["id"].to_numpy()).all(axis=1)
+    if not known.all():
+        notes.append(f"{int((~known).sum())} edges of the rows left out were left out")
+    return graph[known].reset_index(drop=True)
+
+
+def _parent_edges(cells: CellTable) -> pd.DataFrame:
+    table = cells.table
+    parent = table["parent"].to_numpy(dtype=np.int64)
+    ids = table["id"].to_numpy(dtype=np.int64)
+    child = parent != NOTHING
+    if not np.any(ids == 0):
+        child &= parent != 0
+    order = np.argsort(ids, kind="stable")
+    at = order[np.minimum(np.searchsorted(ids[order], parent), len(ids) - 1)]
+    unknown = child & (ids[at] != parent)
+    if cells.notes:
+        child &= ~unknown
+    elif np.any(unknown):
+        _complain(cells, unknown, f"the parent {parent[unknown][0]} is not in the table")
+    frame = table["frame"].to_numpy(dtype=np.int64)
+    late = child & (frame[at] >= frame)
+    if np.any(late):
+        k = int(np.argmax(late))
+        _complain(
+            cells,
+            late,
+            f"the cell {ids[k]} in frame {frame[k]} has the parent {parent[k]} in frame "
+            f"{frame[at[k]]}; a parent must be in an earlier frame",
+        )
+    return pd.DataFrame({"source": parent[child], "target": ids[child]})
+
+
+def _complain(cells: CellTable, wrong: np.ndarray, what: str) -> None:
+    row = int(cells.table.index[int(np.argmax(wrong))])
+    raise InputError(f"{cells.text.source}, row {cells.text.first_line + row}: {what}")
+
+
+def _parent_tracks(cells: CellTable) -> np.ndarray:
+    """Rows of track and parent track in the manner of a CTC table, shape (n, 4)."""
+    table = cells.table
+    if "track" not in table:
+        raise InputError(
+            f"{cells.text.source}: nothing says which cell comes from which; name a column of "
+            "parents or of tracks in the column mapping, or give a table of edges"
+        )
+    tracked = table[table["track"] != NOTHING]
+    spans = tracked.groupby("track")["frame"].agg(["min", "max"])
+    if "parent_track" not in table:
+        parent = np.zeros(len(spans), dtype=np.int64)
+    else:
+        given = tracked.groupby("track")["parent_track"].agg(["min", "max"])
+        differ = (given["min"] != given["max"]).to_numpy()
+        if np.any(differ):
+            number = given.index[differ][0]
+            wrong = (table["track"] == number).to_numpy()
+            _complain(cells, wrong, f"the track {number} names different parents in its rows")
+        parent = np.maximum(given["max"].to_numpy(dtype=np.int64), 0)
+    begin, end = spans["min"].to_numpy(), spans["max"].to_numpy()
+    rows = np.column_stack([spans.index.to_numpy(), begin, end, parent]).astype(np.int64)
+    unknown = (parent != 0) & ~np.isin(parent, rows[:, 0])
+    if np.any(unknown):
+        number = rows[unknown][0, 0]
+        wrong = (table["track"] == number).to_numpy()
+        _complain(cells, wrong, f"the parent track {parent[unknown][0]} is not in the table")
+    return rows
+
+
+def _track_edges(cells: CellTable, tracks: np.ndarray) -> pd.DataFrame:
+    """Edges along every track, and from the end of a parent to the begin of its child."""
+    if "track" not in cells.table:
+        raise InputError(
+            f"{cells.text.source}: there is a table of tracks, but no column of tracks here; "
+            "name it in the column mapping"
+        )
+    table = cells.table[cells.table["track"] != NOTHING]
+    table = table.sort_values(["track", "frame"], kind="stable")
+    track, frame = table["track"].to_numpy(), table["frame"].to_numpy()
+    ids = table["id"].to_numpy(dtype=np.int64)
+    same = track[1:] == track[:-1]
+    twice = same & (frame[1:] == frame[:-1])
+    if np.any(twice):
+        k = int(np.argmax(twice)) + 1
+        raise InputError(
+            f"{cells.text.source}: the track {track[k]} has two cells in frame {frame[k]}, so it "
+            "is not a track but a lineage; give a table of edges or a column of parents"
+        )
+    last, first = np.r_[~same, True], np.r_[True, ~same]
+    known = track[first]
+    child = tracks[(tracks[:, 3] != 0) & np.isin(tracks[:, 0], known)]
+    child = child[np.isin(child[:, 3], known)]
+    mothers = np.searchsorted(known, child[:, 3])
+    daughters = np.searchsorted(known, child[:, 0])
+    late = frame[last][mothers] >= frame[first][daughters]
+    if np.any(late):
+        k = int(np.argmax(late))
+        raise InputError(
+            f"{cells.text.source}: the track {child[k, 0]} begins in frame "
+            f"{frame[first][daughters[k]]}, but its parent {child[k, 3]} ends in frame "
+            f"{frame[last][mothers[k]]}; a parent must be in an earlier frame"
+        )
+    return pd.DataFrame(
+        {
+            "source": np.concatenate([ids[:-1][same], ids[last][mothers]]),
+            "target": np.concatenate([ids[1:][same], ids[first][daughters]]),
+        }
+    )
+
+
+def _nodes(cells: CellTable, graph: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    table, axes = cells.table, cells.geometry.axes
+    nodes = table[["id", "frame", "label", *axes, "area"]].reset_index(drop=True)
+    if "track" in table:
+        track = table["track"].to_numpy(dtype=np.int64).copy()
+        alone = track == NOTHING
+        if track.min() == 0:
+            track += 1 - alone
+        track[alone] = max(int(track.max()), 0) + 1 + np.arange(int(alone.sum()))
+        if _names_tracks(track, nodes["id"].to_numpy(dtype=np.int64), graph):
+            nodes["track_id"] = track
+        else:
+            notes.append(
+                f"the column {cells.columns.track!r} names whole lineages; tracks were numbered "
+                "anew from birth to division"
+            )
+    for name, dtype in (cells.sidecar.dtypes if cells.sidecar is not None else {}).items():
+        nodes[name] = _column(cells, name, dtype)
+    return nodes
+
+
+def _names_tracks(track: np.ndarray, ids: np.ndarray, graph: pd.DataFrame) -> bool:
+    """Whether no division happens inside a track."""
+    if "event" in graph.columns:
+        graph = graph[graph["event"] == "divide"]
+    else:
+        graph = graph[graph["source"].duplicated(keep=False)]
+    order = np.argsort(ids)
+    src = order[np.searchsorted(ids[order], graph["source"]).clip(max=len(ids) - 1)]
+    tgt = order[np.searchsorted(ids[order], graph["target"]).clip(max=len(ids) - 1)]
+    return not bool(np.any(track[src] == track[tgt]))
+
+
+def _column(cells: CellTable, name: str, dtype: str) -> np.ndarray:
+    if name not in cells.text.header:
+        raise InputError(f"{cells.text.source}: the column {name!r} of its sidecar is missing")
+    rows = cells.table.index.to_numpy()
+    if dtype == "float64":
+        return cells.text.numbers(name, empty=np.nan)[rows]
+    if dtype == "int64":
+        return cells.text.integers(name)[rows]
+    text = cells.text.cells[name].to_numpy(dtype=object)[rows]
+    return text == "True" if dtype == "bool" else text
