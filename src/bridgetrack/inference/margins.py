@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -93,37 +95,77 @@ def best_alternative(
 ) -> tuple[float, NDArray[np.int64]]:
     """The best choice without one chosen column.
 
-    Columns whose reduced cost exceeds a known upper bound on the margin cannot be in the best
-    alternative, so only the component of the rest around the column is solved.
-
     Returns
     -------
     margin, columns
         The drop of the objective (infinite where nothing else is allowed) and the columns that
         replace what was chosen in the part solved.
     """
+    try:
+        margin, added, _ = best_without(problem, scores, solution, column, (column,), allowed)
+    except SolverError:
+        return float("inf"), np.zeros(0, dtype=np.int64)
+    return margin, added
+
+
+def best_without(
+    problem: Problem,
+    scores: Array,
+    solution: Solution,
+    column: int,
+    banned: Sequence[int] | NDArray[np.int32],
+    allowed: Mask | None = None,
+) -> tuple[float, NDArray[np.int64], NDArray[np.int64]]:
+    """The best choice without a chosen column and its like.
+
+    Columns whose reduced cost exceeds a known upper bound on the margin cannot be in the best
+    alternative, so only the component of the rest around the column is solved.
+
+    Parameters
+    ----------
+    problem, scores, solution
+        The problem and its best choice.
+    column
+        A chosen column.
+    banned
+        Columns that must not be chosen, `column` among them; all cover one of its slots.
+    allowed
+        Columns that may be used at all; all where None.
+
+    Returns
+    -------
+    cost, added, dropped
+        The drop of the objective and the columns that enter and leave the choice.
+
+    Raises
+    ------
+    SolverError
+        Where the column is not chosen, or nothing else is allowed.
+    """
     if not solution.chosen[column]:
         raise SolverError("margins are defined for chosen events only")
     free = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed.copy()
-    free[column] = False
+    free[np.asarray(banned, dtype=np.int64)] = False
     own = problem.incidence[column].indices
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
-    limit = _upper_bound(problem, scores, free, column, own) + float(
-        solution.slack.max(initial=0.0)
-    )
+    short = float(solution.slack.max(initial=0.0))
+    limit = _upper_bound(problem, scores, free, column, own) + short
     while True:
         near = (free & (cost <= limit + 1e-9)) | solution.chosen
         reach = _reachable(problem, near, own)
-        keep = np.flatnonzero(near & reach & free)
-        slots = np.unique(problem.incidence[np.flatnonzero(reach & solution.chosen)].indices)
         old = np.flatnonzero(reach & solution.chosen)
+        keep = np.flatnonzero(near & reach & free)
+        slots = np.unique(problem.incidence[old].indices)
         answer = _solve_part(problem, scores, keep, slots)
         if answer is not None:
-            margin = float(scores[old].sum()) - answer[0]
-            return max(margin, 0.0), np.setdiff1d(answer[1], old)
-        if not np.isfinite(limit):
-            return float("inf"), np.zeros(0, dtype=np.int64)
-        limit = limit * 4 + 1.0 if limit < 1e6 else np.inf
+            drop = max(float(scores[old].sum()) - answer[0], 0.0)
+            if drop + short <= limit + 1e-9 or not np.isfinite(limit):
+                return drop, np.setdiff1d(answer[1], old), np.setdiff1d(old, answer[1])
+            limit = drop + short
+        elif not np.isfinite(limit):
+            raise SolverError("nothing else can explain these cells")
+        else:
+            limit = limit * 4 + 1.0 if limit < 1e6 else np.inf
 
 
 def _upper_bound(

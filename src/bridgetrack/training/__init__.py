@@ -1,0 +1,1 @@
+"""Learning to track: the generic learners applied to annotated movies."""

@@ -1,0 +1,251 @@
+"""Tracking as a structured model: the boundary between movies and learners.
+
+All samples are solved together in a few kept linear programs whose objective alone changes
+between calls, so that every call starts from the last optimum. The relaxation over-generates:
+the risk it defines is convex and everything the learners promise holds for it (design after
+001, section 4). With ``exact=True`` integer programs take its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bridgetrack.errors import ContradictionError, SolverError
+from bridgetrack.inference.flip import cheapest_flip
+from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.solve import solve
+from bridgetrack.inference.solver import Program
+from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
+from bridgetrack.training.training_set import TrainingSet
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_CHUNK = 12_000
+_WORKERS = 2
+
+
+class _Chunk:
+    """Some consecutive samples with their kept program."""
+
+    def __init__(self, columns: slice, rows: sp.csr_matrix, keep: Mask | None) -> None:
+        self.columns = columns
+        self._kept = np.arange(rows.shape[1]) if keep is None else np.flatnonzero(keep)
+        self._rows = rows
+        self._program: Program | None = None
+
+    def solve(self, scores: Array) -> Array:
+        """Fractions of the columns at the optimum, shape (columns,)."""
+        if self._program is None:
+            self._program = Program(sp.csr_matrix(self._rows[:, self._kept]))
+        x = np.zeros(self._rows.shape[1])
+        x[self._kept] = self._program.relax(scores[self.columns][self._kept]).x
+        return x
+
+
+class TrackingModel:
+    """A `StructuredModel` over the samples of a training set.
+
+    An output ``y`` is the vector of (possibly fractional) choices of a sample's columns.
+
+    Parameters
+    ----------
+    data
+        The annotated components.
+    exact
+        Solve integer programs instead of their relaxation.
+    """
+
+    def __init__(self, data: TrainingSet, exact: bool = False) -> None:
+        self.data = data
+        self.exact = exact
+        count = np.asarray(data.sets.sum(axis=0)).ravel()
+        self._credit = count
+        self._n_of = np.bincount(data.annotation_sample, minlength=len(data.samples)).astype(float)
+        self._cut = np.searchsorted(data.column_sample, np.arange(len(data.samples) + 1))
+        self._free = self._chunks(None)
+        self._compatible = self._chunks(data.allowed)
+        self._problems: dict[int, Problem] = {}
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d."""
+        return int(self.data.phi.shape[1])
+
+    def _chunks(self, keep: Mask | None) -> list[_Chunk]:
+        """Consecutive samples in programs of at most a few thousand columns."""
+        data = self.data
+        slot_cut = np.searchsorted(data.slot_sample, np.arange(len(data.samples) + 1))
+        by_slot = sp.csr_matrix(data.incidence.T.tocsr())
+        chunks, begin = [], 0
+        for end in range(1, len(data.samples) + 1):
+            full = self._cut[min(end + 1, len(data.samples))] - self._cut[begin] > _CHUNK
+            if full or end == len(data.samples):
+                columns = slice(int(self._cut[begin]), int(self._cut[end]))
+                slots = slice(int(slot_cut[begin]), int(slot_cut[end]))
+                rows = sp.csr_matrix(by_slot[slots][:, columns])
+                chunks.append(_Chunk(columns, rows, None if keep is None else keep[columns]))
+                begin = end
+        return chunks
+
+    # --- all samples at once -------------------------------------------------------------
+
+    def inference_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:
+        """Maximise f over all outputs."""
+        return self._batch(samples, self.data.phi @ w, 0, self._free)
+
+    def loss_augmented_batch(
+        self, samples: Sequence[Sample], w: Array, sign: Sign = 1
+    ) -> InferredBatch:
+        """Maximise f + sign * Delta over all outputs."""
+        return self._batch(samples, self.data.phi @ w, sign, self._free)
+
+    def compatible_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:
+        """Maximise f over the compatible outputs.
+
+        Raises
+        ------
+        ContradictionError
+            Where no output is compatible.
+        """
+        try:
+            return self._batch(samples, self.data.phi @ w, 0, self._compatible)
+        except SolverError as error:
+            raise ContradictionError(
+                "the annotations exclude each other: no choice of events agrees with all of them"
+            ) from error
+
+    def _batch(
+        self, samples: Sequence[Sample], scores: Array, sign: int, chunks: list[_Chunk]
+    ) -> InferredBatch:
+        augmented = scores - sign * self._credit if sign else scores
+        wanted = np.asarray([s.x for s in samples], dtype=np.int64)
+        x = np.zeros(len(scores))
+        needed = [c for c in chunks if self._holds(c, wanted)]
+        solver = self._solve_exactly if self.exact else _Chunk.solve
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            jobs = [pool.submit(solver, chunk, augmented) for chunk in needed]
+            for chunk, job in zip(needed, jobs, strict=True):
+                x[chunk.columns] = job.result()
+        features, losses, values = self._measure(x, scores)
+        bounds = values + sign * losses
+        return InferredBatch(features[wanted], losses[wanted], bounds[wanted], None)
+
+    def _holds(self, chunk: _Chunk, wanted: Index) -> bool:
+        starts = self._cut[wanted]
+        return bool(((starts >= chunk.columns.start) & (starts < chunk.columns.stop)).any())
+
+    def _solve_exactly(self, chunk: _Chunk, scores: Array) -> Array:
+        columns = chunk.columns
+        incidence = self.data.incidence[columns]
+        slots = np.unique(incidence.indices)
+        allowed = np.zeros(columns.stop - columns.start, dtype=bool)
+        allowed[chunk._kept] = True
+        problem = Problem(sp.csr_matrix(incidence[:, slots]))
+        return solve(problem, scores[columns], allowed).chosen.astype(np.float64)
+
+    def _measure(self, x: Array, scores: Array) -> tuple[Array, Array, Array]:
+        """Joint features (n, d), task losses (n,) and values of f (n,) of all samples."""
+        used = np.flatnonzero(x)
+        n = len(self.data.samples)
+        picked = sp.csr_matrix(
+            (x[used], (self.data.column_sample[used], np.arange(len(used)))), shape=(n, len(used))
+        )
+        features = np.asarray((picked @ self.data.phi[used]).todense())
+        kept = np.bincount(self.data.annotation_sample, self.data.sets @ x, minlength=n)
+        losses = np.asarray(self._n_of - kept, dtype=np.float64)
+        losses[np.abs(losses) < 1e-9] = 0.0
+        values = np.bincount(self.data.column_sample[used], x[used] * scores[used], minlength=n)
+        return features, losses, np.asarray(values, dtype=np.float64)
+
+    def satisfied(self, w: Array) -> Array:
+        """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,)."""
+        scores = self.data.phi @ w
+        x = np.zeros(len(scores))
+        for chunk in self._free:
+            x[chunk.columns] = chunk.solve(scores)
+        return np.asarray(self.data.sets @ x)
+
+    # --- one sample at a time --------------------------------------------------------------
+
+    def columns(self, x: int) -> slice:
+        """Columns of a sample in the training set."""
+        return slice(int(self._cut[x]), int(self._cut[x + 1]))
+
+    def joint_feature(self, x: int, y: Array) -> Array:
+        """Sum of the features of the chosen columns, shape (d,)."""
+        return np.asarray(self.data.phi[self.columns(x)].T @ y).ravel()
+
+    def task_loss(self, y_star: tuple[int, ...], y: Array) -> float:
+        """Annotations that a choice contradicts."""
+        if not y_star:
+            return 0.0
+        columns = self.columns(int(self.data.annotation_sample[y_star[0]]))
+        sets = self.data.sets[list(y_star)][:, columns]
+        return float(len(y_star) - (sets @ y).sum())
+
+    def inference(self, x: int, w: Array) -> Inferred:
+        """Maximise f over all outputs."""
+        return self._one(x, (), self.data.phi[self.columns(x)] @ w, None)
+
+    def loss_augmented_inference(
+        self, x: int, y_star: tuple[int, ...], w: Array, sign: Sign = 1
+    ) -> Inferred:
+        """Maximise f + sign * Delta over all outputs."""
+        columns = self.columns(x)
+        scores = self.data.phi[columns] @ w - sign * self._credit[columns]
+        return self._one(x, y_star, scores, None, sign * len(y_star))
+
+    def compatible_inference(self, x: int, y_star: tuple[int, ...], w: Array) -> Inferred:
+        """Maximise f over the compatible outputs."""
+        columns = self.columns(x)
+        try:
+            return self._one(x, y_star, self.data.phi[columns] @ w, self.data.allowed[columns])
+        except SolverError as error:
+            raise ContradictionError("the annotations exclude each other") from error
+
+    def incompatible_inference(self, x: int, y_star: tuple[int, ...], w: Array) -> Inferred | None:
+        """Maximise f + Delta over the incompatible outputs, exactly; None if there are none."""
+        columns = self.columns(x)
+        scores = self.data.phi[columns] @ w - self._credit[columns]
+        sets = sp.csr_matrix(self.data.sets[list(y_star)][:, columns])
+        chosen = cheapest_flip(self._problem(x), scores, sets)
+        if chosen is None:
+            return None
+        return self._inferred(x, y_star, chosen.astype(np.float64), scores, float(len(y_star)))
+
+    def _problem(self, x: int) -> Problem:
+        if x not in self._problems:
+            incidence = self.data.incidence[self.columns(x)]
+            slots = np.unique(incidence.indices)
+            self._problems[x] = Problem(sp.csr_matrix(incidence[:, slots]))
+        return self._problems[x]
+
+    def _one(
+        self,
+        x: int,
+        y_star: tuple[int, ...],
+        scores: Array,
+        allowed: Mask | None,
+        constant: float = 0.0,
+    ) -> Inferred:
+        chosen = solve(self._problem(x), scores, allowed).chosen
+        return self._inferred(x, y_star, chosen.astype(np.float64), scores, constant)
+
+    def _inferred(
+        self, x: int, y_star: tuple[int, ...], y: Array, scores: Array, constant: float
+    ) -> Inferred:
+        value = float(scores @ y) + constant
+        return Inferred(y, self.joint_feature(x, y), self.task_loss(y_star, y), value)
+
+
+def annotated_samples(data: TrainingSet, rows: Sequence[int]) -> tuple[Any, ...]:
+    """Samples of the training set with these numbers."""
+    return tuple(data.samples[r] for r in rows)

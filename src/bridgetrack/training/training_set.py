@@ -1,0 +1,208 @@
+"""The annotated part of one or more movies, as arrays a learner's model can use.
+
+A *sample* is a connected component of the slot-hypothesis graph that holds at least one
+annotation; in components without any, the loss is zero for every w.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from bridgetrack.errors import InputError
+from bridgetrack.learning.model import Sample
+from bridgetrack.pipeline.scene import Scene
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Columns, slots and annotations of all samples.
+
+    Parameters
+    ----------
+    phi
+        Features of the columns, shape (H, d).
+    incidence
+        Columns x slots, shape (H, S).
+    column_sample, slot_sample
+        Sample of every column and slot, both rising, shapes (H,) and (S,).
+    sets
+        Annotations x columns, 1 where a column is in S_a, shape (A, H).
+    annotation_sample
+        Sample of every annotation, shape (A,).
+    allowed
+        Columns that some compatible output may choose, shape (H,).
+    frame
+        Frame of every annotation's slot, shape (A,).
+    event
+        Event of every annotation's first allowed column, shape (A,), values of `Event`.
+    single
+        Whether an annotation confirms one event, shape (A,).
+    scene
+        Movie of every annotation, shape (A,).
+    unbiased
+        Whether an annotation was drawn at random, shape (A,).
+    samples
+        The samples as the learners see them; ``x`` is the number of the sample and ``y_star``
+        the numbers of its annotations.
+    """
+
+    phi: sp.csr_matrix
+    incidence: sp.csr_matrix
+    column_sample: Index
+    slot_sample: Index
+    sets: sp.csr_matrix
+    annotation_sample: Index
+    allowed: NDArray[np.bool_]
+    frame: Index
+    event: NDArray[np.int8]
+    single: NDArray[np.bool_]
+    scene: Index
+    unbiased: NDArray[np.bool_]
+    samples: tuple[Sample, ...]
+
+    @property
+    def n_annotations(self) -> int:
+        """Number of annotations that constrain something."""
+        return int(self.sets.shape[0])
+
+
+def build_training_set(scenes: Sequence[Scene]) -> TrainingSet:
+    """Collect the annotated components of some movies.
+
+    Raises
+    ------
+    InputError
+        Where no annotation constrains anything.
+    """
+    found = (_part(scene, number) for number, scene in enumerate(scenes))
+    parts = [part for part in found if part is not None]
+    if not parts:
+        raise InputError(
+            "there is nothing to learn from: no annotation says which event holds; annotate some "
+            "cells first (ten moves and every division you see are a good start)"
+        )
+    return parts[0] if len(parts) == 1 else _join(parts)
+
+
+def _part(scene: Scene, number: int) -> TrainingSet | None:
+    """Annotated components of one movie."""
+    constraints = scene.constraints
+    if not len(constraints):
+        return None
+    slot_of = np.full(2 * scene.hypotheses.n_detections, -1, dtype=np.int64)
+    slot_of[scene.slots] = np.arange(len(scene.slots))
+    annotated = slot_of[constraints.slot]
+    incidence = scene.problem.incidence
+    _, label = connected_components(incidence.T @ incidence, directed=False)
+    wanted, annotation_sample = np.unique(label[annotated], return_inverse=True)
+    sample_of = np.full(int(label.max()) + 1, -1, dtype=np.int64)
+    sample_of[wanted] = np.arange(len(wanted))
+    slot_sample = sample_of[label]
+    column_sample = slot_sample[incidence.indices[incidence.indptr[:-1]]]
+    columns = _members(column_sample)
+    slots = _members(slot_sample)
+    place = np.full(incidence.shape[0], -1, dtype=np.int64)
+    place[columns] = np.arange(len(columns))
+    counts = np.diff(constraints.indptr)
+    rows = np.repeat(np.arange(len(constraints)), counts)
+    sets = sp.csr_matrix(
+        (np.ones(len(rows)), (rows, place[constraints.indices])),
+        shape=(len(constraints), len(columns)),
+    )
+    allowed = np.ones(len(columns), dtype=bool)
+    allowed[place[constraints.left_out]] = False
+    first = constraints.indices[np.minimum(constraints.indptr[:-1], len(constraints.indices) - 1)]
+    source = [scene.anchored.listed[k].source for k in constraints.annotation]
+    detections = scene.detections
+    part = TrainingSet(
+        phi=sp.csr_matrix(scene.matrix.sparse()[columns]),
+        incidence=sp.csr_matrix(incidence[columns][:, slots]),
+        column_sample=column_sample[columns],
+        slot_sample=slot_sample[slots],
+        sets=sets,
+        annotation_sample=annotation_sample.astype(np.int64),
+        allowed=allowed,
+        frame=detections.frame[constraints.slot % scene.hypotheses.n_detections],
+        event=scene.hypotheses.event[first],
+        single=counts == 1,
+        scene=np.full(len(constraints), number, dtype=np.int64),
+        unbiased=np.asarray([s in ("random", "import", "simulated") for s in source], dtype=bool),
+        samples=(),
+    )
+    return _with_samples(part)
+
+
+def _members(sample: Index) -> Index:
+    """Entries that belong to a sample, ordered by sample."""
+    order = np.argsort(sample, kind="stable")
+    return order[np.searchsorted(sample[order], 0) :].astype(np.int64)
+
+
+def _join(parts: Sequence[TrainingSet]) -> TrainingSet:
+    """Put the samples of several movies side by side."""
+    shifts = np.cumsum([0] + [len(p.samples) for p in parts])
+
+    def shifted(name: str) -> Index:
+        values = [getattr(p, name) + s for p, s in zip(parts, shifts, strict=False)]
+        return np.concatenate(values)
+
+    def joined(name: str) -> NDArray[np.bool_]:
+        return np.concatenate([getattr(p, name) for p in parts])
+
+    whole = TrainingSet(
+        phi=sp.csr_matrix(sp.vstack([p.phi for p in parts])),
+        incidence=sp.csr_matrix(sp.block_diag([p.incidence for p in parts])),
+        column_sample=shifted("column_sample"),
+        slot_sample=shifted("slot_sample"),
+        sets=sp.csr_matrix(sp.block_diag([p.sets for p in parts])),
+        annotation_sample=shifted("annotation_sample"),
+        allowed=joined("allowed"),
+        frame=np.concatenate([p.frame for p in parts]),
+        event=np.concatenate([p.event for p in parts]),
+        single=joined("single"),
+        scene=np.concatenate([p.scene for p in parts]),
+        unbiased=joined("unbiased"),
+        samples=(),
+    )
+    return _with_samples(whole)
+
+
+def _with_samples(part: TrainingSet) -> TrainingSet:
+    """Name the samples so that a later training recognises what did not change."""
+    n = int(part.annotation_sample.max()) + 1
+    column_cut = np.searchsorted(part.column_sample, np.arange(n + 1))
+    order = np.argsort(part.annotation_sample, kind="stable")
+    annotation_cut = np.searchsorted(part.annotation_sample[order], np.arange(n + 1))
+    samples = []
+    seen: dict[bytes, int] = {}
+    for k in range(n):
+        columns = slice(int(column_cut[k]), int(column_cut[k + 1]))
+        rows = order[annotation_cut[k] : annotation_cut[k + 1]]
+        key = _digest(part.phi[columns], part.incidence[columns])
+        seen[key] = seen.get(key, 0) + 1
+        sets = part.sets[rows][:, columns]
+        samples.append(
+            Sample(k, tuple(int(r) for r in rows), (key, seen[key]), _digest(sets, sets))
+        )
+    return TrainingSet(**{**part.__dict__, "samples": tuple(samples)})
+
+
+def _digest(one: sp.csr_matrix, two: sp.csr_matrix) -> bytes:
+    """A name for the content of two sparse matrices."""
+    state = hashlib.blake2b(digest_size=16)
+    for matrix in (one, two):
+        state.update(np.ascontiguousarray(matrix.data).tobytes())
+        smallest = matrix.indices - (matrix.indices.min() if len(matrix.indices) else 0)
+        state.update(np.ascontiguousarray(smallest, dtype=np.int64).tobytes())
+        state.update(np.ascontiguousarray(matrix.indptr, dtype=np.int64).tobytes())
+    return state.digest()
