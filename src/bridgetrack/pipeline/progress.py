@@ -18,7 +18,7 @@ class Progress:
     stage
         What is being done, in plain words.
     done
-        Share of this stage, 0 to 1.
+        Share of this stage, 0 to 1; every stage reports 0 when it begins.
     """
 
     stage: str

@@ -100,6 +100,7 @@ def prepare(
     if isinstance(source, Movie):
         check_extents(source, image)
         tables = []
+        yield Progress("Measuring cells", 0.0)
         for t, table in measure_frames(source, image):
             tables.append(table)
             yield Progress("Measuring cells", (t + 1) / source.n_frames)
@@ -107,6 +108,7 @@ def prepare(
     else:
         detections = source
     evidence = None
+    yield Progress("Comparing frames", 0.0)
     for step in gather_evidence(detections, labels):
         if isinstance(step, Evidence):
             evidence = step

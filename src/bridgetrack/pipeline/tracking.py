@@ -80,6 +80,7 @@ def track_scene(
     scores = scene.matrix.scores(model.aligned(scene.matrix.features))
     allowed = allowed_by(scene)
     solution: Solution | None = None
+    yield Progress("Choosing events", 0.0)
     for step in solve_steps(scene.problem, scores, allowed, limits):
         if isinstance(step, Solution):
             solution = step
@@ -87,7 +88,7 @@ def track_scene(
             yield Progress("Choosing events", step)
     assert solution is not None
     margins = margin_bounds(scene.problem, scores, solution, allowed)
-    yield Progress("Joining tracks", 0.5)
+    yield Progress("Joining tracks", 0.0)
     tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
     return Tracking(scene, model, scores, solution, margins, tracks)
 
