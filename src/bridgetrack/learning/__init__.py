@@ -1,0 +1,66 @@
+"""Learning from partial annotations: structured max-margin training for any structured model.
+
+Letters, as in the papers:
+
+=========  ==================================================================================
+x, y*      structured input and its partial annotation
+Y          all outputs of x; Y* those compatible with y*, Y° the others
+phi(x, y)  joint feature, shape (d,); the score is ``f(x, y; w) = <w, phi(x, y)>``, maximised
+Delta      task loss, zero exactly on Y*
+P, R       penalty and reward: the risk is ``P(w) - R(w)``, both convex, per annotation
+a_k, b_k   slope and offset of a lower bound ``P(w) >= <a_k, w> + b_k``
+v_t, c_t   ``<v_t, w> + c_t >= -R(w)``, equal at w_t
+lambda     weight of the regulariser; w0 or prior: where it is zero; M: its metric
+alpha      multipliers of the bounds; gap: objective minus a certified lower bound
+epsilon    wanted gap of one convex problem; rho: its rate; eta: smallest gain worth going on
+=========  ==================================================================================
+
+Nothing here knows what x and y are: see `StructuredModel`.
+"""
+
+from bridgetrack.learning.cache import CachedOutputs, OutputCache
+from bridgetrack.learning.cccp import finish, fit, train
+from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
+from bridgetrack.learning.model import (
+    BatchModel,
+    FloatArray,
+    Inferred,
+    InferredBatch,
+    Sample,
+    StructuredModel,
+    as_samples,
+)
+from bridgetrack.learning.options import ALGORITHM_1, YU_JOACHIMS, TrainingOptions
+from bridgetrack.learning.perceptron import train_perceptron
+from bridgetrack.learning.regularizers import L1, L2, Regularizer
+from bridgetrack.learning.result import History, Progress, TrainingResult, TrainingState
+
+__all__ = [
+    "ALGORITHM_1",
+    "L1",
+    "L2",
+    "LOSSES",
+    "YU_JOACHIMS",
+    "BatchModel",
+    "CachedOutputs",
+    "FloatArray",
+    "History",
+    "Inferred",
+    "InferredBatch",
+    "Loss",
+    "OutputCache",
+    "Progress",
+    "Regularizer",
+    "Sample",
+    "StructuredModel",
+    "TrainingOptions",
+    "TrainingResult",
+    "TrainingState",
+    "Treatment",
+    "as_samples",
+    "finish",
+    "fit",
+    "loss_values",
+    "train",
+    "train_perceptron",
+]

@@ -1,0 +1,205 @@
+"""Outputs that inference has found before, and the bounds they give without any inference.
+
+For every output y of sample n, ``<phi(x_n, y), w> + Delta(y_n*, y)`` is a lower bound on what
+loss-augmented inference would find there, at any w. The largest of these for each sample,
+summed, is a cheap bound on P (the inference cache of 003). After annotations were added, the
+outputs of the samples that did not change still serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.learning.model import FloatArray, InferredBatch, Sample, StructuredModel
+
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class CachedOutputs:
+    """Rows of a cache, to be carried over to another training.
+
+    Parameters
+    ----------
+    rows
+        Sample of each output, shape (r,).
+    features, losses
+        Shapes (r, d) and (r,).
+    outputs
+        The outputs, or None where the model keeps none.
+    """
+
+    rows: IntArray
+    features: FloatArray
+    losses: FloatArray
+    outputs: tuple[Any, ...]
+
+
+class OutputCache:
+    """Outputs found so far, per sample.
+
+    Parameters
+    ----------
+    n_samples, n_features
+        Size of the problem.
+    limit
+        Number of outputs above which those that were not best for longest are dropped.
+    """
+
+    def __init__(self, n_samples: int, n_features: int, limit: int = 40_000) -> None:
+        self.n_samples = n_samples
+        self.limit = max(limit, 4 * n_samples)
+        self._rows: IntArray = np.zeros(0, dtype=np.intp)
+        self._features = np.zeros((0, n_features))
+        self._losses = np.zeros(0)
+        self._used: IntArray = np.zeros(0, dtype=np.intp)
+        self._outputs: list[Any] = []
+        self._size = 0
+        self._clock = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def complete(self) -> bool:
+        """Whether every sample has at least one output, so that there is a bound."""
+        return len(np.unique(self._rows[: self._size])) == self.n_samples
+
+    def add(self, found: InferredBatch, w: FloatArray) -> None:
+        """Add one output for each sample, where it beats those known at ``w``."""
+        best, _ = self._best(w)
+        values = found.values(w, 1)
+        new = np.flatnonzero(values > best + 1e-10 * (1 + np.abs(values)))
+        outputs = (
+            [None] * len(new) if found.outputs is None else [found.outputs[int(i)] for i in new]
+        )
+        self.extend(CachedOutputs(new, found.features[new], found.losses[new], tuple(outputs)))
+
+    def extend(self, more: CachedOutputs) -> None:
+        """Add outputs without looking for doubles."""
+        start, stop = self._size, self._size + len(more.rows)
+        self._reserve(stop)
+        self._rows[start:stop] = more.rows
+        self._features[start:stop] = more.features
+        self._losses[start:stop] = more.losses
+        self._used[start:stop] = self._clock
+        self._outputs.extend(more.outputs)
+        self._size = stop
+        if self._size > self.limit:
+            self._evict()
+
+    def best(self, w: FloatArray) -> InferredBatch | None:
+        """The best known output of each sample at ``w`` (of f + Delta), or None if one has none."""
+        best, winner = self._best(w)
+        if not np.isfinite(best).all():
+            return None
+        self._clock += 1
+        self._used[winner] = self._clock
+        return InferredBatch(self._features[winner], self._losses[winner], best)
+
+    def snapshot(self) -> CachedOutputs:
+        """A copy of all outputs."""
+        n = self._size
+        return CachedOutputs(
+            self._rows[:n].copy(),
+            self._features[:n].copy(),
+            self._losses[:n].copy(),
+            tuple(self._outputs),
+        )
+
+    def _best(self, w: FloatArray) -> tuple[FloatArray, IntArray]:
+        rows = self._rows[: self._size]
+        values = self._features[: self._size] @ w + self._losses[: self._size]
+        best = np.full(self.n_samples, -np.inf)
+        np.maximum.at(best, rows, values)
+        winner: IntArray = np.zeros(self.n_samples, dtype=np.intp)
+        reached = np.flatnonzero(values >= best[rows])
+        winner[rows[reached]] = reached
+        return best, winner
+
+    def _reserve(self, size: int) -> None:
+        if size <= len(self._rows):
+            return
+        grow = max(size, 2 * len(self._rows)) - len(self._rows)
+        self._rows = np.concatenate([self._rows, np.zeros(grow, dtype=np.intp)])
+        self._features = np.vstack([self._features, np.zeros((grow, self._features.shape[1]))])
+        self._losses = np.concatenate([self._losses, np.zeros(grow)])
+        self._used = np.concatenate([self._used, np.zeros(grow, dtype=np.intp)])
+
+    def _evict(self) -> None:
+        """Keep the half used last, and the last used of each sample in any case."""
+        n = self._size
+        order = np.argsort(self._used[:n], kind="stable")
+        last: IntArray = np.zeros(self.n_samples, dtype=np.intp)
+        last[self._rows[order]] = order
+        keep = np.zeros(n, dtype=bool)
+        keep[order[n - self.limit // 2 :]] = True
+        keep[last[np.unique(self._rows[:n])]] = True
+        kept = np.flatnonzero(keep)
+        for name in ("_rows", "_features", "_losses", "_used"):
+            setattr(self, name, getattr(self, name)[kept])
+        self._outputs = [self._outputs[i] for i in kept]
+        self._size = len(kept)
+
+
+def carry_over(
+    cached: CachedOutputs,
+    old: Sequence[Sample],
+    new: Sequence[Sample],
+    model: StructuredModel,
+) -> CachedOutputs:
+    """Cached outputs of one training set, made to fit another.
+
+    Outputs of a sample with the same input and annotation are taken over; where the annotation
+    changed, the task loss is computed anew from the output, if the model kept it.
+
+    Parameters
+    ----------
+    cached
+        Outputs found for ``old``.
+    old, new
+        Training sets.
+    model
+        Gives the task losses.
+
+    Returns
+    -------
+    CachedOutputs
+        Outputs for ``new``.
+    """
+    place = np.full(len(old), -1, dtype=np.intp)
+    for i, j in match_samples(old, new).items():
+        place[i] = j
+    same = np.array(
+        [place[i] >= 0 and s.same_annotation(new[place[i]]) for i, s in enumerate(old)], dtype=bool
+    )
+    losses = cached.losses.copy()
+    keep = same[cached.rows]
+    for r in np.flatnonzero(~keep & (place[cached.rows] >= 0)):
+        if cached.outputs[r] is not None:
+            y_star = new[place[cached.rows[r]]].y_star
+            losses[r] = model.task_loss(y_star, cached.outputs[r])
+            keep[r] = True
+    kept = np.flatnonzero(keep)
+    return CachedOutputs(
+        place[cached.rows[kept]],
+        cached.features[kept],
+        losses[kept],
+        tuple(cached.outputs[r] for r in kept),
+    )
+
+
+def match_samples(old: Sequence[Sample], new: Sequence[Sample]) -> dict[int, int]:
+    """Index in ``new`` of each sample of ``old`` with the same input and features."""
+    by_name = {_name(s): j for j, s in enumerate(new)}
+    found = {i: by_name.get(_name(s)) for i, s in enumerate(old)}
+    return {i: j for i, j in found.items() if j is not None and old[i].same_input(new[j])}
+
+
+def _name(sample: Sample) -> tuple[str, Any]:
+    return ("object", id(sample.x)) if sample.key is None else ("key", sample.key)

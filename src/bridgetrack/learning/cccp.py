@@ -1,0 +1,220 @@
+"""Training: the concave-convex procedure with bounds recycling (001, Algorithm 1).
+
+    J(w) = regulariser(w) + P(w) - R(w)
+
+Iteration t replaces -R by its tangent at w_t, ``<v_t, w> + c_t``, and minimises the convex
+surrogate to a gap of epsilon_t. ``w_{t+1}`` is the best iterate stored so far, w_t among them, so
+J never increases. With full annotation R is linear, v_t is constant, and the same loop is BMRM.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.learning.losses import Loss, Treatment, find_loss
+from bridgetrack.learning.model import (
+    FloatArray,
+    InferredBatch,
+    Sample,
+    StructuredModel,
+    as_samples,
+)
+from bridgetrack.learning.options import TrainingOptions
+from bridgetrack.learning.recycling import first_weights, recycled_bundle, training_state
+from bridgetrack.learning.regularizers import Regularizer, check_regularizer
+from bridgetrack.learning.result import History, Progress, TrainingResult, TrainingState
+from bridgetrack.learning.risk import Risk
+
+REASONS = {
+    "converged": "the wanted precision was reached",
+    "oracle": "bounds cannot get tighter: inference is inexact, or satisfied samples are left out",
+    "limit": "the limit of inference calls was reached",
+    "iterations": "the limit of CCCP iterations was reached",
+}
+
+
+def train(
+    model: StructuredModel,
+    samples: Iterable[Sample | tuple[Any, Any]],
+    regularizer: Regularizer,
+    *,
+    n_annotations: float | None = None,
+    loss: str | Loss = "bridge",
+    treatment: Treatment = "exact",
+    options: TrainingOptions | None = None,
+    initial: FloatArray | None = None,
+    state: TrainingState | None = None,
+) -> Generator[Progress, None, TrainingResult]:
+    """Learn weights; a generator that reports progress and can be closed at any time.
+
+    Parameters
+    ----------
+    model
+        What is learned.
+    samples
+        Inputs with their annotations.
+    regularizer
+        `L2` or `L1`, with lambda, prior and metric.
+    n_annotations
+        The risk is divided by this; None: the number of samples.
+    loss
+        One of `LOSSES`.
+    treatment
+        What becomes of satisfied samples, see `losses.Treatment`.
+    options
+        Switches and limits.
+    initial
+        Weights to start from; None: those of ``state``, or else the prior.
+    state
+        Of an earlier training with other lambda, prior, loss or annotations: whatever of it is
+        still valid is used, see `TrainingState`.
+
+    Yields
+    ------
+    Progress
+        After each inference over all samples.
+
+    Returns
+    -------
+    TrainingResult
+        As the value of the generator; `fit` returns it directly.
+
+    Raises
+    ------
+    InputError
+        If there are no samples or no annotations, if weights, prior or metric do not fit, or if
+        features or losses are not finite.
+    SolverError
+        If inference gives no bound or the master problem cannot be solved.
+    """
+    options = options or TrainingOptions()
+    record = _Record()
+    found = as_samples(samples)
+    check_regularizer(regularizer, model.n_features)
+    risk = Risk(model, found, n_annotations, find_loss(loss), treatment)
+    w = first_weights(model, regularizer, initial, state)
+    bundle = recycled_bundle(risk, options, state)
+    reward = bundle.reward(w, None)
+    precision = options.first_precision
+    objectives: list[float] = []
+    for t in range(options.max_cccp_iterations):
+        if t > 0 and not options.recycle:
+            bundle.forget()
+        surrogate = _linearise(bundle, regularizer, reward, w)
+        outcome = yield from record.follow(bundle.minimise(surrogate, w, precision), t, bundle)
+        if not objectives:
+            objectives.append(_value(surrogate, bundle, w))
+        if not np.array_equal(outcome.w, w):
+            w = outcome.w
+            reward = bundle.reward(w, reward)
+        tight = _linearise(bundle, regularizer, reward, w)
+        objectives.append(_value(tight, bundle, w))
+        reason = outcome.reason
+        same = np.array_equal(tight.v, surrogate.v) and tight.c == surrogate.c
+        gained = objectives[-2] - objectives[-1]
+        if reason == "limit":
+            break
+        if precision <= options.precision and (same or gained <= options.enough):
+            break
+        reason = "iterations"
+        if options.adaptive:
+            precision = max(options.precision_rate * precision, options.precision)
+    return TrainingResult(
+        w=w.copy(),
+        objective=objectives[-1],
+        risk=objectives[-1] - regularizer.value(w),
+        gap=outcome.gap,
+        lower_bound=outcome.lower,
+        converged=reason == "converged",
+        reason=REASONS[reason],
+        objectives=np.array(objectives),
+        history=History.of(record.steps),
+        n_oracle_calls=risk.effort.penalty_calls,
+        n_reward_calls=risk.effort.reward_calls,
+        oracle_seconds=risk.effort.seconds,
+        seconds=record.seconds,
+        state=training_state(bundle, w),
+    )
+
+
+def fit(
+    model: StructuredModel,
+    samples: Iterable[Sample | tuple[Any, Any]],
+    regularizer: Regularizer,
+    *,
+    callback: Callable[[Progress], None] | None = None,
+    **keywords: Any,
+) -> TrainingResult:
+    """Run `train` to its end; ``callback`` sees each `Progress`."""
+    return finish(train(model, samples, regularizer, **keywords), callback)
+
+
+def finish(
+    training: Generator[Progress, None, TrainingResult],
+    callback: Callable[[Progress], None] | None = None,
+) -> TrainingResult:
+    """Run a training generator to its end."""
+    while True:
+        try:
+            progress = next(training)
+        except StopIteration as end:
+            result: TrainingResult = end.value
+            return result
+        if callback is not None:
+            callback(progress)
+
+
+class _Record:
+    """Turns the steps of the inner loops into progress, and remembers it."""
+
+    def __init__(self) -> None:
+        self.steps: list[Progress] = []
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Time since training began."""
+        return time.perf_counter() - self._start
+
+    def follow(
+        self, inner: Generator[Step, None, Outcome], t: int, bundle: Bundle
+    ) -> Generator[Progress, None, Outcome]:
+        """Pass on an inner loop as progress; its outcome is the value."""
+        while True:
+            try:
+                step = next(inner)
+            except StopIteration as end:
+                outcome: Outcome = end.value
+                return outcome
+            progress = Progress(
+                iteration=len(self.steps) + 1,
+                cccp_iteration=t,
+                objective=step.objective,
+                gap=step.gap,
+                n_bounds=len(bundle.bounds),
+                n_oracle_calls=bundle.risk.effort.penalty_calls,
+                seconds=self.seconds,
+                weights=step.w.copy(),
+            )
+            self.steps.append(progress)
+            yield progress
+
+
+def _linearise(
+    bundle: Bundle, regularizer: Regularizer, reward: InferredBatch, w: FloatArray
+) -> Surrogate:
+    """Surrogate that touches J at ``w`` (001, eq. 8 and 10, with the missing sign)."""
+    risk = bundle.risk
+    tangent = risk.tangent(reward, w, risk.loss.reward_sign)
+    return Surrogate(regularizer, -tangent.slope, -tangent.offset, reward)
+
+
+def _value(surrogate: Surrogate, bundle: Bundle, w: FloatArray) -> float:
+    """Surrogate at an iterate; where it touches, the objective J (an upper bound on it)."""
+    penalty = np.array([bundle.penalty_at(w)])
+    return float(surrogate.values(w[None, :], penalty)[0])

@@ -1,0 +1,130 @@
+"""The six losses as one: a penalty space, a reward space and a sign of Delta.
+
+``L(w) = | max_{y in Y^P} [f + Delta] - max_{y in Y^R} [f - c Delta] |_+`` with c = 0 or 1
+(001, eq. 6, Table 2 and section 5.3).
+
+Because Delta vanishes exactly on Y*, replacing a loss's P-term by ``max(P-term, R-term)``, which
+is what ``| |_+`` asks for, gives ``max_{y in Y} [f + Delta]`` for every row of the table. So the
+penalty that is minimised is always a plain loss-augmented inference: if its maximiser contradicts
+an annotation it is the maximiser over Y°, and otherwise the loss of the sample is zero. As
+functions of w the six losses are three (hinge = bridge, ramp = max, ramp-delta = max-delta).
+What differs between two of the same value is the *treatment* of satisfied samples, see
+`Treatment`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from bridgetrack.errors import InputError
+from bridgetrack.learning.model import FloatArray, Sample, StructuredModel, as_samples
+
+Space = Literal["all", "compatible", "incompatible"]
+Treatment = Literal["exact", "literal"]
+"""How a sample without loss (a margin that is already negative) enters the penalty P.
+
+``exact``: with the subgradient of its best compatible output, so that every bound touches P, which
+is one convex function. ``literal`` (for max and bridge only; it changes nothing for the others):
+the sample is ignored in the subgradient "as in usual SVM" (001, section 4.4): in a bound it
+contributes just what R's tangent takes away again. Such bounds are valid but need not touch P, so
+that training can stall at a positive gap, which is reported. (Leaving the sample out of P alone,
+with its reward still in R, makes ever larger rewards profitable: the surrogate then falls far
+below zero until lambda stops it, and the bounds exceed P.)
+"""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A row of 001, Table 2.
+
+    Parameters
+    ----------
+    name
+        Its name in the table.
+    penalty
+        Space Y^P: ``all`` or ``incompatible``.
+    reward
+        Space Y^R: ``all`` or ``compatible``.
+    minus_delta
+        Whether Delta is subtracted in the reward term (001, section 5.3).
+    """
+
+    name: str
+    penalty: Space
+    reward: Space
+    minus_delta: bool = False
+
+    @property
+    def reward_sign(self) -> Literal[-1, 0]:
+        """Factor of Delta in the reward term."""
+        return -1 if self.minus_delta else 0
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss("hinge", "all", "compatible"),
+        Loss("ramp", "all", "all"),
+        Loss("max", "incompatible", "all"),
+        Loss("bridge", "incompatible", "compatible"),
+        Loss("ramp-delta", "all", "all", minus_delta=True),
+        Loss("max-delta", "incompatible", "all", minus_delta=True),
+    )
+}
+
+
+def find_loss(loss: str | Loss) -> Loss:
+    """Loss of a name.
+
+    Raises
+    ------
+    InputError
+        If there is no such loss.
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if loss not in LOSSES:
+        raise InputError(f"there is no loss {loss!r}; choose one of {', '.join(LOSSES)}")
+    return LOSSES[loss]
+
+
+def loss_values(
+    model: StructuredModel,
+    samples: Iterable[Sample | tuple[Any, Any]],
+    w: FloatArray,
+    loss: str | Loss,
+) -> FloatArray:
+    """Loss of each sample by the definition (001, eq. 6), with a real search over Y°.
+
+    Slower than training, which needs no such search; meant for checks and reports. A sample
+    without incompatible outputs has no loss.
+
+    Returns
+    -------
+    ndarray
+        Shape (n,), attained values.
+    """
+    kind = find_loss(loss)
+    return np.array([_loss_value(model, s, w, kind) for s in as_samples(samples)])
+
+
+def _loss_value(model: StructuredModel, sample: Sample, w: FloatArray, loss: Loss) -> float:
+    x, y_star = sample.x, sample.y_star
+    penalty = (
+        model.loss_augmented_inference(x, y_star, w)
+        if loss.penalty == "all"
+        else model.incompatible_inference(x, y_star, w)
+    )
+    if penalty is None:
+        return 0.0
+    value = float(penalty.feature @ w) + penalty.loss
+    if loss.reward == "compatible":
+        return max(value - float(model.compatible_inference(x, y_star, w).feature @ w), 0.0)
+    if not loss.minus_delta:
+        return max(value - float(model.inference(x, w).feature @ w), 0.0)
+    reward = model.loss_augmented_inference(x, y_star, w, sign=-1)
+    return max(value - float(reward.feature @ w) + reward.loss, 0.0)

@@ -1,0 +1,332 @@
+"""The quadratic master problem of the bundle method, with a certificate.
+
+    min_w  lambda/2 (w - w0)' M (w - w0) + sum_g max_{k in g} ( <a_k, w> + b_k )
+
+With ``M = L L'``, ``u = L'(w - w0)``, ``G = A L^-T / sqrt(lambda)`` and ``c = b + A w0`` this is
+``min_z 1/2 ||z||^2 + sum_g max_{k in g} (c + G z)_k`` (``z = sqrt(lambda) u``); its dual is
+``max_alpha c'alpha - 1/2 ||G'alpha||^2``, ``alpha >= 0``, ``sum_{k in g} alpha_k = 1``, and
+``z = -G'alpha``. A linear term ``<v, w>`` is added to the rows of a group beforehand: since the
+alphas of a group sum to 1 this is 001, eq. 14-15 together with its missing ``-||v||^2/(2 lambda)``.
+
+*primal* is the problem in z and one slack per group, *dual* the one in alpha. Whatever a back
+end returns is made feasible and certified, so that the gap reported is a true one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError, SolverError
+from bridgetrack.learning.model import FloatArray
+from bridgetrack.learning.regularizers import L2, centre, unwhiten, whiten
+
+Form = Literal["primal", "dual"]
+Groups = NDArray[np.intp]
+
+FALLBACKS: tuple[tuple[Form, str], ...] = (
+    ("primal", "daqp"),
+    ("dual", "piqp"),
+    ("dual", "clarabel"),
+    ("primal", "piqp"),
+)
+OPTIONS: dict[str, dict[str, float]] = {"daqp": {"primal_tol": 1e-10}}
+RELATIVE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Master:
+    """A solved master problem.
+
+    Parameters
+    ----------
+    w
+        Weights, shape (d,).
+    alpha
+        Multiplier of each bound, shape (m,): not negative, sum 1 within each group.
+    primal
+        Value of the master problem at ``w``.
+    dual
+        Certified lower bound on its minimum.
+    backend
+        Which form and back end found it.
+    """
+
+    w: FloatArray
+    alpha: FloatArray
+    primal: float
+    dual: float
+    backend: str
+
+    @property
+    def gap(self) -> float:
+        """True duality gap, never negative up to rounding."""
+        return self.primal - self.dual
+
+
+def solve_l2_master(
+    slopes: FloatArray,
+    offsets: FloatArray,
+    regularizer: L2,
+    *,
+    groups: Groups | None = None,
+    form: Form = "primal",
+    backend: str | None = None,
+    tolerance: float = 1e-8,
+) -> Master:
+    """Minimise the regulariser plus the largest bound of each group.
+
+    Parameters
+    ----------
+    slopes, offsets
+        Bounds ``<a_k, w> + b_k``, shapes (m, d) and (m,).
+    regularizer
+        lambda, w0 and M.
+    groups
+        Group of each bound, 0 to n_groups - 1, none empty; None: one group. One group is the
+        1-slack problem, one group per sample the n-slack problem, one per domain eq. 1.9 of 000.
+    form, backend
+        What to try first: ``primal`` or the paper's ``dual``, and a qpsolvers back end (default
+        daqp for the primal and piqp for the dual). Others are tried if it fails.
+    tolerance
+        Accepted duality gap, plus 1e-9 of the value. The smallest gap found is returned, and
+        reported, where none is that small.
+
+    Returns
+    -------
+    Master
+        Weights, multipliers, values.
+
+    Raises
+    ------
+    InputError
+        If a group has no bound.
+    SolverError
+        If no back end returned anything.
+    """
+    d = slopes.shape[1]
+    w0 = centre(regularizer, d)
+    problem = _Whitened(
+        whiten(regularizer.metric, slopes) / np.sqrt(regularizer.weight),
+        offsets + slopes @ w0,
+        _indicator(groups, len(offsets)),
+    )
+    best: _Certified | None = None
+    for attempt in _attempts(problem, form, backend):
+        best = attempt if best is None else _best_of(best, attempt)
+        accepted = tolerance + RELATIVE_TOLERANCE * abs(best.dual)
+        if best.gap > accepted:
+            best = _best_of(best, _polished(problem, best))
+        if best.gap <= accepted:
+            break
+    if best is None:
+        raise SolverError(
+            f"no back end solved the training problem of {len(offsets)} bounds and {d} weights; "
+            "check the scale of the features, or raise lambda"
+        )
+    w = w0 + unwhiten(regularizer.metric, best.z) / np.sqrt(regularizer.weight)
+    return Master(w, best.alpha, best.primal, best.dual, best.backend)
+
+
+@dataclass(frozen=True)
+class _Whitened:
+    """``min_z 1/2 ||z||^2 + sum_g max_{k in g} (c + G z)_k``; ``indicator``: (n_groups, m)."""
+
+    G: FloatArray
+    c: FloatArray
+    indicator: FloatArray
+
+    @property
+    def top(self) -> FloatArray:
+        """Largest offset of each group."""
+        return self.largest(self.c)
+
+    def largest(self, values: FloatArray) -> FloatArray:
+        """Largest value of each group, shape (n_groups,)."""
+        top: FloatArray = np.where(self.indicator > 0, values, -np.inf).max(axis=1)
+        return top
+
+    def primal(self, z: FloatArray) -> float:
+        """Value at z."""
+        return 0.5 * float(z @ z) + float(self.largest(self.c + self.G @ z).sum())
+
+    def dual(self, alpha: FloatArray) -> float:
+        """Dual value at feasible multipliers: a lower bound on the minimum."""
+        z = self.G.T @ alpha
+        return float(self.c @ alpha) - 0.5 * float(z @ z)
+
+    def best_of_each(self) -> FloatArray:
+        """Multipliers that choose the largest offset of each group."""
+        alpha = np.zeros(len(self.c))
+        alpha[np.where(self.indicator > 0, self.c, -np.inf).argmax(axis=1)] = 1.0
+        return alpha
+
+    def feasible(self, alpha: FloatArray) -> FloatArray:
+        """Multipliers that are not negative and sum to 1 in each group, nearest by scaling."""
+        alpha = np.maximum(alpha, 0.0)
+        empty = self.indicator @ alpha <= 0
+        if empty.any():
+            alpha = np.where(empty @ self.indicator > 0, self.best_of_each(), alpha)
+        scaled: FloatArray = alpha / ((self.indicator @ alpha) @ self.indicator)
+        return scaled
+
+
+@dataclass(frozen=True)
+class _Certified:
+    """A point, multipliers, and what each proves."""
+
+    z: FloatArray
+    alpha: FloatArray
+    primal: float
+    dual: float
+    backend: str
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+def _certify(
+    problem: _Whitened, backend: str, alpha: FloatArray, z: FloatArray | None = None
+) -> _Certified:
+    """Values at the multipliers, made feasible, and at the better of z and ``-G'alpha``.
+
+    The point of a back end can be better by far: rounding of alpha is blown up by 1/lambda.
+    """
+    alpha = problem.feasible(alpha)
+    point = -problem.G.T @ alpha
+    if z is not None and problem.primal(z) < problem.primal(point):
+        point = z
+    return _Certified(point, alpha, problem.primal(point), problem.dual(alpha), backend)
+
+
+def _best_of(a: _Certified, b: _Certified) -> _Certified:
+    """The better point and the better multipliers of two."""
+    point = a if a.primal <= b.primal else b
+    multipliers = a if a.dual >= b.dual else b
+    return replace(point, alpha=multipliers.alpha, dual=multipliers.dual)
+
+
+def _attempts(problem: _Whitened, form: Form, backend: str | None) -> Iterator[_Certified]:
+    """Solutions by one back end after the other, the wanted one first."""
+    if not np.any(problem.G):
+        yield _certify(problem, "closed form", problem.best_of_each())
+        return
+    first = (form, backend or ("daqp" if form == "primal" else "piqp"))
+    for kind, name in (first, *(f for f in FALLBACKS if f != first)):
+        solved = (_solve_primal if kind == "primal" else _solve_dual)(problem, name)
+        if solved is not None:
+            yield solved
+
+
+def _solve_primal(problem: _Whitened, backend: str) -> _Certified | None:
+    """In z and one slack per group, scaled so that rows have length 1 and offsets range over 1."""
+    G, d, top = problem.G, problem.G.shape[1], problem.top
+    shifted = problem.c - top @ problem.indicator
+    reach = float(np.linalg.norm(G, axis=1).max())
+    spread = float(-shifted.min())
+    if spread <= 1e-12 * reach**2:
+        spread = reach**2
+    hessian = np.zeros((d + len(top), d + len(top)))
+    hessian[np.arange(d), np.arange(d)] = spread / reach**2
+    linear = np.concatenate([np.zeros(d), np.ones(len(top))])
+    rows = np.hstack([G / reach, -problem.indicator.T])
+    solution = call_backend(backend, hessian, linear, G=rows, h=-shifted / spread)
+    x, alpha = (None, None) if solution is None else solution
+    if x is None or alpha is None:
+        return None
+    return _certify(problem, f"primal {backend}", alpha, x[:d] * spread / reach)
+
+
+def _solve_dual(problem: _Whitened, backend: str) -> _Certified | None:
+    """In alpha, as printed; rescaling it would make good back ends fail."""
+    shifted = problem.c - problem.top @ problem.indicator
+    solution = call_backend(
+        backend,
+        problem.G @ problem.G.T,
+        -shifted,
+        A=problem.indicator,
+        b=np.ones(len(problem.indicator)),
+        lb=np.zeros(len(shifted)),
+    )
+    return None if solution is None else _certify(problem, f"dual {backend}", solution[0])
+
+
+def call_backend(
+    backend: str,
+    P: FloatArray,
+    q: FloatArray,
+    *,
+    G: FloatArray | None = None,
+    h: FloatArray | None = None,
+    A: FloatArray | None = None,
+    b: FloatArray | None = None,
+    lb: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray | None] | None:
+    """Minimise ``1/2 x'P x + q'x`` subject to ``G x <= h``, ``A x = b``, ``x >= lb``.
+
+    Returns
+    -------
+    tuple or None
+        The point and the multipliers of ``G x <= h`` (None where the back end gives none); None
+        if the back end failed. Nothing is certified: check what comes back.
+
+    Raises
+    ------
+    InputError
+        If there is no such back end.
+    """
+    import qpsolvers
+
+    if backend not in qpsolvers.available_solvers:
+        raise InputError(
+            f"there is no QP back end {backend!r}; choose one of "
+            f"{', '.join(qpsolvers.available_solvers)}"
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            problem = qpsolvers.Problem(P, q, G, h, A, b, lb)
+            solution = qpsolvers.solve_problem(problem, backend, **OPTIONS.get(backend, {}))
+    except Exception:  # a back end may raise anything; the next one is tried
+        return None
+    x, z = solution.x, solution.z
+    if x is None or not np.isfinite(x).all():
+        return None
+    return x, (z if z is not None and np.isfinite(z).all() else None)
+
+
+def _indicator(groups: Groups | None, m: int) -> FloatArray:
+    """Which bound belongs to which group, shape (n_groups, m)."""
+    if m == 0:
+        raise InputError("the master problem needs at least one bound")
+    if groups is None:
+        return np.ones((1, m))
+    numbers = np.arange(np.max(groups) + 1)
+    indicator: FloatArray = (np.asarray(groups)[None, :] == numbers[:, None]).astype(float)
+    if not indicator.any(axis=1).all():
+        raise InputError(f"group {int(np.argmin(indicator.sum(axis=1)))} has no bound")
+    return indicator
+
+
+def _polished(problem: _Whitened, found: _Certified) -> _Certified:
+    """Solve the equations of the active bounds exactly; keep the result if it is better."""
+    G, c, indicator = problem.G, problem.c, problem.indicator
+    active = np.flatnonzero(found.alpha > 1e-7)
+    for _ in range(5):
+        E = indicator[:, active]
+        n, g = len(active), len(E)
+        K = np.block([[G[active] @ G[active].T, E.T], [E, np.zeros((g, g))]])
+        solved = np.linalg.lstsq(K, np.concatenate([c[active], np.ones(g)]), rcond=None)[0][:n]
+        trial = np.zeros_like(found.alpha)
+        trial[active] = solved
+        found = _best_of(found, _certify(problem, found.backend, trial))
+        active = active[solved > 0]
+        if (solved > 0).all() or not (indicator[:, active].sum(axis=1) > 0).all():
+            break
+    return found

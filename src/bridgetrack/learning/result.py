@@ -1,0 +1,154 @@
+"""What training reports while it runs and hands back at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.learning.cache import CachedOutputs
+from bridgetrack.learning.model import FloatArray, Sample
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training stands; one after each call of the inference over all samples.
+
+    Parameters
+    ----------
+    iteration
+        Counts from 1.
+    cccp_iteration
+        Which linearisation of R (or epoch of the perceptron), from 0.
+    objective
+        Smallest upper bound on the objective so far.
+    gap
+        Duality gap of the current convex problem; inf before the first master problem, NaN where
+        there is none (perceptron).
+    n_bounds
+        Bounds in the master problem.
+    n_oracle_calls
+        Loss-augmented inferences over all samples so far.
+    seconds
+        Since training began.
+    weights
+        Best weights so far: what to keep if training is cancelled here.
+    """
+
+    iteration: int
+    cccp_iteration: int
+    objective: float
+    gap: float
+    n_bounds: int
+    n_oracle_calls: int
+    seconds: float
+    weights: FloatArray
+
+
+@dataclass(frozen=True)
+class History:
+    """The `Progress` of a whole training as arrays of one length, in order."""
+
+    cccp_iteration: NDArray[np.int64]
+    objective: FloatArray
+    gap: FloatArray
+    n_bounds: NDArray[np.int64]
+    n_oracle_calls: NDArray[np.int64]
+    seconds: FloatArray
+
+    @classmethod
+    def of(cls, steps: list[Progress]) -> History:
+        """History of some steps."""
+        return cls(
+            np.array([s.cccp_iteration for s in steps], dtype=np.int64),
+            np.array([s.objective for s in steps], dtype=float),
+            np.array([s.gap for s in steps], dtype=float),
+            np.array([s.n_bounds for s in steps], dtype=np.int64),
+            np.array([s.n_oracle_calls for s in steps], dtype=np.int64),
+            np.array([s.seconds for s in steps], dtype=float),
+        )
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """What a later training can reuse.
+
+    The bounds and iterates are about P alone. They hold for any lambda, prior, regulariser, loss
+    and treatment, as long as the samples, their features and their
+    annotations are the same; `train` checks this by the samples' keys and versions. After any
+    other change they are dropped and only the cached outputs of unchanged inputs serve.
+
+    Parameters
+    ----------
+    samples, n_annotations
+        The training set that P belongs to.
+    slopes, offsets
+        Bounds on P.
+    points, values, uppers
+        Weights where P was computed, P attained there and upper bounds on it.
+    cached
+        Outputs found by inference.
+    w
+        Weights to start from.
+    """
+
+    samples: tuple[Sample, ...]
+    n_annotations: float
+    slopes: FloatArray
+    offsets: FloatArray
+    points: FloatArray
+    values: FloatArray
+    uppers: FloatArray
+    cached: CachedOutputs
+    w: FloatArray
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """Learned weights and how they came about.
+
+    Parameters
+    ----------
+    w
+        Weights, shape (d,).
+    objective
+        Regulariser plus risk at ``w`` (an upper bound where inference is inexact); for the
+        perceptron the mean task loss.
+    risk
+        The objective without the regulariser.
+    gap
+        True duality gap of the last convex problem; NaN for the perceptron.
+    lower_bound
+        Lower bound on the minimum of the last convex problem: for full annotation, on the
+        minimum of the objective.
+    converged
+        Whether the wanted precision was reached.
+    reason
+        Why training stopped, in words.
+    objectives
+        Objective after each CCCP iteration, the first at the start, shape (t,).
+    history
+        One row per inference over all samples.
+    n_oracle_calls, n_reward_calls
+        Inferences over all samples for P and for R.
+    oracle_seconds, seconds
+        Spent in inference, and in all.
+    state
+        For a later training.
+    """
+
+    w: FloatArray
+    objective: float
+    risk: float
+    gap: float
+    lower_bound: float
+    converged: bool
+    reason: str
+    objectives: FloatArray
+    history: History
+    n_oracle_calls: int
+    n_reward_calls: int
+    oracle_seconds: float
+    seconds: float
+    state: TrainingState | None = None

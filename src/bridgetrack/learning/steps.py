@@ -1,0 +1,103 @@
+"""Where the bundle method looks next: at the minimiser of its model, or near it.
+
+With L2 the minimiser of the master problem is a good next point. With L1 it leaps from corner to
+corner; so the next point is pulled towards the best one so far, and the linear problem is solved
+only for its lower bound.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from bridgetrack.learning.l1 import solve_l1_master, solve_l1_proximal
+from bridgetrack.learning.model import FloatArray
+from bridgetrack.learning.options import TrainingOptions
+from bridgetrack.learning.qp import Master, solve_l2_master
+from bridgetrack.learning.regularizers import L1, L2, Regularizer
+
+
+class Steps(Protocol):
+    """Chooses the next point from bounds ``<a_k, w> + b_k``, the last of slope zero."""
+
+    def propose(
+        self, slopes: FloatArray, offsets: FloatArray, best: FloatArray, precision: float
+    ) -> Master:
+        """Next point, and the lower bound that its multipliers prove."""
+        ...
+
+    def certify(self, slopes: FloatArray, offsets: FloatArray) -> float:
+        """Lower bound on the minimum, where `propose` gives only a weak one; else -inf."""
+        ...
+
+    def judge(self, raised: bool) -> bool:
+        """Take note of whether the last point raised the model there; False: it is useless."""
+        ...
+
+
+def steps_for(regularizer: Regularizer, options: TrainingOptions) -> Steps:
+    """Steps for a regulariser."""
+    if isinstance(regularizer, L1):
+        return ProximalSteps(regularizer)
+    return DirectSteps(regularizer, options)
+
+
+class DirectSteps:
+    """The minimiser of the master problem (L2)."""
+
+    def __init__(self, regularizer: L2, options: TrainingOptions) -> None:
+        self.regularizer = regularizer
+        self.options = options
+
+    def propose(
+        self, slopes: FloatArray, offsets: FloatArray, best: FloatArray, precision: float
+    ) -> Master:
+        """Minimiser of the master problem."""
+        return solve_l2_master(
+            slopes,
+            offsets,
+            self.regularizer,
+            form=self.options.form,
+            backend=self.options.backend,
+            tolerance=1e-3 * precision,
+        )
+
+    def certify(self, slopes: FloatArray, offsets: FloatArray) -> float:
+        """Nothing to add."""
+        return -np.inf
+
+    def judge(self, raised: bool) -> bool:
+        """Useless once the model is exact at its own minimiser."""
+        return raised
+
+
+class ProximalSteps:
+    """The minimiser pulled towards the best point (L1)."""
+
+    def __init__(self, regularizer: L1, strength: float = 1.0) -> None:
+        self.regularizer = regularizer
+        self.strength = strength
+        self._direct = False
+
+    def propose(
+        self, slopes: FloatArray, offsets: FloatArray, best: FloatArray, precision: float
+    ) -> Master:
+        """Minimiser of the master problem with a pull, or without once that is exhausted."""
+        found = None
+        if not self._direct:
+            found = solve_l1_proximal(slopes, offsets, self.regularizer, best, self.strength)
+        return solve_l1_master(slopes, offsets, self.regularizer) if found is None else found
+
+    def certify(self, slopes: FloatArray, offsets: FloatArray) -> float:
+        """Minimum of the linear problem."""
+        return solve_l1_master(slopes, offsets, self.regularizer).dual
+
+    def judge(self, raised: bool) -> bool:
+        """Where the model is exact already, go further; useless if that was the minimiser."""
+        if raised:
+            self._direct = False
+            return True
+        useless, self._direct = self._direct, True
+        self.strength *= 0.3
+        return not useless

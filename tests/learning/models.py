@@ -1,0 +1,225 @@
+"""Two tiny structured models of other kinds, and a way to enumerate all their outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.learning.model import FloatArray, Inferred, InferredBatch, Sample
+
+Output = tuple[int, ...]
+
+
+class Enumerable:
+    """Inference by enumeration of all outputs: the reference, and the base of the models."""
+
+    n_features: int
+
+    def outputs(self, x: FloatArray) -> Iterator[Output]:
+        raise NotImplementedError
+
+    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
+        raise NotImplementedError
+
+    def task_loss(self, y_star: Any, y: Output) -> float:
+        raise NotImplementedError
+
+    def enumerate_best(
+        self, x: FloatArray, y_star: Any, w: FloatArray, sign: int, space: str
+    ) -> Inferred | None:
+        best = None
+        for y in self.outputs(x):
+            loss = 0.0 if y_star is None else self.task_loss(y_star, y)
+            if (space == "compatible" and loss > 0) or (space == "incompatible" and loss == 0):
+                continue
+            feature = self.joint_feature(x, y)
+            value = float(feature @ w) + sign * loss
+            if best is None or value > best.bound:
+                best = Inferred(y, feature, loss, value)
+        return best
+
+    def inference(self, x: FloatArray, w: FloatArray) -> Inferred:
+        return self.enumerate_best(x, None, w, 0, "all")
+
+    def loss_augmented_inference(
+        self, x: FloatArray, y_star: Any, w: FloatArray, sign: int = 1
+    ) -> Inferred:
+        return self.enumerate_best(x, y_star, w, sign, "all")
+
+    def compatible_inference(self, x: FloatArray, y_star: Any, w: FloatArray) -> Inferred:
+        return self.enumerate_best(x, y_star, w, 0, "compatible")
+
+    def incompatible_inference(self, x: FloatArray, y_star: Any, w: FloatArray) -> Inferred | None:
+        return self.enumerate_best(x, y_star, w, 1, "incompatible")
+
+
+@dataclass
+class AmbiguousMulticlass(Enumerable):
+    """Multiclass classification; y* is a set of candidate classes (000, section 1.4.2).
+
+    phi puts x, shape (p,), into the block of class y[0]. Delta is 1 outside the candidates.
+    """
+
+    n_classes: int
+    n_inputs: int
+
+    @property
+    def n_features(self) -> int:
+        return self.n_classes * self.n_inputs
+
+    def outputs(self, x: FloatArray) -> Iterator[Output]:
+        return ((c,) for c in range(self.n_classes))
+
+    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
+        feature = np.zeros((self.n_classes, self.n_inputs))
+        feature[y[0]] = x
+        return feature.ravel()
+
+    def task_loss(self, y_star: frozenset[int], y: Output) -> float:
+        return float(y[0] not in y_star)
+
+
+@dataclass
+class BatchedMulticlass(AmbiguousMulticlass):
+    """The same with batch methods only: the single ones must not be asked."""
+
+    def _batch(self, samples: Any, w: FloatArray, sign: int, space: str) -> InferredBatch:
+        found = [self.enumerate_best(s.x, s.y_star, w, sign, space) for s in samples]
+        return InferredBatch.stack(found)
+
+    def inference_batch(self, samples: Any, w: FloatArray) -> InferredBatch:
+        return self._batch(samples, w, 0, "all")
+
+    def loss_augmented_batch(self, samples: Any, w: FloatArray, sign: int = 1) -> InferredBatch:
+        return self._batch(samples, w, sign, "all")
+
+    def compatible_batch(self, samples: Any, w: FloatArray) -> InferredBatch:
+        return self._batch(samples, w, 0, "compatible")
+
+    def inference(self, x: FloatArray, w: FloatArray) -> Inferred:
+        raise AssertionError("the batch method was there")
+
+    def loss_augmented_inference(self, *_: Any, **__: Any) -> Inferred:
+        raise AssertionError("the batch method was there")
+
+    def compatible_inference(self, *_: Any) -> Inferred:
+        raise AssertionError("the batch method was there")
+
+
+@dataclass
+class PartialChain(Enumerable):
+    """A chain of labels with emissions and transitions, solved by Viterbi.
+
+    x has shape (length, p). y* holds a label for each place, or -1 where none was given; Delta
+    counts the given labels that are missed. Y° is searched with one bit: has any label been
+    missed so far.
+    """
+
+    n_labels: int
+    n_inputs: int
+
+    @property
+    def n_features(self) -> int:
+        return self.n_labels * (self.n_inputs + self.n_labels)
+
+    def outputs(self, x: FloatArray) -> Iterator[Output]:
+        return product(range(self.n_labels), repeat=len(x))
+
+    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
+        emission = np.zeros((self.n_labels, self.n_inputs))
+        transition = np.zeros((self.n_labels, self.n_labels))
+        np.add.at(emission, list(y), x)
+        np.add.at(transition, (list(y[:-1]), list(y[1:])), 1.0)
+        return np.concatenate([emission.ravel(), transition.ravel()])
+
+    def task_loss(self, y_star: Output, y: Output) -> float:
+        return float(sum(a not in (-1, b) for a, b in zip(y_star, y, strict=True)))
+
+    def inference(self, x: FloatArray, w: FloatArray) -> Inferred:
+        return self._viterbi(x, None, w, 0, "all")
+
+    def loss_augmented_inference(
+        self, x: FloatArray, y_star: Output, w: FloatArray, sign: int = 1
+    ) -> Inferred:
+        return self._viterbi(x, y_star, w, sign, "all")
+
+    def compatible_inference(self, x: FloatArray, y_star: Output, w: FloatArray) -> Inferred:
+        return self._viterbi(x, y_star, w, 0, "compatible")
+
+    def incompatible_inference(
+        self, x: FloatArray, y_star: Output, w: FloatArray
+    ) -> Inferred | None:
+        if max(y_star) < 0:
+            return None
+        return self._viterbi(x, y_star, w, 1, "incompatible")
+
+    def _viterbi(
+        self, x: FloatArray, y_star: Output | None, w: FloatArray, sign: int, space: str
+    ) -> Inferred:
+        k = self.n_labels
+        emission = x @ w[: k * self.n_inputs].reshape(k, self.n_inputs).T
+        transition = w[k * self.n_inputs :].reshape(k, k)
+        given = (-1,) * len(x) if y_star is None else y_star
+        missed = np.array([[g not in (-1, c) for c in range(k)] for g in given])
+        # best[s, c]: best score of a prefix that ends in c and has missed (s = 1) or not (s = 0)
+        best = np.full((2, k), -np.inf)
+        back: list[dict[tuple[int, int], tuple[int, int]]] = []
+        for place in range(len(x)):
+            gain = emission[place] + sign * missed[place]
+            new, origin = np.full((2, k), -np.inf), {}
+            for c in range(k):
+                for s, b in product((0, 1), range(k)) if place else ((0, 0),):
+                    previous = best[s, b] + transition[b, c] if place else 0.0
+                    state = int(s or missed[place, c])
+                    if previous + gain[c] > new[state, c]:
+                        new[state, c] = previous + gain[c]
+                        origin[state, c] = (s, b)
+            best = new
+            back.append(origin)
+        allowed = {"all": (0, 1), "compatible": (0,), "incompatible": (1,)}[space]
+        s, c = max(product(allowed, range(k)), key=lambda state: best[state])
+        labels = [c]
+        for origin in back[:0:-1]:
+            s, c = origin[s, c]
+            labels.append(c)
+        y = tuple(labels[::-1])
+        feature = self.joint_feature(x, y)
+        loss = 0.0 if y_star is None else self.task_loss(y_star, y)
+        return Inferred(y, feature, loss, float(feature @ w) + sign * loss)
+
+
+def multiclass_problem(
+    seed: int, n: int = 12, full: bool = False, model: type = AmbiguousMulticlass
+) -> tuple[Any, tuple[Sample, ...]]:
+    """Three noisy classes in two dimensions and a constant; candidates of one or two classes."""
+    rng = np.random.default_rng(seed)
+    centres = np.array([[2.0, 0.0], [-1.0, 2.0], [-1.0, -2.0]])
+    samples = []
+    for i in range(n):
+        c = int(rng.integers(3))
+        x = np.append(centres[c] + rng.normal(scale=1.2, size=2), 1.0)
+        extra = set() if full or rng.random() < 0.4 else {int(rng.integers(3))}
+        samples.append(Sample(x, frozenset({c} | extra), key=i, version=0))
+    return model(3, 3), tuple(samples)
+
+
+def chain_problem(
+    seed: int, n: int = 6, length: int = 4, full: bool = False
+) -> tuple[PartialChain, tuple[Sample, ...]]:
+    """Chains of three labels that tend to stay, with noisy emissions; about half are labelled."""
+    rng = np.random.default_rng(seed)
+    samples = []
+    for i in range(n):
+        y = [int(rng.integers(3))]
+        while len(y) < length:
+            y.append(y[-1] if rng.random() < 0.7 else int(rng.integers(3)))
+        x = np.eye(3)[y] + rng.normal(scale=0.6, size=(length, 3))
+        hidden = np.zeros(length, bool) if full else rng.random(length) < 0.5
+        hidden[int(rng.integers(length))] = False
+        y_star = tuple(-1 if h else label for h, label in zip(hidden, y, strict=True))
+        samples.append(Sample(x, y_star, key=i, version=y_star))
+    return PartialChain(3, 3), tuple(samples)
