@@ -139,12 +139,16 @@ def _annotation(value: Any, where: str) -> Annotation:
 def _change(value: Any, where: str, present: AnnotationSet) -> Change:
     step = _object(value, where, ["removed", "added"])
 
+    def one(entry: Any, where: str) -> Annotation:
+        if not isinstance(entry, str):
+            return _annotation(entry, where)
+        if entry not in present:
+            _fail(where, f"there is no annotation with the id {entry[:64]!r}")
+        return present[entry]
+
     def read(side: str) -> tuple[Annotation, ...]:
         entries = enumerate(_list(step[side], f"{where}.{side}"))
-        return tuple(
-            present[e] if isinstance(e, str) else _annotation(e, f"{where}.{side}[{k}]")
-            for k, e in entries
-        )
+        return tuple(one(e, f"{where}.{side}[{k}]") for k, e in entries)
 
     return Change(read("removed"), read("added"))
 

@@ -20,8 +20,13 @@ SAME_PLACE = 0.15
 ROUNDING = 0.02
 """Pixels that a position may be off because it was rounded when written."""
 
-CLEARLY_NEARER = 0.8
-"""The nearest cell must be nearer than this times the distance of the second nearest."""
+CLEARLY_NEARER = 0.5
+"""Of two cells within reach, the nearer one must be at most this times as far as the other.
+
+Where a cell was cut in two, the ratio is that of the areas of the pieces."""
+
+FAR = 1e9
+"""Pixels beyond which a position is no place in any movie; keeps squares finite."""
 
 
 class Outcome(IntEnum):
@@ -126,6 +131,7 @@ def locate(
         Same label at the same place first, then the mask that covers the position, then the
         nearest centroid within reach; a second cell about as near makes it ambiguous.
     """
+    position = np.clip(cells.position, -FAR, FAR)
     row = np.full(len(cells.frame), -1, dtype=np.int64)
     outcome = np.full(len(cells.frame), Outcome.NO_FRAME, dtype=np.int8)
     diameter, present = cell_diameters(detections), detections.position
@@ -138,10 +144,10 @@ def locate(
             outcome[here] = Outcome.NOTHING_NEAR
             continue
         view = _Frame(present[rows], diameter[rows], own[rows], scale, reach)
-        k, how = view.find(cells.label[here], cells.position[here], labels, t)
+        k, how = view.find(cells.label[here], position[here], labels, t)
         row[here] = np.where(k >= 0, k + rows.start, -1)
         outcome[here] = how
-    _part_shared(row, outcome, cells.position * scale, present, diameter * reach)
+    _part_shared(row, outcome, position * scale, present, diameter * reach)
     return Located(row, outcome)
 
 
@@ -204,7 +210,7 @@ class _Frame:
         self, pixel: NDArray[np.float64], image: NDArray[np.integer]
     ) -> NDArray[np.int64]:
         """Rows of the masks that cover positions in pixels."""
-        at = np.rint(np.clip(pixel, -1e9, 1e9)).astype(np.int64)
+        at = np.rint(pixel).astype(np.int64)
         inside = ((at >= 0) & (at < image.shape)).all(axis=1)
         value = np.zeros(len(pixel), dtype=np.int64)
         value[inside] = image[tuple(at[inside].T)]

@@ -1,0 +1,111 @@
+"""Small movies of discs and annotations on them, shared by the tests of annotations."""
+
+from __future__ import annotations
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+
+from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.detections.table import Detections
+from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.movie import Movie
+
+RADIUS = 5
+
+
+def labels_of(frames, shape=(100, 100), radius=RADIUS):
+    """A label movie of discs; `frames` is a list of {label: (y, x)}."""
+    yy, xx = np.mgrid[: shape[0], : shape[1]]
+    images = np.zeros((len(frames), *shape), dtype=np.int32)
+    for image, cells in zip(images, frames, strict=True):
+        for label, (y, x) in cells.items():
+            image[(yy - y) ** 2 + (xx - x) ** 2 <= radius**2] = label
+    return movie_of(images)
+
+
+def movie_of(images):
+    array = da.from_array(images[:, None], chunks=(1, 1, *images.shape[1:]))
+    ndim = images.ndim - 1
+    return Movie(array, Geometry(len(images), images.shape[1:], (1.0,) * ndim), ("labels",))
+
+
+def detections_of(movie):
+    """Frame, label, centroid and area of a label movie."""
+    rows = []
+    for t in range(movie.n_frames):
+        image = movie.channel_frame(t)
+        for label in np.unique(image[image > 0]):
+            at = np.argwhere(image == label)
+            rows.append((t, label, *at.mean(axis=0), len(at)))
+    columns = ["frame", "label", *movie.geometry.axes, "area"]
+    return Detections(pd.DataFrame(rows, columns=columns), movie.geometry)
+
+
+def table_of(cells, n_frames, area=78.0):
+    """Detections from (frame, label, y, x) rows, without masks being drawn."""
+    cells = sorted(cells)
+    table = pd.DataFrame(cells, columns=["frame", "label", "y", "x"])
+    table["area"] = area
+    return Detections(table, Geometry(n_frames, (1000, 1000), (1.0, 1.0)))
+
+
+def cell(frame, label):
+    return CellRef(frame, label, (10.0 * label, 20.0))
+
+
+def event(kind, sources=(), targets=(), frame=0, gap=1):
+    """An event between labels of a frame and a later one."""
+    return EventRef(
+        kind,
+        tuple(cell(frame, i) for i in sources),
+        tuple(cell(frame + gap, j) for j in targets),
+    )
+
+
+def says(name, kind, *events, **more):
+    return Annotation(name, Kind(kind), tuple(events), **more)
+
+
+def everything_between(detections, *, false=True):
+    """All events between all detections of neighbouring frames, one generous candidate set."""
+    columns = []
+    for t in range(detections.geometry.n_frames - 1):
+        now = range(*detections.rows(t).indices(len(detections)))
+        then = range(*detections.rows(t + 1).indices(len(detections)))
+        columns += [(Event.MOVE, (i, -1), (j, -1)) for i in now for j in then]
+        pairs = [(j, k) for j in then for k in then if j < k]
+        columns += [(e, (i, -1), p) for e in (Event.DIVIDE, Event.SPLIT) for i in now for p in pairs]
+        columns += [(Event.MERGE, (i, k), (j, -1)) for i in now for k in now if i < k for j in then]
+        columns += [(Event.APPEAR, (-1, -1), (j, -1)) for j in then]
+        columns += [(Event.DISAPPEAR, (i, -1), (-1, -1)) for i in now]
+    if false:
+        columns += [(Event.FALSE, (i, -1), (-1, -1)) for i in range(len(detections))]
+    frame, last = detections.frame, detections.geometry.n_frames - 1
+    return Hypotheses(
+        np.array([c[0] for c in columns], dtype=np.int8),
+        np.array([c[1] for c in columns], dtype=np.int64).reshape(-1, 2),
+        np.array([c[2] for c in columns], dtype=np.int64).reshape(-1, 2),
+        len(detections),
+        np.concatenate([frame < last, frame > 0]),
+    )
+
+
+def ref(detections, kind, sources=(), targets=()):
+    """An event between rows of detections."""
+    rows = [np.array([[*r, -1, -1][:2]]) for r in (sources, targets)]
+    return event_refs(detections, np.array([kind]), *rows)[0]
+
+
+def pattern_of(complete):
+    """The pattern "any event of this kind" at the event's first cell."""
+    if complete.sources:
+        return EventRef(complete.event, complete.sources[:1])
+    return EventRef(complete.event, (), complete.targets[:1])
+
+
+def sizes(kind):
+    return N_SOURCES[kind], N_TARGETS[kind]

@@ -1,0 +1,99 @@
+import pytest
+from annotations.annotation_cases import cell, event, says
+
+from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.annotations.words import describe, describe_event
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+
+
+def test_order_of_cells_does_not_matter():
+    assert event(Event.DIVIDE, [1], [3, 2]) == event(Event.DIVIDE, [1], [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("kind", "sources", "targets", "gap", "words"),
+    [
+        (Event.MOVE, [1], [], 1, None),
+        (Event.MOVE, [1, 2], [3], 1, "1 source and 1 target cells, not 2 and 1"),
+        (Event.MOVE, [1], [3], 2, "spans one frame, not 2"),
+        (Event.SKIP, [1], [3], 1, "spans two or more frames, not 1"),
+        (Event.DIVIDE, [1], [2], 1, "not 1 and 1"),
+        (Event.DIVIDE, [1], [2, 2], 1, "twice"),
+        (Event.APPEAR, [1], [], 1, "not 1 and 0"),
+        (Event.FALSE, [], [1], 1, "not 0 and 1"),
+    ],
+)
+def test_cells_must_fit_the_event(kind, sources, targets, gap, words):
+    if words is None:
+        assert not event(kind, sources, targets, gap=gap).complete
+        return
+    with pytest.raises(InputError, match=words):
+        event(kind, sources, targets, gap=gap)
+
+
+def test_sources_in_different_frames_are_refused():
+    with pytest.raises(InputError, match="frames that differ"):
+        EventRef(Event.MERGE, (cell(0, 1), cell(1, 2)), (cell(2, 3),))
+
+
+def test_slots_of_every_event():
+    fate, history = ("fate", (0, 1)), ("history", (1, 2))
+    assert event(Event.MOVE, [1], [2]).slots == (fate, history)
+    assert event(Event.FALSE, [1]).slots == (fate, ("history", (0, 1)))
+    assert event(Event.MERGE, [1, 3], [2]).slots == (fate, ("fate", (0, 3)), history)
+    assert event(Event.APPEAR, [], [2]).slots == (history,)
+
+
+@pytest.mark.parametrize("position", [(1.0,), (1.0, float("nan")), (1.0, 2.0, 3.0, 4.0)])
+def test_positions_are_two_or_three_finite_numbers(position):
+    with pytest.raises(InputError, match="two or three finite"):
+        CellRef(0, 1, position)
+
+
+def test_a_pattern_can_be_rejected_but_not_confirmed():
+    says("a1", "reject", event(Event.DIVIDE, [1]))
+    with pytest.raises(InputError, match="confirm needs all cells of a divide"):
+        says("a1", "confirm", event(Event.DIVIDE, [1]))
+
+
+def test_alternatives_must_share_a_slot_and_differ():
+    one = event(Event.MOVE, [1], [2])
+    assert says("a1", "one_of", one, event(Event.DISAPPEAR, [1])).common_slots == (
+        ("fate", (0, 1)),
+    )
+    with pytest.raises(InputError, match="share no cell's fate or history"):
+        says("a1", "one_of", one, event(Event.MOVE, [3], [4]))
+    with pytest.raises(InputError, match="two or more different"):
+        says("a1", "one_of", one, one)
+    with pytest.raises(InputError, match="confirm needs one event, not 2"):
+        says("a1", "confirm", one, event(Event.DISAPPEAR, [1]))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("created", "yesterday"), ("created", "2024-01-01T00:00:00"), ("seconds", -1.0), ("source", "")],
+)
+def test_bad_particulars_are_refused(field, value):
+    with pytest.raises(InputError, match="annotation a1"):
+        says("a1", "confirm", event(Event.MOVE, [1], [2]), **{field: value})
+
+
+def test_bad_ids_are_refused():
+    with pytest.raises(InputError, match="id"):
+        says("../x y", "confirm", event(Event.MOVE, [1], [2]))
+
+
+def test_words():
+    assert describe_event(event(Event.MOVE, [3], [5])) == "the move of cell 3 in frame 0 to cell 5"
+    assert describe_event(event(Event.DIVIDE, [3], [5, 6])) == (
+        "the division of cell 3 in frame 0 into cells 5 and 6"
+    )
+    assert describe_event(event(Event.SKIP, [3], [5], gap=2)) == (
+        "the move over a gap of cell 3 in frame 0 to cell 5 in frame 2"
+    )
+    assert describe_event(event(Event.APPEAR, [], [5])) == "the appearance of cell 5 in frame 1"
+    rejected = says("a1", "reject", event(Event.DIVIDE, [3]))
+    assert describe(rejected) == "not a division of cell 3 in frame 0"
+    asked = says("a1", "cannot_tell", event(Event.DISAPPEAR, [3]))
+    assert describe(asked) == "cannot tell: the disappearance of cell 3 in frame 0"

@@ -1,0 +1,100 @@
+import pytest
+from annotations.annotation_cases import event, says
+from hypothesis import given, settings
+from annotations.strategies import N_FRAMES, annotation_lists
+
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.history import LIMIT, History, redo, undo
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+
+MOVIE = Geometry(N_FRAMES, (600, 600), (1.0, 1.0))
+MOVE = says("a1", "confirm", event(Event.MOVE, [1], [2]))
+LEAVES = says("a2", "confirm", event(Event.DISAPPEAR, [7]))
+
+
+def test_editing_leaves_the_old_set_alone():
+    empty = AnnotationSet(MOVIE)
+    one = empty.add(MOVE)
+    two = one.add(LEAVES)
+    assert (len(empty), len(one), len(two)) == (0, 1, 2)
+    assert one.at(0, 1) == (MOVE,)
+    assert empty.at(0, 1) == ()
+    assert two.remove("a1") == AnnotationSet(MOVIE, [LEAVES])
+    assert two.remove("a1").at(0, 1) == ()
+    assert two.at(0, 1) == (MOVE,)
+
+
+def test_replacing_updates_the_lookup():
+    other = says("a1", "confirm", event(Event.MOVE, [4], [2]))
+    changed = AnnotationSet(MOVIE, [MOVE]).replace(other)
+    assert changed.at(0, 1) == ()
+    assert changed.at(0, 4) == (other,)
+    assert changed.at(1, 2) == (other,)
+
+
+def test_counts_by_event_and_kind():
+    rejected = says("a3", "reject", event(Event.DIVIDE, [1]))
+    both = AnnotationSet(MOVIE, [MOVE, LEAVES, rejected])
+    assert both.counts()[Event.MOVE] == 1
+    assert both.counts()[Event.DIVIDE] == 0
+    assert both.counts(Kind.REJECT)[Event.DIVIDE] == 1
+    assert both.in_frame(1) == (MOVE,)
+
+
+def test_ids_are_in_natural_order_and_the_next_is_free():
+    listed = [says(f"a{k}", "confirm", event(Event.DISAPPEAR, [k])) for k in (10, 2, 1)]
+    many = AnnotationSet(MOVIE, [*listed, says("b77", "confirm", event(Event.MOVE, [1], [2]))])
+    assert [a.id for a in many] == ["a1", "a2", "a10", "b77"]
+    assert many.next_id() == "a11"
+    assert many.next_id("c") == "c1"
+
+
+def test_what_does_not_fit_is_refused():
+    one = AnnotationSet(MOVIE, [MOVE])
+    with pytest.raises(InputError, match="two annotations with the id 'a1'"):
+        one.add(MOVE)
+    with pytest.raises(InputError, match="no annotation with the id 'a9'"):
+        one.remove("a9")
+    late = says("a5", "confirm", event(Event.DISAPPEAR, [1], frame=N_FRAMES))
+    with pytest.raises(InputError, match="beyond the movie's 6 frames"):
+        one.add(late)
+    with pytest.raises(InputError, match="2 numbers in a movie with 3"):
+        AnnotationSet(Geometry(6, None, (1.0, 1.0, 1.0)), [MOVE])
+
+
+@settings(max_examples=50, deadline=None)
+@given(annotation_lists())
+def test_undo_after_do_is_identity_and_redo_brings_it_back(listed):
+    history = History(AnnotationSet(MOVIE))
+    states = [history.annotations]
+    for k, a in enumerate(listed):
+        drop = [listed[k - 1].id] if k % 3 == 2 and listed[k - 1].id in history.annotations else []
+        history = history.record(drop, [a])
+        states.append(history.annotations)
+    latest = history
+    for state in reversed(states):
+        assert history.annotations == state
+        assert list(history.annotations) == list(state)
+        history = undo(history)
+    assert undo(history) == history
+    for state in states[1:]:
+        history = redo(history)
+        assert history.annotations == state
+    assert history == latest == redo(history)
+
+
+def test_a_new_step_forgets_what_was_undone():
+    history = undo(History(AnnotationSet(MOVIE)).record(add=[MOVE]))
+    assert history.future
+    assert not history.record(add=[LEAVES]).future
+
+
+def test_the_number_of_steps_is_bounded():
+    history = History(AnnotationSet(MOVIE))
+    for k in range(LIMIT + 5):
+        history = history.record(add=[says(f"a{k}", "confirm", event(Event.DISAPPEAR, [k + 1]))])
+    assert len(history.past) == LIMIT
+    assert len(history.annotations) == LIMIT + 5

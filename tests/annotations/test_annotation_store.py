@@ -1,0 +1,232 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from annotations.annotation_cases import event, says
+from hypothesis import given, settings
+from annotations.strategies import N_FRAMES, annotation_lists
+
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.decode import decode
+from bridgetrack.annotations.encode import encode
+from bridgetrack.annotations.history import History, undo
+from bridgetrack.annotations.store import (
+    AutosavingStore,
+    load_annotations,
+    load_history,
+    save_annotations,
+)
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+
+MOVIE = Geometry(N_FRAMES, (600, 600), (0.5, 0.5), "micrometer", 20.0)
+MOVE = says("a1", "confirm", event(Event.MOVE, [1], [2]), seconds=1.5)
+LEAVES = says("a2", "reject", event(Event.DISAPPEAR, [7]), created="2024-05-17T09:30:00+00:00")
+
+
+@settings(max_examples=50, deadline=None)
+@given(annotation_lists())
+def test_encoding_and_decoding_is_identity(listed):
+    history = History(AnnotationSet(MOVIE))
+    for a in listed:
+        history = history.record(add=[a])
+    if len(listed) > 1:
+        history = undo(history.record(remove=[listed[0].id]))
+        history = undo(undo(history).record(remove=[listed[0].id]))
+    text = encode(history)
+    assert decode(text, "x") == history
+    assert encode(decode(text, "x")) == text
+
+
+def test_the_file_does_not_depend_on_the_order_of_adding(tmp_path):
+    save_annotations(AnnotationSet(MOVIE, [MOVE, LEAVES]), tmp_path / "a.json")
+    save_annotations(AnnotationSet(MOVIE, [LEAVES, MOVE]), tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert load_annotations(tmp_path / "a.json") == AnnotationSet(MOVIE, [MOVE, LEAVES])
+
+
+def test_the_file_is_readable(tmp_path):
+    save_annotations(AnnotationSet(MOVIE, [MOVE]), tmp_path / "a.json")
+    text = (tmp_path / "a.json").read_text()
+    data = json.loads(text)
+    assert data["format"] == "bridgetrack-annotations"
+    assert data["version"] == 1
+    assert data["movie"]["n_frames"] == N_FRAMES
+    assert data["annotations"][0]["events"][0]["event"] == "move"
+    line = next(k for k in text.splitlines() if '"a1"' in k)
+    assert json.loads(line)["events"][0]["targets"] == [
+        {"frame": 1, "label": 2, "position": [20.0, 20.0]}
+    ]
+
+
+def _spoilt(path, change):
+    data = json.loads(encode(History(AnnotationSet(MOVIE, [MOVE, LEAVES]))))
+    change(data)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def _set(*keys_and_value):
+    *keys, last, value = keys_and_value
+
+    def change(data):
+        for k in keys:
+            data = data[k]
+        data[last] = value
+
+    return change
+
+
+CELL = ("annotations", 1, "events", 0, "sources", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_set("format", "other"), "no annotation file"),
+        (_set("version", 2), "has version 2, this program reads version 1"),
+        (_set("version", True), "expected a whole number"),
+        (_set("extra", 1), "unknown entry 'extra'"),
+        (_set("annotations", {}), "annotations: expected a list"),
+        (_set("annotations", 1, "kind", "maybe"), r"annotations\[1\] \(id 'a2'\).kind: 'maybe'"),
+        (_set("annotations", 1, "colour", "red"), r"annotations\[1\] \(id 'a2'\): has the unknown"),
+        (_set("annotations", 1, "id", "a1"), "two annotations with the id 'a1'"),
+        (_set("annotations", 1, "id", 5), r"annotations\[1\].id: expected a text"),
+        (_set("annotations", 1, "events", []), "needs one event, not 0"),
+        (_set("annotations", 1, "events", 0, "event", "jump"), r"events\[0\].event: 'jump' is none"),
+        (_set(*CELL, "frame", 1.5), r"sources\[0\].frame: expected a whole number, found 1.5"),
+        (_set(*CELL, "frame", -1), r"\(id 'a2'\): frame -1"),
+        (_set(*CELL, "frame", 99), "beyond the movie's 6 frames"),
+        (_set(*CELL, "label", 10**30), r"\(id 'a2'\): frame 0, label 10+"),
+        (_set(*CELL, "position", [1.0, "2"]), r"position: expected a number"),
+        (_set(*CELL, "position", [1, 10**400]), "too large"),
+        (_set(*CELL, "position", [1.0, 2.0, 3.0]), "has 3 numbers in a movie with 2"),
+        (_set("movie", "n_frames", 0), "n_frames: must be 1 or more"),
+        (_set("movie", "scale", [1.0]), "movie"),
+        (_set("movie", "scale", [1.0, -1.0]), "positive"),
+        (_set("movie", "shape", []), "movie.shape"),
+        (_set("history", {"undo": [], "redo": [{"removed": ["a9"], "added": []}]}), "'a9'"),
+        (_set("history", {"undo": [{"removed": ["a1"], "added": []}], "redo": []}), "do not fit"),
+    ],
+)
+def test_errors_name_the_file_and_the_entry(tmp_path, change, words):
+    path = _spoilt(tmp_path / "bad.json", change)
+    with pytest.raises(InputError, match=words) as caught:
+        load_history(path)
+    assert "bad.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"a": 1, "a": 2}', "[" * 100_000, '{"format": NaN}', "\x00"],
+)
+def test_what_is_no_json_is_refused(tmp_path, text):
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"bad\.json"):
+        load_annotations(path)
+
+
+def test_missing_and_binary_files(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        load_annotations(tmp_path / "none.json")
+    (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="UTF-8"):
+        load_annotations(tmp_path / "b.json")
+
+
+def test_every_change_is_on_disk(tmp_path):
+    path = tmp_path / "a.json"
+    store = AutosavingStore(path, MOVIE)
+    assert not path.exists()
+    store.add(MOVE)
+    assert load_annotations(path) == AnnotationSet(MOVIE, [MOVE])
+    store.add(LEAVES)
+    store.remove("a1")
+    assert load_annotations(path) == AnnotationSet(MOVIE, [LEAVES])
+    store.undo()
+    assert load_annotations(path) == AnnotationSet(MOVIE, [MOVE, LEAVES])
+    again = AutosavingStore(path, MOVIE)
+    assert again.history == store.history
+    again.redo()
+    again.undo()
+    again.undo()
+    assert again.annotations == AnnotationSet(MOVIE, [MOVE])
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_failed_write_changes_nothing(tmp_path):
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    store = AutosavingStore(folder / "a.json", MOVIE)
+    store.add(MOVE)
+    before = store.history
+    (folder / "a.json").unlink()
+    folder.rmdir()
+    with pytest.raises(OutputError, match="cannot be saved"):
+        store.add(LEAVES)
+    assert store.history == before
+    folder.mkdir()
+    store.add(LEAVES)
+    assert len(load_annotations(folder / "a.json")) == 2
+
+
+def test_a_file_changed_by_another_program_is_not_overwritten(tmp_path):
+    path = tmp_path / "a.json"
+    first, second = AutosavingStore(path, MOVIE), AutosavingStore(path, MOVIE)
+    first.add(MOVE)
+    with pytest.raises(OutputError, match="changed by another program"):
+        second.add(LEAVES)
+    assert load_annotations(path) == AnnotationSet(MOVIE, [MOVE])
+
+
+def test_another_movie_is_refused(tmp_path):
+    AutosavingStore(tmp_path / "a.json", MOVIE).add(MOVE)
+    with pytest.raises(InputError, match="2 spatial axes, this one has 3"):
+        AutosavingStore(tmp_path / "a.json", Geometry(6, None, (1.0, 1.0, 1.0)))
+
+
+def test_leftovers_of_a_killed_program_are_removed(tmp_path):
+    old, fresh = tmp_path / ".a.json.1.tmp", tmp_path / ".a.json.2.tmp"
+    for p in (old, fresh):
+        p.write_text("{")
+    os.utime(old, (0, 0))
+    AutosavingStore(tmp_path / "a.json", MOVIE)
+    assert not old.exists()
+    assert fresh.exists()
+
+
+CLICKER = """
+import sys
+from itertools import count
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.store import AutosavingStore
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+
+store = AutosavingStore(sys.argv[1], Geometry(6, (600, 600), (1.0, 1.0)))
+for k in count(1):
+    event = EventRef(Event.DISAPPEAR, (CellRef(0, k, (1.0, float(k))),))
+    store.add(Annotation(f"a{k}", Kind.CONFIRM, (event,)))
+    sys.stdout.write(f"{k}\\n")
+    sys.stdout.flush()
+"""
+
+
+@pytest.mark.parametrize("clicks", [1, 40, 150])
+def test_a_kill_loses_no_click_that_was_answered(tmp_path, clicks):
+    path = tmp_path / "a.json"
+    command = [sys.executable, "-c", CLICKER, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        answered = 0
+        while answered < clicks:
+            answered = int(process.stdout.readline())
+        process.kill()
+        rest = [int(line) for line in process.stdout.read().splitlines() if line]
+    answered = max([answered, *rest])
+    kept = load_history(path)
+    assert answered <= len(kept.annotations) <= answered + 1
+    assert len(kept.past) == len(kept.annotations)

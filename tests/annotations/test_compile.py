@@ -1,0 +1,338 @@
+import numpy as np
+import pytest
+from annotations.annotation_cases import (
+    everything_between,
+    pattern_of,
+    ref,
+    says,
+    table_of,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.annotations.anchor import anchor
+from bridgetrack.annotations.annotation import EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.anchored import cell_refs
+from bridgetrack.annotations.compile import (
+    MissingHypothesisError,
+    compile_constraints,
+    find_hypotheses,
+    required_events,
+)
+from bridgetrack.annotations.constraints import pins
+from bridgetrack.errors import ContradictionError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.hypotheses import Hypotheses
+
+# rows 0-2 in frame 0, 3-5 in frame 1, 6-7 in frame 2
+CELLS = table_of(
+    [(t, k, 50.0 * k, 10.0 + 3 * t) for t, n in ((0, 3), (1, 3), (2, 2)) for k in range(1, n + 1)], 3
+)
+N = len(CELLS)
+ALL = everything_between(CELLS)
+SLOTS = ALL.incidence().toarray()
+
+# (kind, event, sources, targets) in rows
+OFFERED = [
+    (e, s, t)
+    for e, s, t in zip(ALL.event.tolist(), ALL.sources.tolist(), ALL.targets.tolist(), strict=True)
+]
+
+
+def at(kind, sources=(), targets=()):
+    return ref(CELLS, kind, sources, targets)
+
+
+def anchored(*answers):
+    listed = [says(f"a{k}", kind, *events) for k, (kind, *events) in enumerate(answers, 1)]
+    return anchor(AnnotationSet(CELLS.geometry, listed), CELLS)
+
+
+def compiled(*answers, hypotheses=ALL):
+    return compile_constraints(anchored(*answers), hypotheses)
+
+
+def index(kind, sources=(), targets=()):
+    wanted = [np.array([[*r, -1, -1][:2]]) for r in (sources, targets)]
+    return int(find_hypotheses(ALL, np.array([kind], dtype=np.int8), *wanted)[0])
+
+
+def at_slot(slot):
+    return set(np.flatnonzero(SLOTS[:, slot]).tolist())
+
+
+@pytest.mark.parametrize(
+    ("kind", "sources", "targets", "slot"),
+    [
+        (Event.MOVE, [0], [3], 0),
+        (Event.DIVIDE, [1], [3, 4], 1),
+        (Event.SPLIT, [1], [3, 5], 1),
+        (Event.MERGE, [1, 2], [4], 1),
+        (Event.APPEAR, [], [4], N + 4),
+        (Event.DISAPPEAR, [3], [], 3),
+        (Event.FALSE, [4], [], 4),
+        (Event.FALSE, [7], [], N + 7),
+    ],
+)
+def test_a_confirmed_event_is_one_constraint_at_its_first_slot(kind, sources, targets, slot):
+    made = compiled(("confirm", at(kind, sources, targets)))
+    h = index(kind, sources, targets)
+    assert made.slot.tolist() == [slot]
+    assert made.allowed(0).tolist() == [h]
+    must, forbid = pins(made)
+    assert must.tolist() == [h]
+    assert set(forbid.tolist()) == at_slot(slot) - {h}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sources", "targets", "slot"),
+    [
+        (Event.MOVE, [0], [3], 0),
+        (Event.DIVIDE, [1], [3, 4], 1),
+        (Event.MERGE, [1, 2], [4], 1),
+        (Event.APPEAR, [], [4], N + 4),
+        (Event.FALSE, [7], [], N + 7),
+    ],
+)
+def test_a_rejected_event_leaves_all_others_of_its_slot(kind, sources, targets, slot):
+    made = compiled(("reject", at(kind, sources, targets)))
+    h = index(kind, sources, targets)
+    assert made.slot.tolist() == [slot]
+    assert set(made.allowed(0).tolist()) == at_slot(slot) - {h}
+    assert [p.tolist() for p in pins(made)] == [[], [h]]
+
+
+def test_a_rejected_kind_leaves_all_other_kinds_of_its_slot():
+    for pattern, slot in (
+        (pattern_of(at(Event.DIVIDE, [1], [3, 4])), 1),
+        (EventRef(Event.DIVIDE, (), tuple(cell_refs(CELLS, np.array([4])))), N + 4),
+        (EventRef(Event.MERGE, (), tuple(cell_refs(CELLS, np.array([4])))), N + 4),
+    ):
+        made = compiled(("reject", pattern))
+        here = at_slot(slot)
+        gone = {h for h in here if ALL.event[h] == pattern.event}
+        assert len(gone) > 1
+        assert made.slot.tolist() == [slot]
+        assert set(made.allowed(0).tolist()) == here - gone
+        assert set(made.forbidden.tolist()) == gone
+
+
+def test_alternatives_are_the_set_at_their_common_slot():
+    options = [at(Event.MOVE, [0], [3]), at(Event.MOVE, [1], [3]), at(Event.APPEAR, [], [3])]
+    made = compiled(("one_of", *options))
+    wanted = {index(Event.MOVE, [0], [3]), index(Event.MOVE, [1], [3]), index(Event.APPEAR, [], [3])}
+    assert made.slot.tolist() == [N + 3]
+    assert set(made.allowed(0).tolist()) == wanted
+    assert set(made.forbidden.tolist()) == at_slot(N + 3) - wanted
+
+
+def test_what_says_nothing_here_is_listed_with_the_reason():
+    few = everything_between(CELLS, false=False)
+    made = compiled(
+        ("cannot_tell", at(Event.MOVE, [0], [3])),
+        ("confirm", at(Event.APPEAR, [], [0])),
+        ("confirm", at(Event.DISAPPEAR, [7])),
+        ("reject", at(Event.FALSE, [1])),
+        ("confirm", at(Event.MOVE, [2], [5])),
+        hypotheses=few,
+    )
+    assert made.ids == ("a5",)
+    assert made.annotation.tolist() == [4]
+    reasons = {u.id: u.reason for u in made.unused}
+    assert reasons["a1"] == "the answer was: cannot tell"
+    assert "outside the movie" in reasons["a2"]
+    assert reasons["a3"] == reasons["a2"]
+    assert reasons["a4"] == "what it rejects is not proposed here anyway"
+
+
+def test_no_annotations():
+    made = compiled()
+    assert len(made) == 0
+    assert [p.tolist() for p in pins(made)] == [[], []]
+    assert len(required_events(anchored()).event) == 0
+
+
+def test_rejecting_everything_proposed_is_listed_and_constrains_nothing():
+    few = Hypotheses(
+        np.array([Event.MOVE, Event.APPEAR, Event.DISAPPEAR], dtype=np.int8),
+        np.array([[0, -1], [-1, -1], [0, -1]]),
+        np.array([[3, -1], [3, -1], [-1, -1]]),
+        N,
+        ALL.active,
+    )
+    made = compiled(("reject", at(Event.MOVE, [0], [3])), hypotheses=few)
+    assert made.allowed(0).tolist() == [2]
+    made = compiled(
+        ("reject", at(Event.MOVE, [0], [3])),
+        ("reject", at(Event.DISAPPEAR, [0])),
+        hypotheses=few,
+    )
+    assert len(made) == 0
+    assert {u.id for u in made.unused} == {"a1", "a2"}
+    assert "everything proposed" in made.unused[0].reason
+
+
+def test_required_events_are_what_annotations_say_may_hold():
+    found = required_events(
+        anchored(
+            ("confirm", at(Event.DIVIDE, [0], [3, 4])),
+            ("confirm", at(Event.DIVIDE, [0], [3, 4])),
+            ("one_of", at(Event.MOVE, [1], [5]), at(Event.DISAPPEAR, [1])),
+            ("reject", at(Event.MOVE, [2], [5])),
+            ("cannot_tell", at(Event.MOVE, [3], [6])),
+            ("confirm", at(Event.APPEAR, [], [0])),
+        )
+    )
+    assert found.event.tolist() == [Event.MOVE, Event.DIVIDE, Event.DISAPPEAR]
+    assert found.sources.tolist() == [[1, -1], [0, -1], [1, -1]]
+    assert found.targets.tolist() == [[5, -1], [3, 4], [-1, -1]]
+
+
+def test_a_missing_hypothesis_is_an_internal_error_that_says_so():
+    few = everything_between(CELLS, false=False)
+    with pytest.raises(MissingHypothesisError, match=r"internal.*a1.*required=required_events"):
+        compiled(("confirm", at(Event.FALSE, [1])), hypotheses=few)
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (
+            [("confirm", at(Event.DIVIDE, [0], [3, 4])), ("confirm", at(Event.DISAPPEAR, [0]))],
+            r"cell 1 in frame 0 both divides and leaves \(a1, a2\)",
+        ),
+        (
+            [("confirm", at(Event.MOVE, [0], [3])), ("confirm", at(Event.MOVE, [1], [3]))],
+            "cell 1 in frame 1 is the target of two moves",
+        ),
+        (
+            [("confirm", at(Event.MOVE, [0], [3])), ("reject", at(Event.MOVE, [0], [3]))],
+            "both confirmed and rejected",
+        ),
+        (
+            [
+                ("one_of", at(Event.MOVE, [0], [3]), at(Event.MOVE, [0], [4])),
+                ("confirm", at(Event.MOVE, [1], [3])),
+                ("reject", at(Event.MOVE, [0], [4])),
+            ],
+            "exclude every one of the 2 alternatives",
+        ),
+        (
+            [
+                ("one_of", at(Event.MOVE, [0], [3]), at(Event.MOVE, [0], [4])),
+                ("one_of", at(Event.MOVE, [0], [5]), at(Event.DISAPPEAR, [0])),
+            ],
+            "no event in common",
+        ),
+    ],
+)
+def test_contradictions_are_explained_when_compiling(answers, words):
+    with pytest.raises(ContradictionError, match=words):
+        compiled(*answers)
+
+
+def test_taking_rows_keeps_their_sets():
+    made = compiled(
+        ("confirm", at(Event.MOVE, [0], [3])),
+        ("reject", at(Event.MOVE, [1], [3])),
+        ("one_of", at(Event.MOVE, [2], [5]), at(Event.DISAPPEAR, [2])),
+    )
+    part = made.take(np.array([2, 0]))
+    assert part.ids == ("a3", "a1")
+    assert part.allowed(0).tolist() == made.allowed(2).tolist()
+    assert part.allowed(1).tolist() == made.allowed(0).tolist()
+    assert set(part.forbidden.tolist()) == (at_slot(2) - set(made.allowed(2).tolist())) | (
+        at_slot(0) - set(made.allowed(0).tolist())
+    )
+    assert part.row.tolist() == [0, 0, 1]
+
+
+def outputs():
+    """Every way to cover all active slots of a smaller movie exactly once."""
+    small = table_of([(0, 1, 0, 0), (0, 2, 50, 0), (1, 1, 0, 0), (1, 2, 50, 0)], 2)
+    hypotheses = everything_between(small)
+    matrix = hypotheses.incidence().toarray().astype(int)
+    active = np.flatnonzero(hypotheses.active)
+    found = []
+
+    def extend(chosen, covered):
+        free = [s for s in active if not covered[s]]
+        if not free:
+            found.append(frozenset(chosen))
+            return
+        for h in np.flatnonzero(matrix[:, free[0]]):
+            if not (covered & matrix[h].astype(bool)).any():
+                extend([*chosen, int(h)], covered | matrix[h].astype(bool))
+
+    extend([], np.zeros(matrix.shape[1], dtype=bool))
+    return small, hypotheses, found
+
+
+SMALL, SMALL_ALL, OUTPUTS = outputs()
+
+
+def truth_of(annotation, output, refs):
+    """Whether an annotation is true of an output, from its words alone."""
+    (first, *_) = annotation.events
+    keys = {refs[h].key for h in output}
+    if annotation.kind == Kind.REJECT and not first.complete:
+        hit = any(refs[h].event == first.event and first.slots[0] in refs[h].slots for h in output)
+        return not hit
+    said = any(e.key in keys for e in annotation.events)
+    return not said if annotation.kind == Kind.REJECT else said
+
+
+def small_refs():
+    rows = zip(
+        SMALL_ALL.event.tolist(), SMALL_ALL.sources.tolist(), SMALL_ALL.targets.tolist(), strict=True
+    )
+    return [
+        ref(SMALL, Event(e), [i for i in s if i >= 0], [j for j in t if j >= 0]) for e, s, t in rows
+    ]
+
+
+REFS = small_refs()
+
+
+@st.composite
+def answers_about(draw):
+    listed = []
+    for k in range(draw(st.integers(1, 5))):
+        kind = draw(st.sampled_from(["confirm", "reject", "pattern", "one_of"]))
+        h = draw(st.integers(0, len(REFS) - 1))
+        if kind == "pattern":
+            listed.append(says(f"a{k}", "reject", pattern_of(REFS[h])))
+        elif kind == "one_of":
+            slot = draw(st.sampled_from(REFS[h].slots))
+            here = [r for r in REFS if slot in r.slots]
+            choice = st.lists(st.sampled_from(here), min_size=1, max_size=4, unique=True)
+            some = draw(choice)
+            listed.append(says(f"a{k}", "one_of" if len(some) > 1 else "confirm", *some))
+        else:
+            listed.append(says(f"a{k}", kind, REFS[h]))
+    return listed
+
+
+@settings(max_examples=150, deadline=None)
+@given(answers_about())
+def test_constraints_hold_exactly_where_the_annotations_are_true(listed):
+    """Brute force over all outputs: S_a sums to 1 iff a is true, to 0 otherwise, and pins agree."""
+    found = anchor(AnnotationSet(SMALL.geometry, listed), SMALL)
+    good = [y for y in OUTPUTS if all(truth_of(a, y, REFS) for a in listed)]
+    try:
+        made = compile_constraints(found, SMALL_ALL)
+    except ContradictionError:
+        assert good == []
+        return
+    said = [found.listed[k] for k in made.annotation.tolist()]
+    must, forbid = (set(p.tolist()) for p in pins(made))
+    for y in OUTPUTS:
+        sums = [len(y & set(made.allowed(r).tolist())) for r in range(len(made))]
+        assert sums == [int(truth_of(a, y, REFS)) for a in said]
+        assert (not y & forbid and must <= y) == (min(sums, default=1) == 1)
+    for u in made.unused:
+        fits = [truth_of(found.annotations[u.id], y, REFS) for y in OUTPUTS]
+        assert all(fits) or "outside the movie" in u.reason or "everything proposed" in u.reason
+        if "everything proposed" in u.reason:
+            assert good == []
