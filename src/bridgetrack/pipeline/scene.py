@@ -97,16 +97,7 @@ def prepare(
         Where labels, image or annotations do not fit each other.
     """
     labels = source if isinstance(source, Movie) else None
-    if isinstance(source, Movie):
-        check_extents(source, image)
-        tables = []
-        yield Progress("Measuring cells", 0.0)
-        for t, table in measure_frames(source, image):
-            tables.append(table)
-            yield Progress("Measuring cells", (t + 1) / source.n_frames)
-        detections = assemble(tables, source, image)
-    else:
-        detections = source
+    detections = yield from measure(source, image)
     evidence = None
     yield Progress("Comparing frames", 0.0)
     for step in gather_evidence(detections, labels):
@@ -117,6 +108,25 @@ def prepare(
     assert evidence is not None
     yield Progress("Proposing events", 0.0)
     return propose(evidence, labels, annotations, features)
+
+
+def measure(source: Movie | Detections, image: Movie | None = None) -> Steps[Detections]:
+    """The table of detections of a label movie; a table is given back as it is.
+
+    Raises
+    ------
+    InputError
+        Where labels and image do not fit each other, or the labels cannot be used.
+    """
+    if not isinstance(source, Movie):
+        return source
+    check_extents(source, image)
+    tables = []
+    yield Progress("Measuring cells", 0.0)
+    for t, table in measure_frames(source, image):
+        tables.append(table)
+        yield Progress("Measuring cells", (t + 1) / source.n_frames)
+    return assemble(tables, source, image)
 
 
 def propose(
