@@ -78,7 +78,9 @@ def everything_between(detections, *, false=True):
         then = range(*detections.rows(t + 1).indices(len(detections)))
         columns += [(Event.MOVE, (i, -1), (j, -1)) for i in now for j in then]
         pairs = [(j, k) for j in then for k in then if j < k]
-        columns += [(e, (i, -1), p) for e in (Event.DIVIDE, Event.SPLIT) for i in now for p in pairs]
+        columns += [
+            (e, (i, -1), p) for e in (Event.DIVIDE, Event.SPLIT) for i in now for p in pairs
+        ]
         columns += [(Event.MERGE, (i, k), (j, -1)) for i in now for k in now if i < k for j in then]
         columns += [(Event.APPEAR, (-1, -1), (j, -1)) for j in then]
         columns += [(Event.DISAPPEAR, (i, -1), (-1, -1)) for i in now]

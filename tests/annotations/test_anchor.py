@@ -1,6 +1,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from annotations.annotation_cases import (
     detections_of,
     labels_of,
@@ -9,9 +12,6 @@ from annotations.annotation_cases import (
     says,
     table_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.anchored import cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef
@@ -22,7 +22,9 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 
-BEFORE = labels_of([{1: (20, 20), 2: (20, 60), 3: (70, 50)}, {1: (22, 20), 2: (20, 64), 3: (70, 52)}])
+BEFORE = labels_of(
+    [{1: (20, 20), 2: (20, 60), 3: (70, 50)}, {1: (22, 20), 2: (20, 64), 3: (70, 52)}]
+)
 CELLS = detections_of(BEFORE)
 
 

@@ -1,6 +1,6 @@
 import pytest
-from annotations.annotation_cases import cell, event, says
 
+from annotations.annotation_cases import cell, event, says
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.annotations.words import describe, describe_event
 from bridgetrack.errors import InputError
@@ -72,7 +72,12 @@ def test_alternatives_must_share_a_slot_and_differ():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("created", "yesterday"), ("created", "2024-01-01T00:00:00"), ("seconds", -1.0), ("source", "")],
+    [
+        ("created", "yesterday"),
+        ("created", "2024-01-01T00:00:00"),
+        ("seconds", -1.0),
+        ("source", ""),
+    ],
 )
 def test_bad_particulars_are_refused(field, value):
     with pytest.raises(InputError, match="annotation a1"):

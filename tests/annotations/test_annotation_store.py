@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from annotations.annotation_cases import event, says
 from hypothesis import given, settings
-from annotations.strategies import N_FRAMES, annotation_lists
 
+from annotations.annotation_cases import event, says
+from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.decode import decode
 from bridgetrack.annotations.encode import encode
@@ -96,7 +96,10 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
         (_set("annotations", 1, "id", "a1"), "two annotations with the id 'a1'"),
         (_set("annotations", 1, "id", 5), r"annotations\[1\].id: expected a text"),
         (_set("annotations", 1, "events", []), "needs one event, not 0"),
-        (_set("annotations", 1, "events", 0, "event", "jump"), r"events\[0\].event: 'jump' is none"),
+        (
+            _set("annotations", 1, "events", 0, "event", "jump"),
+            r"events\[0\].event: 'jump' is none",
+        ),
         (_set(*CELL, "frame", 1.5), r"sources\[0\].frame: expected a whole number, found 1.5"),
         (_set(*CELL, "frame", -1), r"\(id 'a2'\): frame -1"),
         (_set(*CELL, "frame", 99), "beyond the movie's 6 frames"),

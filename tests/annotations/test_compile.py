@@ -1,5 +1,8 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from annotations.annotation_cases import (
     everything_between,
     pattern_of,
@@ -7,13 +10,10 @@ from annotations.annotation_cases import (
     says,
     table_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from bridgetrack.annotations.anchor import anchor
+from bridgetrack.annotations.anchored import cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.anchored import cell_refs
 from bridgetrack.annotations.compile import (
     MissingHypothesisError,
     compile_constraints,
@@ -27,7 +27,8 @@ from bridgetrack.hypotheses.hypotheses import Hypotheses
 
 # rows 0-2 in frame 0, 3-5 in frame 1, 6-7 in frame 2
 CELLS = table_of(
-    [(t, k, 50.0 * k, 10.0 + 3 * t) for t, n in ((0, 3), (1, 3), (2, 2)) for k in range(1, n + 1)], 3
+    [(t, k, 50.0 * k, 10.0 + 3 * t) for t, n in ((0, 3), (1, 3), (2, 2)) for k in range(1, n + 1)],
+    3,
 )
 N = len(CELLS)
 ALL = everything_between(CELLS)
@@ -121,7 +122,11 @@ def test_a_rejected_kind_leaves_all_other_kinds_of_its_slot():
 def test_alternatives_are_the_set_at_their_common_slot():
     options = [at(Event.MOVE, [0], [3]), at(Event.MOVE, [1], [3]), at(Event.APPEAR, [], [3])]
     made = compiled(("one_of", *options))
-    wanted = {index(Event.MOVE, [0], [3]), index(Event.MOVE, [1], [3]), index(Event.APPEAR, [], [3])}
+    wanted = {
+        index(Event.MOVE, [0], [3]),
+        index(Event.MOVE, [1], [3]),
+        index(Event.APPEAR, [], [3]),
+    }
     assert made.slot.tolist() == [N + 3]
     assert set(made.allowed(0).tolist()) == wanted
     assert set(made.forbidden.tolist()) == at_slot(N + 3) - wanted
@@ -285,7 +290,10 @@ def truth_of(annotation, output, refs):
 
 def small_refs():
     rows = zip(
-        SMALL_ALL.event.tolist(), SMALL_ALL.sources.tolist(), SMALL_ALL.targets.tolist(), strict=True
+        SMALL_ALL.event.tolist(),
+        SMALL_ALL.sources.tolist(),
+        SMALL_ALL.targets.tolist(),
+        strict=True,
     )
     return [
         ref(SMALL, Event(e), [i for i in s if i >= 0], [j for j in t if j >= 0]) for e, s, t in rows

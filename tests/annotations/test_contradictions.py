@@ -1,8 +1,8 @@
 import pytest
-from annotations.annotation_cases import cell, event, says
 from hypothesis import given, settings
-from annotations.strategies import N_FRAMES, annotation_lists
 
+from annotations.annotation_cases import cell, event, says
+from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.contradictions import conflicts_with, find_contradictions

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.annotation import RANDOM, Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.mistakes import Mistakes
-from bridgetrack.annotations.truth import EventRows, read_events
+from bridgetrack.annotations.truth import EventRows, TrueEvents, read_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
@@ -79,7 +79,7 @@ def _check(count: int | None, fraction: float | None, wrong: float, cannot_tell:
 
 
 def draw(
-    events: pd.DataFrame,
+    events: pd.DataFrame | TrueEvents,
     detections: Detections,
     *,
     count: int | None = None,
@@ -94,7 +94,7 @@ def draw(
     Parameters
     ----------
     events
-        Table of true events, see `bridgetrack.annotations.truth.read_events`.
+        True events, see `bridgetrack.annotations.truth.read_events`.
     detections
         The detections that its rows belong to.
     count, fraction

@@ -25,8 +25,21 @@ def _event(ref: EventRef) -> dict[str, Any]:
     }
 
 
-def _line(annotation: Annotation) -> str:
-    """One annotation as JSON."""
+Lines = dict[str, tuple[Annotation, str]]
+"""Annotations written before and their lines, by id."""
+
+
+def _line(annotation: Annotation, known: Lines) -> str:
+    """One annotation as JSON, taken from the lines known or added to them."""
+    before = known.get(annotation.id)
+    if before is not None and before[0] is annotation:
+        return before[1]
+    line = _fresh_line(annotation)
+    known[annotation.id] = annotation, line
+    return line
+
+
+def _fresh_line(annotation: Annotation) -> str:
     entry: dict[str, Any] = {
         "id": annotation.id,
         "kind": str(annotation.kind),
@@ -62,14 +75,14 @@ def _change(change: Change, history: History) -> str:
     present = history.annotations
 
     def short(a: Annotation) -> str:
-        return json.dumps(a.id) if a.id in present and present[a.id] == a else _line(a)
+        return f'"{a.id}"' if a.id in present and present[a.id] == a else _fresh_line(a)
 
     removed = ", ".join(short(a) for a in change.removed)
     added = ", ".join(short(a) for a in change.added)
     return f'{{"removed": [{removed}], "added": [{added}]}}'
 
 
-def encode(history: History) -> str:
+def encode(history: History, known: Lines | None = None) -> str:
     """A history as the text of an annotation file.
 
     Parameters
@@ -77,13 +90,16 @@ def encode(history: History) -> str:
     history
         The present annotations and the steps to undo and redo; without steps the file has
         none.
+    known
+        Lines of an earlier call for the same file, which saves time; brought up to date.
 
     Returns
     -------
     str
         JSON with a line per annotation, in the natural order of ids.
     """
-    lines = [_line(a) for a in history.annotations]
+    known = {} if known is None else known
+    lines = [_line(a, known) for a in history.annotations]
     text = f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n'
     text += f'  "movie": {json.dumps(_movie(history.annotations.geometry), allow_nan=False)},\n'
     text += f'  "annotations": {_list(lines, "  ")}'

@@ -11,7 +11,7 @@ from pathlib import Path
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.decode import decode
-from bridgetrack.annotations.encode import encode
+from bridgetrack.annotations.encode import Lines, encode
 from bridgetrack.annotations.history import History, redo, undo
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie.geometry import Geometry
@@ -114,6 +114,7 @@ class AutosavingStore:
 
     def __init__(self, path: str | os.PathLike[str], geometry: Geometry) -> None:
         self._path = Path(path)
+        self._lines: Lines = {}
         _sweep(self._path)
         self._seen = _stamp(self._path)
         if self._seen is None:
@@ -152,7 +153,7 @@ class AutosavingStore:
                 f"{self._path} was changed by another program since it was opened; open it "
                 f"again, nothing was overwritten"
             )
-        save_annotations(history, self._path)
+        _write(self._path, encode(history, self._lines))
         self._seen = _stamp(self._path)
         self._history = history
         return history.annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -46,15 +47,31 @@ class EventRows:
         return event_refs(detections, self.event, self.sources, self.targets)
 
 
-def read_events(events: pd.DataFrame, detections: Detections) -> EventRows:
+class TrueEvents(Protocol):
+    """Events as arrays, as `bridgetrack.evaluation.true_events` gives them."""
+
+    @property
+    def event(self) -> NDArray[np.int8]:
+        """Kinds, shape (k,)."""
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """Rows, shape (k, 2)."""
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """Rows, shape (k, 2)."""
+
+
+def read_events(events: pd.DataFrame | TrueEvents, detections: Detections) -> EventRows:
     """Check a table of events and keep those that are a question for the tracker.
 
     Parameters
     ----------
     events
-        Columns ``event`` (name or number of an `Event`), ``source0``, ``source1``,
-        ``target0``, ``target1`` (rows of `detections`, -1 where there is none), as
-        `bridgetrack.evaluation` makes it.
+        What `bridgetrack.evaluation.true_events` returns, or a table with the columns
+        ``event`` (name or number of an `Event`), ``source0``, ``source1``, ``target0``,
+        ``target1`` (rows of `detections`, -1 where there is none).
     detections
         The detections that the rows belong to.
 
@@ -68,11 +85,7 @@ def read_events(events: pd.DataFrame, detections: Detections) -> EventRows:
     InputError
         Where a column is missing, a row is out of range or the cells do not fit the event.
     """
-    missing = [c for c in ("event", *_COLUMNS) if c not in events.columns]
-    if missing:
-        raise InputError(f"the table of events lacks the columns {missing}")
-    kind = _kinds(events["event"])
-    cells = events[list(_COLUMNS)].to_numpy(dtype=np.int64)
+    kind, cells = _arrays(events)
     beyond = np.flatnonzero(((cells < -1) | (cells >= len(detections))).any(axis=1))
     if len(beyond):
         raise InputError(
@@ -82,6 +95,19 @@ def read_events(events: pd.DataFrame, detections: Detections) -> EventRows:
     rows = EventRows(kind, _packed(cells[:, :2]), _packed(cells[:, 2:]))
     _check_numbers(rows)
     return rows.take(np.flatnonzero(_is_question(rows, detections)))
+
+
+def _arrays(
+    events: pd.DataFrame | TrueEvents,
+) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """Kinds, shape (k,), and cells, shape (k, 4)."""
+    if not isinstance(events, pd.DataFrame):
+        cells = np.concatenate([events.sources, events.targets], axis=1)
+        return events.event.astype(np.int8), cells.astype(np.int64)
+    missing = [c for c in ("event", *_COLUMNS) if c not in events.columns]
+    if missing:
+        raise InputError(f"the table of events lacks the columns {missing}")
+    return _kinds(events["event"]), events[list(_COLUMNS)].to_numpy(dtype=np.int64)
 
 
 def _kinds(column: pd.Series) -> NDArray[np.int8]:
@@ -123,14 +149,14 @@ def _is_question(rows: EventRows, detections: Detections) -> NDArray[np.bool_]:
 
 
 def from_truth(
-    events: pd.DataFrame, detections: Detections, *, source: str = "import"
+    events: pd.DataFrame | TrueEvents, detections: Detections, *, source: str = "import"
 ) -> AnnotationSet:
     """Every true event as a confirmed annotation, e.g. a whole CTC ground truth.
 
     Parameters
     ----------
     events
-        Table of true events, see `read_events`.
+        True events, see `read_events`.
     detections
         The detections that its rows belong to.
     source

@@ -1,0 +1,246 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotations.annotation_cases import table_of
+from bridgetrack.annotations.anchor import anchor
+from bridgetrack.annotations.annotation import RANDOM, Kind
+from bridgetrack.annotations.compile import compile_constraints, required_events
+from bridgetrack.annotations.contradictions import find_contradictions
+from bridgetrack.annotations.draw import allot, draw
+from bridgetrack.annotations.store import load_annotations, save_annotations
+from bridgetrack.annotations.truth import from_truth, read_events
+from bridgetrack.detections.measure import measure
+from bridgetrack.errors import InputError
+from bridgetrack.evaluation.match import match_detections
+from bridgetrack.evaluation.true_events import true_events
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.evidence import gather_evidence
+from bridgetrack.hypotheses.generate import generate_hypotheses
+from bridgetrack.importing.ctc import read_ctc
+
+SAMPLE = Path(__file__).resolve().parents[2] / "sample_data" / "01_GT"
+N_FRAMES, PER_FRAME = 12, 40
+
+
+def a_movie():
+    """Cells on a grid that stay where they are, with some of each rarer event."""
+    rng = np.random.default_rng(1)
+    rows = [
+        (t, k + 1, 20.0 * (k // 8) + rng.uniform(0, 3), 20.0 * (k % 8))
+        for t in range(N_FRAMES)
+        for k in range(PER_FRAME)
+    ]
+    detections = table_of(rows, N_FRAMES)
+    at = {(t, k): t * PER_FRAME + k for t in range(N_FRAMES) for k in range(PER_FRAME)}
+    events = []
+    for t in range(N_FRAMES - 1):
+        for k in range(0, PER_FRAME, 4):
+            i, j = ([at[s, k + d] for d in range(4)] for s in (t, t + 1))
+            if t == 3 and k < 12:
+                events += [("divide", i[0], -1, j[0], j[1]), ("disappear", i[1], -1, -1, -1)]
+                events += [("merge", i[2], i[3], j[2], -1), ("appear", -1, -1, j[3], -1)]
+            elif t == 6 and k == 0:
+                events += [("split", i[0], -1, j[0], j[1]), ("disappear", i[1], -1, -1, -1)]
+                events += [("move", i[d], -1, j[d], -1) for d in (2, 3)]
+            else:
+                events += [("move", i[d], -1, j[d], -1) for d in range(4)]
+    events += [("appear", -1, -1, 0, -1), ("disappear", at[N_FRAMES - 1, 0], -1, -1, -1)]
+    columns = ["event", "source0", "source1", "target0", "target1"]
+    return detections, pd.DataFrame(events, columns=columns)
+
+
+CELLS, TRUTH = a_movie()
+
+
+def keys(annotations):
+    return {a.events[0].key for a in annotations}
+
+
+def test_the_whole_truth_as_confirmed_annotations():
+    found = from_truth(TRUTH, CELLS)
+    assert {a.kind for a in found} == {Kind.CONFIRM}
+    assert {a.source for a in found} == {"import"}
+    assert find_contradictions(found) == []
+    rows = anchor(found, CELLS)
+    names = TRUTH["event"].iloc[:-2].tolist()  # the last two lie outside the movie's slots
+    assert [Event(e).key for e in rows.event] == names
+    table = TRUTH.iloc[:-2][["source0", "source1", "target0", "target1"]].to_numpy()
+    assert np.array_equal(np.column_stack([rows.sources, rows.targets]), table)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.drop(columns="target1"), "lacks the columns"),
+        (lambda t: t.assign(event="jump"), "row 0 of the table of events has the unknown event"),
+        (lambda t: t.assign(source0=len(CELLS)), "row 0 of the table of events names detections"),
+        (lambda t: t.assign(target0=-2), "names detections"),
+        (lambda t: t.assign(target1=t["target0"].where(t["event"] == "move", -1)), "has 1 targets"),
+        (lambda t: t.assign(event="appear"), "has 0 sources, not 1"),
+    ],
+)
+def test_bad_tables_are_refused(change, words):
+    with pytest.raises(InputError, match=words):
+        from_truth(change(TRUTH), CELLS)
+
+
+def test_events_may_be_numbers_and_pairs_in_any_order():
+    divide = {
+        "event": 1,
+        "source0": -1,
+        "source1": 0,
+        "target0": PER_FRAME + 1,
+        "target1": PER_FRAME,
+    }
+    rows = read_events(pd.DataFrame([divide]), CELLS)
+    assert rows.sources.tolist() == [[0, -1]]
+    assert rows.targets.tolist() == [[PER_FRAME, PER_FRAME + 1]]
+
+
+@pytest.mark.parametrize(
+    ("count", "shares"),
+    [
+        (10, {Event.MOVE: 6, Event.DIVIDE: 2}),
+        (5, {Event.MOVE: 3, Event.DIVIDE: 1}),
+        (10_000, None),
+    ],
+)
+def test_counts_are_stratified(count, shares):
+    found = draw(TRUTH, CELLS, count=count, seed=3)
+    counts = found.counts()
+    if shares is None:
+        assert len(found) == len(TRUTH) - 2
+        return
+    assert len(found) == count
+    assert {e: counts[e] for e in shares} == shares
+    assert sum(counts[e] for e in Event if e not in shares) == count - sum(shares.values())
+
+
+def test_what_a_rare_kind_lacks_goes_to_the_others():
+    counts = draw(TRUTH, CELLS, count=50).counts()
+    assert counts[Event.DIVIDE] == 3
+    assert counts[Event.SPLIT] == 1
+    assert counts[Event.MERGE] == counts[Event.APPEAR] == 3
+    assert sum(counts.values()) == 50
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, 60), min_size=8, max_size=8), st.integers(1, 200))
+def test_allotted_numbers_add_up_and_are_there(available, count):
+    there = np.array(available)
+    taken = allot(count, there)
+    assert (taken >= 0).all()
+    assert (taken <= there).all()
+    assert taken.sum() == min(count, there.sum())
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.001, 1.0), st.floats(0.001, 1.0), st.integers(0, 5))
+def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
+    small, large = sorted([one, two])
+    less, more = (draw(TRUTH, CELLS, fraction=f, seed=seed) for f in (small, large))
+    assert keys(less) <= keys(more)
+    for kind, number in from_truth(TRUTH, CELLS).counts().items():
+        assert less.counts()[kind] == min(number, max(1, int(small * number + 0.5))) * (number > 0)
+
+
+def test_draws_repeat_with_the_seed_and_only_with_it(tmp_path):
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        save_annotations(
+            draw(TRUTH, CELLS, count=30, seed=seed, wrong=0.2, cannot_tell=0.1), tmp_path / name
+        )
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert keys(load_annotations(tmp_path / "a")) != keys(load_annotations(tmp_path / "c"))
+
+
+def test_uniform_draws_are_marked_as_random():
+    found = draw(TRUTH, CELLS, fraction=0.5, stratified=False)
+    assert {a.source for a in found} == {RANDOM}
+    assert len(found) == round((len(TRUTH) - 2) / 2)
+    assert found.counts()[Event.MOVE] > 0.8 * len(found)
+    assert {a.source for a in draw(TRUTH, CELLS, count=5)} == {"simulated"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_wrong_and_undecided_answers(seed):
+    true = keys(from_truth(TRUTH, CELLS))
+    right = draw(TRUTH, CELLS, fraction=0.4, seed=seed)
+    assert keys(right) <= true
+    found = draw(TRUTH, CELLS, fraction=0.4, seed=seed, wrong=0.3, cannot_tell=0.2)
+    assert len(found) == len(right)
+    said = [a for a in found if a.kind == Kind.CONFIRM]
+    wrong = [a for a in said if a.events[0].key not in true]
+    assert 0.2 < len(wrong) / len(found) < 0.4
+    assert 0.12 < 1 - len(said) / len(found) < 0.28
+    assert find_contradictions(found) == []
+
+
+def test_every_kind_of_event_can_be_mistaken():
+    true = keys(from_truth(TRUTH, CELLS))
+    found = draw(TRUTH, CELLS, fraction=0.05, seed=2, wrong=1.0)
+    assert find_contradictions(found) == []
+    assert not keys(found) & true
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        ({}, "either a count or a fraction"),
+        ({"count": 5, "fraction": 0.5}, "either a count or a fraction"),
+        ({"count": 0}, "must be 1 or more"),
+        ({"fraction": 0.0}, "must be in"),
+        ({"fraction": 1.5}, "must be in"),
+        ({"count": 5, "wrong": 0.8, "cannot_tell": 0.3}, "add up to 1"),
+        ({"count": 5, "wrong": -0.1}, "0 or more"),
+    ],
+)
+def test_bad_wishes_are_refused(wishes, words):
+    with pytest.raises(InputError, match=words):
+        draw(TRUTH, CELLS, **wishes)
+
+
+def test_a_truth_without_events_is_refused():
+    with pytest.raises(InputError, match="no event"):
+        draw(TRUTH.iloc[-2:], CELLS, count=1)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """The bundled movie's true masks as segmentation: labels, detections, true events."""
+    truth = read_ctc(SAMPLE)
+    detections = measure(truth.labels)
+    match = match_detections(detections, truth.labels, truth.tracks, truth.labels)
+    return truth.labels, detections, true_events(detections, truth.tracks, match)
+
+
+def test_a_whole_ground_truth_compiles_to_one_output(sample):
+    """Every slot that the truth settles is covered once by what the annotations force."""
+    labels, detections, events = sample
+    annotations = from_truth(events, detections)
+    assert len(annotations) > 500
+    found = anchor(annotations, detections, labels)
+    assert found.lost == ()
+    *_, evidence = gather_evidence(detections, labels)
+    hypotheses = generate_hypotheses(evidence, required_events(found))
+    constraints = compile_constraints(found, hypotheses)
+    assert len(constraints) + len(constraints.unused) == len(annotations)
+    assert len(constraints.forced) == len(constraints)
+    covered = np.asarray(hypotheses.incidence()[constraints.forced].sum(axis=0)).ravel()
+    assert covered.max() == 1
+    assert covered.sum() > 0.95 * hypotheses.active.sum()
+    assert not np.intersect1d(constraints.forced, constraints.forbidden).size
+
+
+def test_drawn_clicks_survive_the_way_through_a_file(sample, tmp_path):
+    labels, detections, events = sample
+    clicks = draw(events, detections, count=50, seed=1)
+    save_annotations(clicks, tmp_path / "a.json")
+    found = anchor(load_annotations(tmp_path / "a.json"), detections, labels)
+    assert found.annotations == clicks
+    assert len(found.listed) == 50
+    assert found.refreshed() == clicks
