@@ -30,8 +30,8 @@ class Limits:
         Nearest later cells of which pairs are formed for divisions and splits.
     divisions, splits, merges
         Pairs kept per cell, the geometrically most plausible first.
-    skips
-        Cells proposed per missed cell.
+    skip_share
+        Skips proposed, as a share of all cells; the nearest are kept.
     max_gap
         Largest number of frames a skip bridges (2 = one missed frame).
     """
@@ -42,7 +42,7 @@ class Limits:
     divisions: int = 5
     splits: int = 2
     merges: int = 2
-    skips: int = 2
+    skip_share: float = 0.02
     max_gap: int = 3
 
 

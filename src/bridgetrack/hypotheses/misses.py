@@ -45,8 +45,7 @@ def skip_pairs(evidence: Evidence, limits: Limits) -> tuple[Index, Index]:
     detections, motion = evidence.detections, evidence.motion
     offsets, position = detections.offsets, detections.position
     drift = [pair.drift for pair in motion.pairs]
-    sources: list[Index] = [np.zeros(0, dtype=np.int64)]
-    targets: list[Index] = [np.zeros(0, dtype=np.int64)]
+    found: list[tuple[Index, Index, Array]] = []
     for t in range(detections.geometry.n_frames - 2):
         lost = offsets[t] + np.flatnonzero(~followed[offsets[t] : offsets[t + 1]])
         here = evidence.predicted[lost]
@@ -54,11 +53,37 @@ def skip_pairs(evidence: Evidence, limits: Limits) -> tuple[Index, Index]:
             here = here + drift[t + gap - 1]
             rows = slice(offsets[t + gap], offsets[t + gap + 1])
             new = rows.start + np.flatnonzero(~preceded[rows])
-            gate = 0.75 * motion.diameter + 4.0 * motion.step * np.sqrt(gap)
-            i, j, _ = nearest(here, position[new], limits.skips, float(gate))
-            sources.append(lost[i])
-            targets.append(new[j])
-    return np.concatenate(sources), np.concatenate(targets)
+            gate = 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
+            i, j, distance = _mutual_pairs(here, position[new], float(gate))
+            found.append((lost[i], new[j], distance + 0.3 * gap * motion.diameter))
+    return _best_skips(evidence, found, limits)
+
+
+def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index, Array]:
+    """Mutual nearest neighbours within a gate."""
+    i, j, distance = nearest(here, there, 1, gate)
+    back = np.full(len(there), -1, dtype=np.int64)
+    k, m, _ = nearest(there, here, 1, gate)
+    back[k] = m
+    mutual = back[j] == i
+    return i[mutual], j[mutual], distance[mutual]
+
+
+def _best_skips(
+    evidence: Evidence, found: list[tuple[Index, Index, Array]], limits: Limits
+) -> tuple[Index, Index]:
+    """Skips between cells of similar size, no more than a small share of all cells."""
+    if not found:
+        empty = np.zeros(0, dtype=np.int64)
+        return empty, empty
+    source, target = (np.concatenate([f[k] for f in found]) for k in (0, 1))
+    cost = np.concatenate([f[2] for f in found])
+    size = np.log(np.maximum(equivalent_diameter(evidence.detections), 1e-9))
+    change = np.abs(size[source] - size[target]) * evidence.detections.geometry.ndim
+    keep = np.flatnonzero(change < np.log(2.5))
+    most = max(3, int(limits.skip_share * len(evidence.detections)))
+    keep = keep[np.argsort(cost[keep], kind="stable")[:most]]
+    return source[keep], target[keep]
 
 
 def false_detections(evidence: Evidence) -> Index:
