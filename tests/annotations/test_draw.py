@@ -194,6 +194,7 @@ def test_every_kind_of_event_can_be_mistaken():
         ({"count": 5, "fraction": 0.5}, "either a count or a fraction"),
         ({"count": 0}, "must be 1 or more"),
         ({"fraction": 0.0}, "must be in"),
+        ({"count": 5, "seed": -1}, "seed is -1"),
         ({"fraction": 1.5}, "must be in"),
         ({"count": 5, "wrong": 0.8, "cannot_tell": 0.3}, "add up to 1"),
         ({"count": 5, "wrong": -0.1}, "0 or more"),

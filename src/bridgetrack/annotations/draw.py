@@ -124,6 +124,8 @@ def draw(
         Where the numbers or the table are not valid, or there is no event to draw.
     """
     _check(count, fraction, wrong, cannot_tell)
+    if seed < 0:
+        raise InputError(f"the seed is {seed}, it must be 0 or more")
     rows = read_events(events, detections)
     if len(rows) == 0:
         raise InputError("the ground truth holds no event that could be annotated")
