@@ -28,9 +28,17 @@ class SolverError(BridgetrackError):
     """A solver is missing or returned something that is not a solution."""
 
 
+class InfeasibleError(SolverError):
+    """The allowed events cannot explain every cell once."""
+
+
 class CancelledError(BridgetrackError):
     """The caller asked for the work to stop."""
 
 
 class DependencyError(BridgetrackError):
     """An optional package that a chosen option needs is not installed."""
+
+
+class BridgetrackWarning(UserWarning):
+    """Something in the input is odd, but the work goes on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.solver import Integral, solve_integer
 
 Array = NDArray[np.float64]
@@ -26,7 +28,12 @@ def solve_bounded(
     Returns
     -------
     Integral or None
-        None where the child gave no answer in time.
+        None where the child gave no answer in time, or failed.
+
+    Raises
+    ------
+    InfeasibleError
+        Where the columns cannot cover every row once.
     """
     matrix = sp.csr_matrix(rows)
     buffer = io.BytesIO()
@@ -51,24 +58,38 @@ def solve_bounded(
         )
     except subprocess.TimeoutExpired:
         return None
+    except OSError:  # an embedded Python has no program to start
+        return solve_integer(matrix, scores, start, max_nodes, max_seconds)
     if done.returncode != 0:
         return None
     with np.load(io.BytesIO(done.stdout), allow_pickle=False) as answer:
+        if "infeasible" in answer.files:
+            raise InfeasibleError(str(answer["infeasible"]))
         return Integral(answer["x"], float(answer["value"]), float(answer["bound"]))
 
 
 def main() -> None:
     """Read a program from standard input, write its solution to standard output."""
+    answer = os.dup(1)
+    os.dup2(2, 1)  # whatever a solver prints must not get into the answer
+    out = io.BytesIO()
+    try:
+        best = _answer()
+        np.savez(out, x=best.x, value=best.value, bound=best.bound)
+    except InfeasibleError as error:
+        np.savez(out, infeasible=np.asarray(str(error)))
+    with os.fdopen(answer, "wb") as file:
+        file.write(out.getvalue())
+
+
+def _answer() -> Integral:
     with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as given:
         rows = sp.csr_matrix(
             (given["data"], given["indices"], given["indptr"]), shape=tuple(given["shape"])
         )
         start = given["start"] if given["start"].size else None
         nodes, seconds = given["limits"]
-        best = solve_integer(rows, given["scores"], start, int(nodes), float(seconds))
-    out = io.BytesIO()
-    np.savez(out, x=best.x, value=best.value, bound=best.bound)
-    sys.stdout.buffer.write(out.getvalue())
+        return solve_integer(rows, given["scores"], start, int(nodes), float(seconds))
 
 
 if __name__ == "__main__":

@@ -32,24 +32,20 @@ def branch(
 ) -> tuple[Mask, float]:
     """Find the best whole choice of a problem whose relaxation is fractional.
 
-    Columns whose reduced cost exceeds the gap between the relaxation and `start` cannot be in
-    a better choice and are left out; what remains falls into components, and components where
-    the relaxation is whole already are done.
+    Any choice y has ``s'y = sum(duals) - reduced'y`` with ``reduced >= 0``, component by
+    component. So a column whose reduced cost exceeds the gap between the relaxation and `start`
+    in its component cannot be in a better choice and is left out; what remains falls into
+    smaller components, and those where the relaxation is whole already are done.
 
     Returns
     -------
     chosen, bound
         Columns chosen, shape (H,), and an upper bound on any choice.
     """
-    reduced = rows.T @ duals - scores
-    relaxed = float(scores @ x)
-    if start is None:
-        useful = np.arange(len(x))
-    else:
-        gap = relaxed - float(scores[start].sum())
-        useful = np.flatnonzero(
-            (reduced <= gap + 1e-7 * max(1.0, abs(relaxed))) | start | (x > 1e-9)
-        )
+    useful = np.arange(len(x))
+    if start is not None:
+        near = rows.T @ duals - scores <= _gap(rows, scores, duals, start)
+        useful = np.flatnonzero(near | start | (x > 1e-9))
     chosen = np.zeros(len(x), dtype=bool)
     bound = 0.0
     deadline = time.monotonic() + max_seconds
@@ -62,8 +58,11 @@ def branch(
             continue
         sub = sp.csr_matrix(rows[slots][:, columns])
         begin = start[columns] if start is not None else None
-        left = max(0.1, deadline - time.monotonic())
-        best = _integer(sub, scores[columns], begin, max_nodes, left)
+        left = deadline - time.monotonic()
+        if left <= 0 and begin is not None:
+            best = Integral(begin, float(scores[columns][begin].sum()), np.inf)
+        else:
+            best = _integer(sub, scores[columns], begin, max_nodes, max(0.1, left))
         chosen[columns[best.x]] = True
         bound += min(best.bound, float(scores[columns] @ inside) + 1e-9)
     return chosen, bound
@@ -79,17 +78,31 @@ def _integer(
         return answer
     if start is None:
         raise SolverError(
-            f"the solver had no answer after {max_seconds:.0f} s; allow more time or annotate "
+            f"the solver had no answer within {max_seconds:.0f} s; allow more time or annotate "
             "some of the cells where many events are equally good"
         )
     return Integral(start, float(scores[start].sum()), np.inf)
 
 
-def _components(rows: sp.csr_matrix) -> list[tuple[Index, Index]]:
-    """Slots and columns of every connected component."""
+def _gap(rows: sp.csr_matrix, scores: Array, duals: Array, start: Mask) -> Array:
+    """How far `start` lies below the relaxation in every column's component, shape (H,)."""
+    count, label, column_label = _labels(rows)
+    best = np.bincount(label, duals, minlength=count)
+    have = np.bincount(column_label[start], scores[start], minlength=count)
+    tolerance = 1e-7 * (1.0 + np.bincount(label, np.abs(duals), minlength=count))
+    return np.asarray((best - have + tolerance)[column_label])
+
+
+def _labels(rows: sp.csr_matrix) -> tuple[int, Index, Index]:
+    """Number of components, and the component of every slot and of every column."""
     count, label = connected_components(rows @ rows.T, directed=False)
     by_column = rows.T.tocsr()
-    column_label = label[by_column.indices[by_column.indptr[:-1]]]
+    return int(count), label, label[by_column.indices[by_column.indptr[:-1]]]
+
+
+def _components(rows: sp.csr_matrix) -> list[tuple[Index, Index]]:
+    """Slots and columns of every connected component."""
+    count, label, column_label = _labels(rows)
     slot_order, column_order = (
         np.argsort(label, kind="stable"),
         np.argsort(column_label, kind="stable"),

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from bridgetrack.errors import SolverError
+from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solution import Solution
 from bridgetrack.inference.solve import solve
@@ -34,7 +34,9 @@ def margin_bounds(
 
         margin(h) >= sum over slots r of h of min over h' covering r, h' != h, of rc(h') / m
 
-    minus what the choice may itself fall short of the optimum.
+    minus what the choice falls short of the relaxation of its component. A column that reaches
+    into other components saves at most what they fall short of theirs; that is taken off its
+    reduced cost.
 
     Returns
     -------
@@ -54,7 +56,8 @@ def margin_bounds(
     same = (padded[:, :, None] == padded[:, None, :]).sum(axis=2)
     entry = np.arange(len(rows)) - np.repeat(incidence.indptr[:-1], problem.width)
     ordered_slots = problem.slots[rows, entry]
-    share = cost[rows] / same[rows, entry]
+    share = np.maximum(cost[rows] - _elsewhere(problem, solution)[rows, entry], 0.0)
+    share = share / same[rows, entry]
     other = owner[ordered_slots] != rows
     best = np.full(problem.n_slots, np.inf)
     np.minimum.at(best, ordered_slots[other], share[other])
@@ -66,6 +69,16 @@ def margin_bounds(
     short = np.asarray(incidence[chosen] @ solution.slack) / np.maximum(problem.width[chosen], 1)
     total[chosen] = np.where(hopeless, np.inf, np.maximum(sums - short, 0.0))
     return total
+
+
+def _elsewhere(problem: Problem, solution: Solution) -> Array:
+    """Slack of the other components that a column reaches, per column and slot, shape (H, 3)."""
+    if not solution.slack.any():
+        return np.zeros((problem.n_columns, 3))
+    slack = np.append(solution.slack, 0.0)[problem.slots]
+    component = np.append(solution.component, -1)[problem.slots]
+    foreign = component[:, :, None] != component[:, None, :]
+    return np.asarray((foreign * slack[:, None, :]).sum(axis=2))
 
 
 def exact_margin(
@@ -100,10 +113,15 @@ def best_alternative(
     margin, columns
         The drop of the objective (infinite where nothing else is allowed) and the columns that
         replace what was chosen in the part solved.
+
+    Raises
+    ------
+    SolverError
+        Where the column is not chosen.
     """
     try:
         margin, added, _ = best_without(problem, scores, solution, column, (column,), allowed)
-    except SolverError:
+    except InfeasibleError:
         return float("inf"), np.zeros(0, dtype=np.int64)
     return margin, added
 
@@ -140,7 +158,9 @@ def best_without(
     Raises
     ------
     SolverError
-        Where the column is not chosen, or nothing else is allowed.
+        Where the column is not chosen.
+    InfeasibleError
+        Where nothing else is allowed.
     """
     if not solution.chosen[column]:
         raise SolverError("margins are defined for chosen events only")
@@ -148,10 +168,11 @@ def best_without(
     free[np.asarray(banned, dtype=np.int64)] = False
     own = problem.incidence[column].indices
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
-    short = float(solution.slack.max(initial=0.0))
-    limit = _upper_bound(problem, scores, free, column, own) + short
+    # one column joins at most three components, so no more of the slack can be won back
+    spare = 3.0 * float(solution.slack.max(initial=0.0)) + 1e-6
+    limit = _upper_bound(problem, scores, free, column, own) + spare
     while True:
-        near = (free & (cost <= limit + 1e-9)) | solution.chosen
+        near = (free & (cost <= limit)) | solution.chosen
         reach = _reachable(problem, near, own)
         old = np.flatnonzero(reach & solution.chosen)
         keep = np.flatnonzero(near & reach & free)
@@ -159,11 +180,11 @@ def best_without(
         answer = _solve_part(problem, scores, keep, slots)
         if answer is not None:
             drop = max(float(scores[old].sum()) - answer[0], 0.0)
-            if drop + short <= limit + 1e-9 or not np.isfinite(limit):
+            if drop + spare <= limit or not np.isfinite(limit):
                 return drop, np.setdiff1d(answer[1], old), np.setdiff1d(old, answer[1])
-            limit = drop + short
+            limit = drop + spare
         elif not np.isfinite(limit):
-            raise SolverError("nothing else can explain these cells")
+            raise InfeasibleError("nothing else can explain these cells")
         else:
             limit = limit * 4 + 1.0 if limit < 1e6 else np.inf
 
@@ -171,7 +192,7 @@ def best_without(
 def _upper_bound(
     problem: Problem, scores: Array, free: Mask, column: int, own: NDArray[np.int32]
 ) -> float:
-    """Drop when the column is replaced by single-slot columns; infinite where impossible."""
+    """Drop when the column is replaced by single-slot columns; a first guess where impossible."""
     best = np.full(problem.n_slots, -np.inf)
     one = np.flatnonzero(free & (problem.width == 1))
     np.maximum.at(best, problem.slots[one, 0], scores[one])
@@ -201,6 +222,6 @@ def _solve_part(
         return None
     try:
         solution = solve(Problem(part), scores[columns])
-    except SolverError:
+    except InfeasibleError:
         return None
     return solution.value, columns[solution.chosen]

@@ -28,7 +28,10 @@ class Solution:
     duals
         Prices of the slots with ``C' duals >= scores`` for every allowed column, shape (S,).
     slack
-        Per slot, how far the choice may be from the optimum of the slot's component, shape (S,).
+        Per slot, how far the relaxation of the slot's component lies above the choice,
+        shape (S,); 0 where the relaxation is whole.
+    component
+        Number of the slot's component among the undominated columns, shape (S,).
     """
 
     chosen: NDArray[np.bool_]
@@ -36,6 +39,7 @@ class Solution:
     bound: float
     duals: Array
     slack: Array
+    component: NDArray[np.int64]
 
     @property
     def gap(self) -> float:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from bridgetrack.errors import SolverError
+from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.branch import branch
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.rounding import greedy_choice
@@ -77,7 +77,9 @@ def solve(
     Raises
     ------
     SolverError
-        Where scores are not finite or the allowed columns cannot cover every slot.
+        Where scores are not finite.
+    InfeasibleError
+        Where the allowed columns cannot cover every slot once.
     """
     solution = None
     for step in solve_steps(problem, scores, allowed, limits):
@@ -100,7 +102,7 @@ def solve_steps(
         raise SolverError("a score is not a finite number; check the model's weights and features")
     uncovered = np.flatnonzero(problem.by_slot @ allowed.astype(np.float64) == 0)
     if len(uncovered):
-        raise SolverError(f"no allowed event explains slot {int(uncovered[0])}")
+        raise InfeasibleError(f"no allowed event explains slot {int(uncovered[0])}")
     columns = np.flatnonzero(problem.undominated(scores, allowed))
     incidence = problem.incidence[columns]
     label, n_components = _components(incidence)
@@ -117,6 +119,8 @@ def solve_steps(
 
 def _components(incidence: sp.csr_matrix) -> tuple[Index, int]:
     """Connected component of every slot, shape (S,)."""
+    if not incidence.shape[1]:
+        return np.zeros(0, dtype=np.int64), 0
     count, label = connected_components(incidence.T @ incidence, directed=False)
     return label.astype(np.int64), int(count)
 
@@ -144,7 +148,10 @@ def _relax(
         part = column_order[column_cut[0][k] : column_cut[1][k]]
         slots = slot_order[slot_cut[0][k] : slot_cut[1][k]]
         rows = by_slot[slots][:, part]
-        return part, slots, Program(rows).relax(scores[part])
+        relaxed = Program(rows).relax(scores[part])
+        if not relaxed.optimal:
+            raise SolverError("the linear solver stopped before the optimum; scale the scores")
+        return part, slots, relaxed
 
     with ThreadPoolExecutor(limits.workers) as pool:
         yield from pool.map(one, range(len(numbers)))
@@ -185,6 +192,6 @@ def _finish(
     chosen = np.zeros(problem.n_columns, dtype=bool)
     chosen[columns[picked]] = True
     value = float(scores[chosen].sum())
-    solution = Solution(chosen, value, max(bound, value), duals, slack)
+    solution = Solution(chosen, value, max(bound, value), duals, slack, label)
     solution.check(problem, scores)
     return solution

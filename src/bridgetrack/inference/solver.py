@@ -15,12 +15,17 @@ import scipy.sparse as sp
 from mip.highs import ffi
 from numpy.typing import NDArray
 
-from bridgetrack.errors import SolverError
+from bridgetrack.errors import InfeasibleError, SolverError
 
 Array = NDArray[np.float64]
 
 SOLVER = "HiGHS"
-_NO_LIMIT = 2_147_483_647
+_NO_CHOICE = "the events cannot explain every cell once (no feasible choice)"
+_IMPOSSIBLE = (
+    mip.OptimizationStatus.INFEASIBLE,
+    mip.OptimizationStatus.INT_INFEASIBLE,
+    mip.OptimizationStatus.UNBOUNDED,  # HiGHS: unbounded or infeasible, and binaries are bounded
+)
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,9 @@ class Program:
         Raises
         ------
         SolverError
-            Where scores are not finite or the solver finds no solution.
+            Where scores are not finite.
+        InfeasibleError
+            Where the columns cannot cover every row once.
         """
         _check(scores)
         solver = self._model.solver
@@ -146,7 +153,7 @@ class Program:
             lib.kHighsModelStatusUnboundedOrInfeasible,
             lib.kHighsModelStatusModelError,
         ):
-            raise SolverError("the events cannot explain every cell once (no feasible choice)")
+            raise InfeasibleError(_NO_CHOICE)
         return Relaxed(x, -price, float(scores @ x), bool(optimal))
 
 
@@ -181,7 +188,10 @@ def solve_integer(
     Raises
     ------
     SolverError
-        Where scores are not finite, or where there is no solution and no start.
+        Where scores are not finite, or where a limit struck before any solution was found and
+        there is no start.
+    InfeasibleError
+        Where there is no solution.
     """
     _check(scores)
     model = mip.Model(sense=mip.MAXIMIZE, solver_name=mip.HIGHS)
@@ -204,8 +214,13 @@ def solve_integer(
     if start is not None:
         choices.append(np.asarray(start, dtype=bool))
     valid = [c for c in choices if np.array_equal(matrix @ c, np.ones(matrix.shape[0]))]
+    if not valid and status in _IMPOSSIBLE:
+        raise InfeasibleError(_NO_CHOICE)
     if not valid:
-        raise SolverError("the events cannot explain every cell once (no feasible choice)")
+        raise SolverError(
+            f"the solver found no choice of events within {max_nodes} nodes and "
+            f"{max_seconds:.0f} s; allow more of both"
+        )
     best = max(valid, key=lambda c: float(scores[c].sum()))
     value = float(scores[best].sum())
     if status == mip.OptimizationStatus.OPTIMAL:
