@@ -1,0 +1,189 @@
+"""Branch and bound: in this process, in a child, and cut off."""
+
+from __future__ import annotations
+
+import subprocess
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InfeasibleError, SolverError
+from bridgetrack.inference import bounded, branch
+from bridgetrack.inference.rounding import greedy_choice
+from bridgetrack.inference.solve import Limits, solve
+from bridgetrack.inference.solver import Program, solve_integer
+from partition_problems import brute_force, problem_of, random_covers, tracking_problem
+
+TRIANGLE = sp.csr_matrix(
+    np.array([[1, 0, 1, 1, 0, 0], [1, 1, 0, 0, 1, 0], [0, 1, 1, 0, 0, 1]], float)
+)
+SCORES = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+START = np.array([False, False, False, True, True, True])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.booleans())
+def test_branching_is_exact_with_and_without_a_start(
+    seed: int, n_slots: int, started: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_covers(rng, n_slots, 25), n_slots)
+    scores = rng.normal(size=problem.n_columns) + 0.5 * problem.width
+    relaxed = Program(problem.by_slot).relax(scores)
+    start = greedy_choice(problem.by_slot, scores, relaxed.x, relaxed.duals) if started else None
+    chosen, bound = branch.branch(
+        problem.by_slot, scores, relaxed.x, relaxed.duals, start, 10_000, 60.0
+    )
+    best = brute_force(problem, scores)
+    np.testing.assert_array_equal(problem.by_slot @ chosen, 1)
+    assert scores[chosen].sum() == pytest.approx(best, abs=1e-6)
+    assert bound == pytest.approx(best, abs=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
+def test_a_poor_start_costs_time_but_not_the_optimum(seed: int, n_slots: int) -> None:
+    rng = np.random.default_rng(seed)
+    covers = [(s,) for s in range(n_slots)] + random_covers(rng, n_slots, 20)
+    problem = problem_of(covers, n_slots)
+    scores = rng.normal(size=len(covers))
+    relaxed = Program(problem.by_slot).relax(scores)
+    start = np.arange(len(covers)) < n_slots
+    chosen, _ = branch.branch(
+        problem.by_slot, scores, relaxed.x, relaxed.duals, start, 10_000, 60.0
+    )
+    assert scores[chosen].sum() == pytest.approx(brute_force(problem, scores), abs=1e-6)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
+def test_rounding_gives_a_cover_or_none(seed: int, n_slots: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_covers(rng, n_slots, 10), n_slots)
+    scores = rng.normal(size=problem.n_columns)
+    relaxed = Program(problem.by_slot).relax(scores)
+    choice = greedy_choice(problem.by_slot, scores, relaxed.x, relaxed.duals)
+    if choice is None:
+        assert not np.isin(np.arange(n_slots), problem.slots[problem.width == 1]).all()
+    else:
+        np.testing.assert_array_equal(problem.by_slot @ choice, 1)
+
+
+def test_the_relaxation_solved_again_with_other_scores() -> None:
+    program = Program(TRIANGLE)
+    assert program.relax(SCORES).value == pytest.approx(1.5)
+    assert program.relax(-SCORES).value == pytest.approx(0.0)
+    assert program.relax(SCORES).value == pytest.approx(1.5)
+
+
+def test_cuts_close_the_gap_of_the_odd_cycle() -> None:
+    cut = sp.csr_matrix(np.array([[1.0, 1.0, 1.0, 0, 0, 0]]))
+    relaxed = Program(TRIANGLE, cut).relax(SCORES)
+    assert relaxed.value == pytest.approx(1.0)
+    assert len(relaxed.duals) == 4
+
+
+def test_a_start_is_returned_where_the_limit_strikes_first() -> None:
+    answer = solve_integer(TRIANGLE, SCORES, START, 0, 0.0)
+    np.testing.assert_array_equal(TRIANGLE @ answer.x, 1)
+    assert answer.value >= 0.0
+    assert answer.bound >= 1.0 - 1e-6
+
+
+def test_no_start_and_no_time() -> None:
+    problem, scores = tracking_problem(np.random.default_rng(0), 40, frames=3)
+    with pytest.raises(SolverError, match="allow more") as caught:
+        solve_integer(problem.by_slot, scores, None, 1, 0.0)
+    assert not isinstance(caught.value, InfeasibleError)
+
+
+def test_an_impossible_program() -> None:
+    with pytest.raises(InfeasibleError, match="cannot explain every cell once"):
+        solve_integer(TRIANGLE[:, :3], SCORES[:3], None, 100, 10.0)
+
+
+def test_a_start_that_is_none_is_not_returned() -> None:
+    wrong = np.array([True, True, False, False, False, False])
+    answer = solve_integer(TRIANGLE, SCORES, wrong, 1000, 10.0)
+    np.testing.assert_array_equal(TRIANGLE @ answer.x, 1)
+
+
+def test_the_child_process_gives_the_same_answer(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
+    here = solve(problem, scores)
+    calls = []
+    child = bounded.solve_bounded
+
+    def counted(*args: object) -> object:
+        calls.append(args)
+        return child(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(branch, "_SMALL", 0)
+    monkeypatch.setattr(branch, "solve_bounded", counted)
+    there = solve(problem, scores)
+    assert calls
+    assert there.value == pytest.approx(here.value)
+    assert there.gap == pytest.approx(0.0, abs=1e-6)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_child_process_says_that_a_program_is_impossible() -> None:
+    with pytest.raises(InfeasibleError, match="cannot explain every cell once"):
+        bounded.solve_bounded(TRIANGLE[:, :3].tocsr(), SCORES[:3], None, 100, 10.0)
+
+
+def test_a_child_that_overstays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch, "_SMALL", 0)
+    monkeypatch.setattr(bounded, "_GRACE", 0.001 - 600.0)
+    ended = []
+    run = subprocess.run
+
+    def watched(*args: object, **options: object) -> object:
+        try:
+            return run(*args, **options)  # type: ignore[call-overload]
+        except subprocess.TimeoutExpired:
+            ended.append(options["timeout"])
+            raise
+
+    monkeypatch.setattr(subprocess, "run", watched)
+    problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
+    solution = solve(problem, scores, limits=Limits(max_seconds=600.0))
+    assert ended
+    assert solution.value <= solution.bound
+    assert solution.bound == pytest.approx(solution.duals.sum())
+    np.testing.assert_array_equal(problem.by_slot @ solution.chosen, 1)
+
+
+def test_a_child_that_breaks_leaves_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(command: list[str], **_: object) -> object:
+        return subprocess.CompletedProcess(command, 1, b"", b"")
+
+    monkeypatch.setattr(branch, "_SMALL", 0)
+    monkeypatch.setattr(subprocess, "run", broken)
+    problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
+    solution = solve(problem, scores)
+    np.testing.assert_array_equal(problem.by_slot @ solution.chosen, 1)
+    assert solution.bound == pytest.approx(solution.duals.sum())
+
+
+def test_without_a_program_to_start_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
+    expected = solve(problem, scores)
+    monkeypatch.setattr(branch, "_SMALL", 0)
+    monkeypatch.setattr(bounded.sys, "executable", "no-such-program")
+    solution = solve(problem, scores)
+    assert solution.value == pytest.approx(expected.value)
+    assert solution.gap == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_child_without_an_answer_and_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch, "_SMALL", 0)
+    monkeypatch.setattr(branch, "solve_bounded", lambda *_: None)
+    relaxed = Program(TRIANGLE).relax(SCORES)
+    with pytest.raises(SolverError, match="no answer within 7 s"):
+        branch.branch(TRIANGLE, SCORES, relaxed.x, relaxed.duals, None, 100, 7.4)

@@ -1,0 +1,153 @@
+"""Margins: bounds stay below the exact ones, the exact ones equal enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import SolverError
+from bridgetrack.inference.margins import (
+    best_alternative,
+    best_without,
+    exact_margin,
+    margin_bounds,
+    reduced_costs,
+)
+from bridgetrack.inference.solve import Limits, solve
+from partition_problems import (
+    brute_force,
+    problem_of,
+    random_covers,
+    random_scores,
+    tracking_problem,
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 25), st.booleans())
+def test_margins_against_enumeration(seed: int, n_slots: int, n_wide: int, pinned: bool) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_covers(rng, n_slots, n_wide), n_slots)
+    scores = random_scores(rng, problem.n_columns)
+    allowed = None
+    if pinned:
+        allowed = rng.random(problem.n_columns) < 0.7
+        if brute_force(problem, scores, allowed) == float("-inf"):
+            return
+    solution = solve(problem, scores, allowed)
+    bounds = margin_bounds(problem, scores, solution, allowed)
+    np.testing.assert_array_equal(np.isnan(bounds), ~solution.chosen)
+    tolerance = 1e-5 * max(1.0, np.abs(scores).max())
+    for column in np.flatnonzero(solution.chosen).tolist():
+        rest = np.ones(problem.n_columns, bool) if allowed is None else allowed.copy()
+        rest[column] = False
+        true = solution.value - brute_force(problem, scores, rest)
+        margin, added = best_alternative(problem, scores, solution, column, allowed)
+        assert margin == pytest.approx(max(true, 0.0), abs=tolerance)
+        assert bounds[column] <= true + tolerance
+        assert column not in added
+        if np.isfinite(margin):
+            assert rest[added].all()
+            assert len(added)
+
+
+def test_a_dominated_column_that_reaches_into_a_fractional_part() -> None:
+    """The bound must leave room for what the other part can win back.
+
+    (0, 1) stands alone; 2, 3, 4 are an odd cycle whose single 4 has a price above its score.
+    Without (0, 1) the triple (0, 1, 4) takes over, which is dropped as long as (0, 1) and (4)
+    together beat it, so that no component knows of it.
+    """
+    covers = [(0, 1), (0,), (1,), (2, 3), (3, 4), (2, 4), (2,), (3,), (4,), (0, 1, 4)]
+    scores = np.array([1.0, -5.0, -5.0, 1.0, 0.9, 0.9, -5.0, -5.0, 0.0, 0.99])
+    problem = problem_of(covers, 5)
+    solution = solve(problem, scores)
+    assert np.flatnonzero(solution.chosen).tolist() == [0, 3, 8]
+    assert reduced_costs(problem, scores, solution)[8] > 0.3
+    true = solution.value - brute_force(problem, scores, np.arange(10) != 0)
+    assert true == pytest.approx(0.01)
+    assert margin_bounds(problem, scores, solution)[0] <= true + 1e-6
+    assert exact_margin(problem, scores, solution, 0) == pytest.approx(true)
+
+
+def test_a_first_guess_of_the_reach_is_widened_until_it_is_proven() -> None:
+    """Several cheap columns are found first, but one dear column is the better alternative."""
+    # slot 0 is covered by itself; without that, by (0, 1) and a chain, or by (0, 9)
+    covers = [(0,), (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6)]
+    covers += [(1,), (2, 3, 4), (5, 6, 7), (7,), (0, 8), (8,)]
+    scores = np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.5, 0.1, 1.2, 0.4])
+    problem = problem_of(covers, 9)
+    solution = solve(problem, scores)
+    for column in np.flatnonzero(solution.chosen).tolist():
+        rest = np.arange(problem.n_columns) != column
+        true = solution.value - brute_force(problem, scores, rest)
+        assert exact_margin(problem, scores, solution, column) == pytest.approx(true, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_never_exceed_exact_margins_on_tracking_problems(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem, scores = tracking_problem(rng, 12, frames=3)
+    solution = solve(problem, scores)
+    bounds = margin_bounds(problem, scores, solution)
+    checked = rng.permutation(np.flatnonzero(solution.chosen))[:8].tolist()
+    for column in checked:
+        exact = exact_margin(problem, scores, solution, column)
+        assert bounds[column] <= exact + 1e-5
+        forbidden = np.arange(problem.n_columns) != column
+        again = solve(problem, scores, forbidden)
+        assert exact == pytest.approx(solution.value - again.value, abs=1e-5)
+    assert (bounds[checked] > 0).any()
+
+
+def test_bounds_after_a_limit_stay_below_the_drop() -> None:
+    problem, scores = tracking_problem(np.random.default_rng(2), 14, frames=3)
+    solution = solve(problem, scores, limits=Limits(max_seconds=0.0))
+    assert solution.gap > 0
+    bounds = margin_bounds(problem, scores, solution)
+    for column in np.flatnonzero(solution.chosen)[:6].tolist():
+        again = solve(problem, scores, np.arange(problem.n_columns) != column)
+        assert bounds[column] <= max(solution.value - again.value, 0.0) + solution.gap + 1e-5
+
+
+def test_the_only_event_has_an_infinite_margin() -> None:
+    problem = problem_of([(0, 1), (2,), (2,)], 3)
+    scores = np.array([1.0, 2.0, 0.5])
+    solution = solve(problem, scores)
+    bounds = margin_bounds(problem, scores, solution)
+    assert bounds[0] == np.inf
+    assert exact_margin(problem, scores, solution, 0) == np.inf
+    assert bounds[1] == pytest.approx(1.5)
+    assert exact_margin(problem, scores, solution, 1) == pytest.approx(1.5)
+
+
+def test_margins_are_for_chosen_columns() -> None:
+    problem = problem_of([(0,), (0,)], 1)
+    scores = np.array([1.0, 0.0])
+    solution = solve(problem, scores)
+    for margin in (exact_margin, best_alternative):
+        with pytest.raises(SolverError, match="chosen events only"):
+            margin(problem, scores, solution, 1)
+
+
+def test_several_columns_of_a_slot_forbidden_at_once() -> None:
+    problem = problem_of([(0,), (0,), (0,), (0, 1), (1,)], 2)
+    scores = np.array([3.0, 2.5, 1.0, 1.5, 0.0])
+    solution = solve(problem, scores)
+    cost, added, dropped = best_without(problem, scores, solution, 0, [0, 1])
+    assert cost == pytest.approx(1.5)
+    assert dropped.tolist() == [0, 4]
+    assert added.tolist() == [3]
+
+
+def test_reduced_costs_are_not_negative_and_vanish_where_the_relaxation_is_whole() -> None:
+    rng = np.random.default_rng(11)
+    problem, scores = tracking_problem(rng, 20)
+    solution = solve(problem, scores)
+    cost = reduced_costs(problem, scores, solution)
+    assert cost.min() > -1e-6
+    whole = solution.chosen & ~(problem.incidence @ solution.slack > 0)
+    assert whole.any()
+    np.testing.assert_allclose(cost[whole], 0.0, atol=1e-6)

@@ -1,0 +1,210 @@
+"""The best choice: against enumeration, against one large integer program, and within limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InfeasibleError, SolverError
+from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.solution import Solution
+from bridgetrack.inference.solve import Limits, solve, solve_steps
+from bridgetrack.inference.solver import solve_integer
+from partition_problems import (
+    brute_force,
+    problem_of,
+    random_covers,
+    random_scores,
+    tracking_problem,
+)
+
+# Three slots, every pair scores 1 and the single ones nothing: the relaxation takes half of
+# each pair (1.5), the best whole choice is one pair and one single (1).
+ODD_CYCLE = [(0, 1), (1, 2), (0, 2), (0,), (1,), (2,)]
+ODD_SCORES = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+
+
+def odd_cycles(count: int, seed: int = 0) -> tuple[Problem, np.ndarray]:
+    """Many odd cycles side by side, each with its own scores."""
+    rng = np.random.default_rng(seed)
+    covers = [tuple(s + 3 * k for s in cover) for k in range(count) for cover in ODD_CYCLE]
+    scores = np.tile(ODD_SCORES, count) + rng.uniform(-0.1, 0.1, len(covers))
+    return problem_of(covers, 3 * count), scores
+
+
+def assert_valid(problem: Problem, scores: np.ndarray, solution: Solution) -> None:
+    covered = problem.incidence[solution.chosen].sum(axis=0)
+    np.testing.assert_array_equal(np.asarray(covered).ravel(), 1)
+    assert solution.value == pytest.approx(float(scores[solution.chosen].sum()))
+    assert solution.bound >= solution.value
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 25))
+def test_equals_enumeration(seed: int, n_slots: int, n_wide: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_covers(rng, n_slots, n_wide), n_slots)
+    scores = random_scores(rng, problem.n_columns)
+    solution = solve(problem, scores)
+    assert_valid(problem, scores, solution)
+    best = brute_force(problem, scores)
+    assert solution.value == pytest.approx(best, abs=1e-6)
+    assert solution.bound == pytest.approx(best, abs=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8))
+def test_allowed_columns_are_honoured(seed: int, n_slots: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_covers(rng, n_slots, 15), n_slots)
+    scores = random_scores(rng, problem.n_columns)
+    allowed = rng.random(problem.n_columns) < 0.6
+    best = brute_force(problem, scores, allowed)
+    if best == float("-inf"):
+        with pytest.raises(InfeasibleError):
+            solve(problem, scores, allowed)
+    else:
+        solution = solve(problem, scores, allowed)
+        assert_valid(problem, scores, solution)
+        assert not solution.chosen[~allowed].any()
+        assert solution.value == pytest.approx(best, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9))
+def test_prices_are_valid_for_every_allowed_column(seed: int, n_slots: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_covers(rng, n_slots, 20), n_slots)
+    scores = random_scores(rng, problem.n_columns)
+    solution = solve(problem, scores)
+    scale = 1e-6 * max(1.0, np.abs(scores).max())
+    assert (problem.incidence @ solution.duals >= scores - scale).all()
+    assert solution.duals.sum() >= solution.value - scale * n_slots
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("weights", ["poor", "zero", "integers"])
+def test_equals_one_integer_program(seed: int, weights: str) -> None:
+    rng = np.random.default_rng(seed)
+    problem, scores = tracking_problem(rng, 14, frames=3)
+    if weights == "zero":  # all events tie, the Hamming term alone decides
+        scores = (rng.random(problem.n_columns) < 0.02).astype(np.float64)
+    elif weights == "integers":
+        scores = np.rint(scores)
+    whole = solve_integer(problem.by_slot, scores, None, 10**6, 60.0)
+    assert whole.bound == pytest.approx(whole.value, abs=1e-6)
+    solution = solve(problem, scores)
+    assert_valid(problem, scores, solution)
+    assert solution.value == pytest.approx(whole.value, abs=1e-5)
+    assert solution.gap == pytest.approx(0.0, abs=1e-5)
+
+
+def test_small_batches_change_nothing() -> None:
+    rng = np.random.default_rng(3)
+    problem, scores = tracking_problem(rng, 60, radius=0.8)
+    one = solve(problem, scores, limits=Limits(batch=10**9))
+    many = solve(problem, scores, limits=Limits(batch=5))
+    assert many.value == pytest.approx(one.value, abs=1e-6)
+    np.testing.assert_array_equal(many.chosen, one.chosen)
+
+
+def test_the_relaxation_of_an_odd_cycle_is_fractional_and_the_answer_is_whole() -> None:
+    problem = problem_of(ODD_CYCLE, 3)
+    solution = solve(problem, ODD_SCORES)
+    assert solution.duals.sum() == pytest.approx(1.5)
+    assert solution.value == pytest.approx(1.0)
+    assert solution.gap == pytest.approx(0.0, abs=1e-8)
+    np.testing.assert_allclose(solution.slack, 0.5)
+
+
+def test_no_slots() -> None:
+    solution = solve(problem_of([], 0), np.zeros(0))
+    assert solution.value == 0.0
+    assert len(solution.chosen) == 0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_not_numbers(bad: float) -> None:
+    scores = ODD_SCORES.copy()
+    scores[4] = bad
+    with pytest.raises(SolverError, match="not a finite number"):
+        solve(problem_of(ODD_CYCLE, 3), scores)
+
+
+def test_a_slot_that_nothing_covers() -> None:
+    allowed = np.array([True, False, False, True, True, False])
+    with pytest.raises(InfeasibleError, match="slot 2"):
+        solve(problem_of(ODD_CYCLE, 3), ODD_SCORES, allowed)
+
+
+def test_slots_that_cannot_all_be_covered() -> None:
+    allowed = np.array([True, True, True, False, False, False])
+    with pytest.raises(InfeasibleError, match="cannot explain every cell once"):
+        solve(problem_of(ODD_CYCLE, 3), ODD_SCORES, allowed)
+
+
+def test_columns_cover_one_to_three_slots() -> None:
+    with pytest.raises(SolverError, match="one, two or three"):
+        problem_of([(0, 1, 2, 3)], 4)
+
+
+def test_progress_rises_to_one_and_the_solution_comes_last() -> None:
+    problem, scores = odd_cycles(20)
+    steps = list(solve_steps(problem, scores, limits=Limits(batch=10)))
+    shares = [s for s in steps[:-1] if isinstance(s, float)]
+    assert len(shares) == len(steps) - 1 > 1
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+    assert isinstance(steps[-1], Solution)
+
+
+def test_closing_half_way() -> None:
+    problem, scores = odd_cycles(20)
+    steps = solve_steps(problem, scores, limits=Limits(batch=10))
+    assert isinstance(next(steps), float)
+    steps.close()  # type: ignore[attr-defined]
+    assert list(steps) == []
+
+
+@pytest.mark.parametrize("limits", [Limits(max_nodes=0), Limits(max_seconds=0.0)])
+def test_limits_leave_a_feasible_answer_with_a_true_gap(limits: Limits) -> None:
+    rng = np.random.default_rng(1)
+    problem, scores = tracking_problem(rng, 25, frames=3)
+    free = solve(problem, scores)
+    assert free.slack.any(), "the relaxation must be fractional for this test to mean anything"
+    hurried = solve(problem, scores, limits=limits)
+    assert_valid(problem, scores, hurried)
+    assert hurried.value <= free.value + 1e-6
+    assert hurried.bound >= free.value - 1e-6
+    assert hurried.gap >= free.value - hurried.value - 1e-6
+
+
+def test_no_time_at_all_still_gives_the_rounded_choice_and_its_gap() -> None:
+    rng = np.random.default_rng(1)
+    problem, scores = tracking_problem(rng, 25, frames=3)
+    best = solve(problem, scores)
+    hurried = solve(problem, scores, limits=Limits(max_seconds=0.0))
+    assert hurried.bound == pytest.approx(hurried.duals.sum())
+    assert hurried.gap > 0
+    assert hurried.gap >= best.value - hurried.value - 1e-6
+
+
+def test_the_same_answer_twice() -> None:
+    rng = np.random.default_rng(5)
+    problem, scores = tracking_problem(rng, 30, frames=3)
+    scores = np.rint(scores)
+    first, second = solve(problem, scores), solve(problem, scores)
+    np.testing.assert_array_equal(first.chosen, second.chosen)
+
+
+def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    problem, scores = odd_cycles(30)
+    solve(problem, scores)
+    solve(problem, scores, limits=Limits(max_nodes=0))
+    solve_integer(problem.by_slot, scores, None, 10, 1.0)
+    with pytest.raises(InfeasibleError):
+        solve(problem, scores, np.tile([True, True, True, False, False, False], 30))
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")

@@ -1,0 +1,122 @@
+"""Random set-partitioning problems, and a reference that enumerates every choice."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bridgetrack.inference.problem import Problem
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def problem_of(covers: list[tuple[int, ...]], n_slots: int) -> Problem:
+    """A problem from the slots of every column."""
+    rows = [h for h, cover in enumerate(covers) for _ in cover]
+    slots = [s for cover in covers for s in cover]
+    shape = (len(covers), n_slots)
+    return Problem(sp.csr_matrix((np.ones(len(rows)), (rows, slots)), shape=shape))
+
+
+def random_covers(rng: np.random.Generator, n_slots: int, n_wide: int) -> list[tuple[int, ...]]:
+    """Most single columns, many pairs and triples, some of them twice; always feasible."""
+    covers = [(s,) for s in range(n_slots) if rng.random() < 0.8]
+    shuffled = rng.permutation(n_slots).tolist()
+    while shuffled:  # a planted cover, so that there is a choice without the missing singles
+        k = int(rng.integers(1, 4))
+        covers.append(tuple(sorted(shuffled[:k])))
+        shuffled = shuffled[k:]
+    for _ in range(n_wide):
+        k = min(int(rng.integers(2, 4)), n_slots)
+        covers.append(tuple(sorted(rng.choice(n_slots, k, replace=False).tolist())))
+    return covers
+
+
+def random_scores(rng: np.random.Generator, n_columns: int) -> Array:
+    """Good, poor, tied, all equal or all zero scores."""
+    kind = int(rng.integers(5))
+    if kind == 0:
+        return np.zeros(n_columns)
+    if kind == 1:
+        return np.full(n_columns, float(rng.normal()))
+    if kind == 2:
+        return rng.integers(-2, 3, n_columns).astype(np.float64)
+    return rng.normal(size=n_columns) * (1.0 if kind == 3 else 100.0)
+
+
+def tracking_problem(
+    rng: np.random.Generator, n_cells: int, frames: int = 2, radius: float = 1.5
+) -> tuple[Problem, Array]:
+    """Cells on a plane through a few frames, the scores by distance with much noise.
+
+    Returns
+    -------
+    problem, scores
+        Moves, divisions, merges, skips, false detections and single-slot events.
+    """
+    side = np.sqrt(n_cells)
+    where = [rng.uniform(0, side, (n_cells, 2)) for _ in range(frames)]
+    covers: list[tuple[int, ...]] = []
+    scores: list[float] = []
+
+    def fate(t: int, i: int) -> int:
+        return 2 * (t * n_cells + i)
+
+    def add(score: float, *cover: int) -> None:
+        covers.append(tuple(sorted(cover)))
+        scores.append(score + float(rng.normal()) * 0.7)
+
+    for t in range(frames):
+        for i in range(n_cells):
+            add(-1.5, fate(t, i))
+            add(-1.5, fate(t, i) + 1)
+            add(-3.5, fate(t, i), fate(t, i) + 1)
+    for gap in (1, 2):
+        for t in range(frames - gap):
+            distance = np.linalg.norm(where[t][:, None] - where[t + gap][None], axis=2)
+            for i, j in np.argwhere(distance < (radius if gap == 1 else 0.3 * radius)).tolist():
+                add(2.0 - 2 * distance[i, j] - gap, fate(t, i), fate(t + gap, j) + 1)
+            if gap > 1:
+                continue
+            for i in range(n_cells):
+                near = np.flatnonzero(distance[i] < radius).tolist()
+                for a, b in ((a, b) for a in near for b in near if a < b):
+                    add(1.0 - distance[i, a], fate(t, i), fate(t + 1, a) + 1, fate(t + 1, b) + 1)
+                near = np.flatnonzero(distance[:, i] < 0.7 * radius).tolist()
+                for a, b in ((a, b) for a in near for b in near if a < b):
+                    add(0.0 - distance[a, i], fate(t, a), fate(t, b), fate(t + 1, i) + 1)
+    return problem_of(covers, 2 * n_cells * frames), np.asarray(scores)
+
+
+def brute_force(problem: Problem, scores: Array, allowed: Mask | None = None) -> float:
+    """Best value over all choices, -inf where there is none; for up to about 12 slots."""
+    incidence = problem.incidence
+    masks = [
+        int(
+            sum(
+                1 << int(s)
+                for s in incidence.indices[incidence.indptr[h] : incidence.indptr[h + 1]]
+            )
+        )
+        for h in range(problem.n_columns)
+    ]
+    usable = range(problem.n_columns) if allowed is None else np.flatnonzero(allowed).tolist()
+    everything = (1 << problem.n_slots) - 1
+
+    @cache
+    def best(covered: int) -> float:
+        if covered == everything:
+            return 0.0
+        first = (~covered) & (covered + 1)
+        values = [
+            float(scores[h]) + best(covered | masks[h])
+            for h in usable
+            if masks[h] & first and not masks[h] & covered
+        ]
+        return max(values, default=float("-inf"))
+
+    return best(0)
