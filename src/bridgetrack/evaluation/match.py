@@ -11,13 +11,12 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.overlap import Cells, Overlaps, movie_overlaps
+from bridgetrack.evaluation.overlap import COVERED, Cells, Overlaps, movie_overlaps
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 
 Rows = NDArray[np.int64]
 
-COVERED = 0.5
 PIECE = 0.1
 TOUCHED = 0.05
 
@@ -225,10 +224,10 @@ def _by_distance(
     if len(here) == 0 or len(there) == 0:
         match.missed[:] = True
         return match, np.ones(len(here), dtype=bool)
-    reach = matching_radius(truth) if radius is None else radius
+    true_frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
+    reach = matching_radius(there, true_frame) if radius is None else radius
     # Time as one more axis, with frames farther apart than any reach.
     frames = 4 * reach + 1.0
-    true_frame = truth.nodes["frame"].to_numpy(dtype=np.float64)
     a = cKDTree(np.column_stack([here, detections.frame * frames]))
     b = cKDTree(np.column_stack([there, true_frame * frames]))
     distance, nearest_true = b.query(a.data, distance_upper_bound=2 * reach)
@@ -242,14 +241,19 @@ def _by_distance(
     return match, ~np.isfinite(distance)
 
 
-def matching_radius(truth: Tracks) -> float:
-    """Half of the median distance between a true cell and its nearest neighbour, in the unit."""
-    axes = list(truth.geometry.axes)
-    points = truth.nodes[axes].to_numpy(dtype=np.float64) * truth.geometry.scale_array
+def matching_radius(points: NDArray[np.float64], frame: Rows) -> float:
+    """Half of the median distance between a cell and its nearest neighbour in the frame.
+
+    Parameters
+    ----------
+    points
+        Centroids in any unit, shape (n, ndim).
+    frame
+        Their frames, shape (n,).
+    """
     if len(points) < 2:
         return 1.0
     span = float(np.ptp(points, axis=0).max()) * 2 * points.shape[1] + 1.0
-    frame = truth.nodes["frame"].to_numpy(dtype=np.float64)
     tree = cKDTree(np.column_stack([points, frame * span]))
     distance = tree.query(tree.data, k=2, distance_upper_bound=span)[0][:, 1]
     distance = distance[np.isfinite(distance) & (distance > 0)]

@@ -14,6 +14,9 @@ from bridgetrack.movie.movie import Movie
 
 Rows = NDArray[np.int64]
 
+COVERED = 0.5
+"""Share of a true cell beyond which a detection covers it (Matula et al. 2015)."""
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -25,11 +28,15 @@ class Cells:
         Frame and label of every cell, shape (n,); a row's number is its identity in `Overlaps`.
     labels
         The segmentation.
+    complete
+        False where labels that are drawn may be absent from the table (false detections): then
+        they are background.
     """
 
     frame: Rows
     label: Rows
     labels: Movie
+    complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -92,8 +99,8 @@ def movie_overlaps(first: Cells, second: Cells) -> Overlaps:
         image_a, image_b = first.labels.channel_frame(t), second.labels.channel_frame(t)
         rows_a = order_a[starts_a[t] : starts_a[t + 1]]
         rows_b = order_b[starts_b[t] : starts_b[t + 1]]
-        index_a = _lookup(image_a, first.label[rows_a], first.labels.source, t)
-        index_b = _lookup(image_b, second.label[rows_b], second.labels.source, t)
+        index_a = _lookup(image_a, first.label[rows_a], first, t)
+        index_b = _lookup(image_b, second.label[rows_b], second, t)
         return _count(image_a, image_b, index_a, index_b, rows_a, rows_b)
 
     with ThreadPoolExecutor(2) as pool:
@@ -106,12 +113,14 @@ def movie_overlaps(first: Cells, second: Cells) -> Overlaps:
     return Overlaps(a, b, pixels, area_a, area_b)
 
 
-def _lookup(image: NDArray[Any], labels: Rows, source: str, t: int) -> Rows:
+def _lookup(image: NDArray[Any], labels: Rows, cells: Cells, t: int) -> Rows:
     """Table from pixel value to 1 + index into sorted `labels`, 0 for the background."""
     top = int(image.max()) if image.size else 0
     if top > 50_000_000:
-        raise InputError(f"{source}, frame {t}: the label {top} is too large; relabel the masks")
-    table = np.full(top + 1, -1, dtype=np.int64)
+        raise InputError(
+            f"{cells.labels.source}, frame {t}: the label {top} is too large; relabel the masks"
+        )
+    table = np.full(top + 1, -1 if cells.complete else 0, dtype=np.int64)
     table[0] = 0
     inside = labels <= top
     table[labels[inside]] = np.flatnonzero(inside) + 1

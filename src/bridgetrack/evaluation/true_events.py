@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
@@ -40,6 +41,19 @@ class EventTable:
     def of(self, event: Event) -> Rows:
         """Indices of the events of one kind."""
         return np.flatnonzero(self.event == event)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The same as a table: ``event`` (name), ``source0``, ``source1``, ``target0``,
+        ``target1``."""
+        return pd.DataFrame(
+            {
+                "event": [Event(e).key for e in self.event],
+                "source0": self.sources[:, 0],
+                "source1": self.sources[:, 1],
+                "target0": self.targets[:, 0],
+                "target1": self.targets[:, 1],
+            }
+        )
 
 
 @dataclass(frozen=True)

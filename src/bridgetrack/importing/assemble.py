@@ -22,6 +22,7 @@ def assemble_tracks(
     geometry: Geometry,
     *,
     events: pd.DataFrame | None = None,
+    links: pd.DataFrame | None = None,
     notes: tuple[str, ...] = (),
     source: str = "the tracks",
 ) -> Tracks:
@@ -35,8 +36,8 @@ def assemble_tracks(
     Parameters
     ----------
     nodes
-        ``id``, ``frame``, ``label``, the position in pixels, ``area``; optionally ``track_id``;
-        other columns are carried along.
+        ``id``, ``frame``, ``label``, the position in pixels, ``area``; optionally ``track_id``
+        and ``lineage_id``; other columns are carried along.
     edges
         ``source``, ``target`` (ids); optionally ``event``, ``score``, ``margin``.
     geometry
@@ -44,6 +45,9 @@ def assemble_tracks(
     events
         The chosen events where they are known; else they follow from the graph: a node without
         a past after the first frame appears, one without a future before the last disappears.
+    links
+        Which track comes from which where it is known; else every edge between two tracks is a
+        link.
     notes
         What the reader has to say about the file.
     source
@@ -60,14 +64,15 @@ def assemble_tracks(
     if "track_id" not in nodes.columns:
         nodes["track_id"] = _chains(len(nodes), src, tgt, edges["event"].to_numpy())
     nodes["track_id"] = nodes["track_id"].astype(np.int64)
-    nodes["lineage_id"] = lineage_ids(nodes["track_id"].to_numpy(), src, tgt)
+    if "lineage_id" not in nodes.columns:
+        nodes["lineage_id"] = lineage_ids(nodes["track_id"].to_numpy(), src, tgt)
     if events is None:
         events = events_from_edges(nodes, edges, src, tgt, geometry.n_frames)
     return Tracks(
         nodes=nodes,
         edges=edges,
         events=events,
-        links=links_from_edges(nodes, edges, src, tgt),
+        links=links_from_edges(nodes, edges, src, tgt) if links is None else links,
         geometry=geometry,
         notes=notes,
     )

@@ -10,7 +10,7 @@ import pandas as pd
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.columns import plain_name
-from bridgetrack.importing.csv_file import read_text_table
+from bridgetrack.importing.csv_file import TextTable, read_text_table
 from bridgetrack.importing.graph_events import EDGE_EVENTS, EVENT_COLUMNS
 
 _SOURCE = ("source", "source_id", "spot_source_id", "parent", "from")
@@ -67,13 +67,7 @@ def own_events(detections: Path) -> pd.DataFrame | None:
     if unknown.any():
         k = int(np.argmax(unknown))
         raise InputError(f"{path}, row {text.first_line + k}: {kinds.iloc[k]!r} is not an event")
-    try:
-        named = {
-            column: [tuple(int(w) for w in cell.split()) for cell in text.cells[column]]
-            for column in ("sources", "targets")
-        }
-    except ValueError as error:
-        raise InputError(f"{path}: sources and targets must be ids ({error})") from error
+    named = {column: _id_lists(text, column) for column in ("sources", "targets")}
     return pd.DataFrame(
         {
             "frame": text.integers("frame"),
@@ -83,3 +77,38 @@ def own_events(detections: Path) -> pd.DataFrame | None:
             "margin": text.numbers("margin", empty=np.nan),
         }
     )
+
+
+def own_links(detections: Path) -> pd.DataFrame | None:
+    """Links between tracks from the ``tracks.csv`` beside a table that this program wrote.
+
+    Raises
+    ------
+    InputError
+        Where it is unreadable.
+    """
+    path = detections.with_name("tracks.csv")
+    if not path.is_file():
+        return None
+    text = read_text_table(path)
+    missing = [c for c in ("track_id", "parent_id", "link") if c not in text.header]
+    if missing:
+        raise InputError(f"{path}: the columns {missing} are missing")
+    parents = _id_lists(text, "parent_id")
+    events = [tuple(cell.split()) for cell in text.cells["link"]]
+    rows = []
+    for track, ids, kinds in zip(text.integers("track_id").tolist(), parents, events, strict=True):
+        if len(ids) != len(kinds):
+            raise InputError(
+                f"{path}: the track {track} has {len(ids)} parents, {len(kinds)} links"
+            )
+        rows += [(track, parent, kind) for parent, kind in zip(ids, kinds, strict=True)]
+    links = pd.DataFrame(rows, columns=["track_id", "parent_id", "event"])
+    return links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object})
+
+
+def _id_lists(text: TextTable, column: str) -> list[tuple[int, ...]]:
+    try:
+        return [tuple(int(word) for word in cell.split()) for cell in text.cells[column]]
+    except ValueError as error:
+        raise InputError(f"{text.source}: {column} must be ids ({error})") from error

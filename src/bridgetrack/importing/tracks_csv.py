@@ -13,7 +13,7 @@ from bridgetrack.importing.assemble import assemble_tracks
 from bridgetrack.importing.cells_csv import NOTHING, CellTable, CsvOptions, read_cells
 from bridgetrack.importing.columns import Columns
 from bridgetrack.importing.ctc_table import read_track_table
-from bridgetrack.importing.edges_csv import own_events, read_edges
+from bridgetrack.importing.edges_csv import own_events, own_links, read_edges
 from bridgetrack.tracks.tracks import Tracks
 
 
@@ -66,11 +66,18 @@ def read_tracks_csv(
     else:
         graph = _track_edges(cells, _parent_tracks(cells))
     nodes = _nodes(cells, graph, notes)
-    events = own_events(Path(path)) if cells.sidecar is not None else None
+    events = links = None
     if cells.sidecar is not None:
+        events, links = own_events(Path(path)), own_links(Path(path))
         notes.extend(cells.sidecar.notes)
     return assemble_tracks(
-        nodes, graph, cells.geometry, events=events, notes=tuple(notes), source=str(path)
+        nodes,
+        graph,
+        cells.geometry,
+        events=events,
+        links=links,
+        notes=tuple(notes),
+        source=str(path),
     )
 
 

@@ -1,0 +1,170 @@
+"""Score a result against ground truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.evaluation.ctc_scores import ctc_scores
+from bridgetrack.evaluation.graph import LineageGraph, graph_of, graph_of_ctc, match_cells
+from bridgetrack.evaluation.graph_scores import edge_scores, match_points
+from bridgetrack.evaluation.match import matching_radius
+from bridgetrack.evaluation.scores import Scores
+from bridgetrack.importing.ctc import CtcTruth, read_ctc
+from bridgetrack.importing.geff_reader import read_geff
+from bridgetrack.importing.tracks_csv import read_tracks_csv
+from bridgetrack.movie.movie import Movie
+from bridgetrack.tracks.tracks import Tracks
+
+Rows = NDArray[np.int64]
+Truth = Path | str | CtcTruth | Tracks
+_SAFE = ("edge_recall", "division_recall", "complete_tracks", "tf")
+_CHOTA_TRACKS = 1500
+_NEED_MASKS = ("tra", "det", "lnk", "chota")
+
+
+def evaluate(
+    result: Path | str | Tracks,
+    truth: Truth,
+    *,
+    labels: Movie | None = None,
+    sequence: str | None = None,
+    radius: float | None = None,
+    sparse: bool = False,
+    chota: bool | None = None,
+) -> Scores:
+    """Score tracks against ground truth with py-ctcmetrics and traccuracy.
+
+    Cells are matched as in the Cell Tracking Challenge: a true cell (its official marker, where
+    there is one) belongs to the detection that covers more than half of it. For edges and
+    divisions, which want pairs, a detection that covers several true cells keeps the one that it
+    covers best. Without masks on either side cells are matched by distance, and TRA, DET, LNK
+    and CHOTA, which are defined on masks, are left out.
+
+    Parameters
+    ----------
+    result
+        A folder of results (``ctc/``, else ``tracks.geff``, else ``detections.csv``), a CTC
+        result folder, a ``.geff`` or ``.csv`` file, or tracks.
+    truth
+        A CTC truth (see `find_ctc`), a CSV of true lineages, or either in memory.
+    labels
+        The segmentation that the result's labels refer to, where `result` brings none.
+    sequence
+        Two digits, where the truth has several sequences.
+    radius
+        Largest distance for matching without masks, in the truth's unit; by default half of the
+        median distance between neighbouring true cells.
+    sparse
+        The truth follows only some of the cells. Only figures that other cells cannot spoil are
+        given: recall of edges and divisions, complete tracks and track fractions.
+    chota
+        Whether to compute CHOTA, whose time grows with the square of the number of tracks; by
+        default up to 1,500 tracks.
+
+    Raises
+    ------
+    InputError
+        Where result and truth are unreadable, empty, or not of the same movie.
+    DependencyError
+        Where py-ctcmetrics or traccuracy is not installed.
+    """
+    found = _result_graph(result, labels)
+    true = _truth_graph(truth, sequence)
+    _check(true, found, truth, result)
+    notes: list[str] = []
+    by_masks = true.labels is not None and found.labels is not None
+    if by_masks:
+        rows, columns, share = match_cells(true, found)
+        one_to_one = _best(columns, share)
+    else:
+        rows, columns = match_points(true, found, _radius(true, radius))
+        one_to_one = np.arange(len(rows))
+        notes.append("no masks: cells are matched by distance, and TRA, DET, LNK, CHOTA left out")
+    chota, note = _whether_chota(chota, by_masks, max(len(true.table), len(found.table)))
+    notes.extend(note)
+    edges = edge_scores(true, found, rows[one_to_one], columns[one_to_one])
+    tracks = ctc_scores(true, found, rows, columns, chota=chota)
+    scores = Scores(matching="overlap" if by_masks else "distance")
+    scores = replace(scores, **edges, **tracks)  # type: ignore[arg-type]
+    if not by_masks:
+        scores = replace(scores, **dict.fromkeys(_NEED_MASKS))  # type: ignore[arg-type]
+    if sparse:
+        scores = _only_safe(scores)
+        notes.append("sparse truth: figures that count what the truth leaves out are not given")
+    return replace(scores, notes=tuple(notes))
+
+
+def _whether_chota(wish: bool | None, by_masks: bool, n: int) -> tuple[bool, list[str]]:
+    if not by_masks or wish is not None:
+        return by_masks and bool(wish), []
+    few = n <= _CHOTA_TRACKS
+    return few, [] if few else [f"CHOTA left out: it takes long for {n} tracks; ask for it"]
+
+
+def _only_safe(scores: Scores) -> Scores:
+    values = scores.to_dict()
+    unsafe = [k for k, v in values.items() if isinstance(v, float) and k not in _SAFE]
+    return replace(scores, **dict.fromkeys(unsafe))  # type: ignore[arg-type]
+
+
+def _best(columns: Rows, share: NDArray[np.float64]) -> Rows:
+    """Pairs in which every detection keeps the true cell that it covers best, ascending."""
+    order = np.lexsort((-share, columns))
+    first = np.r_[True, columns[order][1:] != columns[order][:-1]][: len(order)]
+    return np.sort(order[first])
+
+
+def _result_graph(result: Path | str | Tracks, labels: Movie | None) -> LineageGraph:
+    if isinstance(result, Tracks):
+        return graph_of(result, labels)
+    path = Path(result)
+    if path.suffix == ".csv":
+        return graph_of(read_tracks_csv(path), labels)
+    if path.suffix == ".geff":
+        return graph_of(read_geff(path), labels)
+    if labels is not None or not (path / "ctc").is_dir():
+        if (path / "tracks.geff").is_dir():
+            return graph_of(read_geff(path / "tracks.geff"), labels)
+        if (path / "detections.csv").is_file():
+            return graph_of(read_tracks_csv(path / "detections.csv"), labels)
+    return graph_of_ctc(read_ctc(path), markers=False)
+
+
+def _truth_graph(truth: Truth, sequence: str | None) -> LineageGraph:
+    if isinstance(truth, Tracks):
+        return graph_of(truth, None)
+    if isinstance(truth, CtcTruth):
+        return graph_of_ctc(truth, markers=True)
+    if Path(truth).suffix == ".csv":
+        return graph_of(read_tracks_csv(truth), None)
+    return graph_of_ctc(read_ctc(truth, sequence=sequence), markers=True)
+
+
+def _radius(graph: LineageGraph, radius: float | None) -> float:
+    if radius is not None:
+        if not radius > 0:
+            raise InputError(f"the matching radius must be positive, not {radius}")
+        return radius
+    return matching_radius(graph.position, graph.frame)
+
+
+def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object) -> None:
+    names = [str(x) if isinstance(x, Path | str) else "the tracks" for x in (truth, result)]
+    for graph, name in zip((true, found), names, strict=True):
+        if len(graph.frame) == 0:
+            raise InputError(f"{name}: there are no cells, so there is nothing to score")
+    if true.axes != found.axes:
+        raise InputError(
+            f"{names[1]} is {len(found.axes)}D, the ground truth {names[0]} is {len(true.axes)}D"
+        )
+    by_masks = true.labels is not None and found.labels is not None
+    if by_masks and true.n_frames != found.n_frames:
+        raise InputError(
+            f"{names[1]} has {found.n_frames} frames, the ground truth {names[0]} has "
+            f"{true.n_frames}"
+        )

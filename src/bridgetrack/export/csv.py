@@ -1,0 +1,171 @@
+"""Tables for spreadsheets and scripts, with a sidecar that names the units."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bridgetrack.errors import OutputError
+from bridgetrack.export.atomic import staged_files
+from bridgetrack.export.presets import PRESETS, ilastik_cells, trackmate_cells, trackmate_edges
+from bridgetrack.export.track_table import space_unit, track_table
+from bridgetrack.export.version import program_version
+from bridgetrack.tracks.tracks import Tracks
+
+SIDECAR = "units.json"
+_STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
+
+
+def write_csv(tracks: Tracks, folder: Path | str, *, preset: str = "plain") -> tuple[str, ...]:
+    """Write ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv``, ``units.json``.
+
+    Parameters
+    ----------
+    tracks
+        The tracks.
+    folder
+        Where to; made where it is missing. Files of these names are replaced.
+    preset
+        Column names of ``detections.csv`` and ``edges.csv``: ``"plain"``
+        (``t,[z],y,x,id,parent_id,track_id,...``, pixels; read back without loss by
+        `read_tracks_csv`), ``"trackmate"`` (four header rows, physical units where known) or
+        ``"ilastik"``.
+
+    Returns
+    -------
+    tuple of str
+        What the tables cannot hold.
+
+    Raises
+    ------
+    OutputError
+        Where the preset is unknown or the files cannot be written; nothing is left behind then.
+    """
+    if preset not in PRESETS:
+        raise OutputError(f"there is no preset {preset!r}; known are {', '.join(PRESETS)}")
+    notes = csv_notes(tracks, preset)
+    header = None
+    if preset == "trackmate":
+        cells, header = trackmate_cells(tracks)
+        edges, edge_header = trackmate_edges(tracks)
+    elif preset == "ilastik":
+        cells, edges, edge_header = ilastik_cells(tracks), tracks.edges, None
+    else:
+        cells, edges, edge_header = plain_cells(tracks), tracks.edges, None
+    with staged_files(Path(folder)) as staging:
+        _write(cells, staging / "detections.csv", header)
+        _write(edges, staging / "edges.csv", edge_header)
+        _write(_event_table(tracks.events), staging / "events.csv")
+        _write(track_table(tracks), staging / "tracks.csv")
+        sidecar = _sidecar(tracks, list(cells.columns), preset, notes)
+        text = json.dumps(sidecar, indent=1, allow_nan=False) + "\n"
+        (staging / SIDECAR).write_text(text, encoding="utf-8")
+    return notes
+
+
+def plain_cells(tracks: Tracks) -> pd.DataFrame:
+    """One row per detection: ``t,[z],y,x,id,parent_id,track_id,label,lineage_id,area,...``."""
+    nodes = tracks.nodes
+    axes = list(tracks.geometry.axes)
+    table = nodes[["frame", *axes, "id"]].rename(columns={"frame": "t"})
+    table["parent_id"] = first_parents(tracks)
+    table["track_id"] = nodes["track_id"]
+    head = ["label", "lineage_id", "area"]
+    rest = [c for c in nodes.columns if c not in (*_STANDARD, *head)]
+    return pd.concat([table, nodes[head + rest]], axis=1)
+
+
+def first_parents(tracks: Tracks) -> pd.Series[Any]:
+    """Id of the (first) parent of every node, missing at roots; nullable integers."""
+    first = tracks.edges.sort_values(["target", "source"]).drop_duplicates("target")
+    parent = pd.Series(first["source"].to_numpy(), index=first["target"].to_numpy())
+    return parent.reindex(tracks.nodes["id"]).astype("Int64").reset_index(drop=True)
+
+
+def csv_notes(tracks: Tracks, preset: str) -> tuple[str, ...]:
+    """What a table with one parent per row cannot hold."""
+    notes = []
+    many = tracks.edges["target"][tracks.edges["target"].duplicated()].nunique()
+    if many:
+        column = "" if preset != "plain" else " parent_id names the first;"
+        notes.append(f"{many} detections have several parents:{column} all are in edges.csv")
+    if preset == "ilastik":
+        born = int((tracks.links["event"] == "merge").sum())
+        if born:
+            notes.append("ilastik's table has no place for merges; they are in events.csv")
+    return tuple(notes)
+
+
+def _event_table(events: pd.DataFrame) -> pd.DataFrame:
+    table = events.copy()
+    for column in ("sources", "targets"):
+        table[column] = [" ".join(str(i) for i in ids) for ids in events[column]]
+    return table
+
+
+def _write(table: pd.DataFrame, path: Path, header: list[list[str]] | None = None) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        if header is None:
+            table.to_csv(file, index=False, lineterminator="\n")
+            return
+        for row in [list(table.columns), *header]:
+            file.write(",".join(row) + "\n")
+        table.to_csv(file, index=False, header=False, lineterminator="\n")
+
+
+def _sidecar(
+    tracks: Tracks, columns: list[str], preset: str, notes: tuple[str, ...]
+) -> dict[str, Any]:
+    geometry = tracks.geometry
+    extra = [c for c in tracks.nodes.columns if c not in _STANDARD]
+    return {
+        "program": "bridgetrack",
+        "version": program_version(),
+        "format": 1,
+        "files": ["detections.csv", "edges.csv", "events.csv", "tracks.csv"],
+        "preset": preset,
+        "geometry": {
+            "n_frames": geometry.n_frames,
+            "shape": None if geometry.shape is None else list(geometry.shape),
+            "scale": list(geometry.scale),
+            "unit": geometry.unit,
+            "frame_interval": geometry.frame_interval,
+        },
+        "units": _units(tracks, columns, preset),
+        "dtypes": {c: _kind(tracks.nodes[c]) for c in extra} if preset == "plain" else {},
+        "notes": [*tracks.notes, *notes] if preset == "plain" else list(notes),
+    }
+
+
+def _units(tracks: Tracks, columns: list[str], preset: str) -> dict[str, str]:
+    unit = space_unit(tracks.geometry)
+    pixels = {"z": "px", "y": "px", "x": "px", "area": "px", "t": "frame", "frame": "frame"}
+    known = {**pixels, "major": unit, "minor": unit, "border_distance": unit}
+    if preset == "trackmate":
+        known = {f"POSITION_{a}": unit for a in "XYZ"} | {"RADIUS": unit, "FRAME": "frame"}
+        known["POSITION_T"] = "min" if tracks.geometry.frame_interval else "frame"
+    if preset == "ilastik":
+        known |= {f"Object_Center_{k}": "px" for k in range(3)}
+    return {c: known[c] for c in columns if c in known}
+
+
+def _kind(column: pd.Series[Any]) -> str:
+    if column.dtype.kind in "iu":
+        return "int64"
+    if column.dtype.kind == "b":
+        return "bool"
+    return "float64" if column.dtype.kind == "f" else "str"
+
+
+def as_plain(values: np.ndarray) -> np.ndarray:
+    """Values in one of the four kinds that every format holds."""
+    kind = values.dtype.kind
+    if kind in "iu":
+        return values.astype(np.int64)
+    if kind == "f":
+        return values.astype(np.float64)
+    return values if kind == "b" else np.asarray([str(v) for v in values.tolist()], dtype=str)

@@ -1,0 +1,173 @@
+"""Lineage graphs in the Graph Exchange File Format (GEFF)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bridgetrack.export.atomic import refuse_foreign, staged_files
+from bridgetrack.export.csv import as_plain
+from bridgetrack.export.version import program_version
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.tracks import Tracks
+
+_OURS = (".zgroup", ".zattrs", "zarr.json", "nodes", "edges", ".zmetadata")
+_DESCRIPTIONS = {
+    "label": "label in the segmentation",
+    "area": "pixels or voxels",
+    "track_id": "cell from birth to division",
+    "lineage_id": "track of the first ancestor",
+}
+
+
+def write_geff(
+    tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None
+) -> tuple[str, ...]:
+    """Write tracks to a GEFF store; `read_geff` gets back all of it.
+
+    Nodes carry every column of ``tracks.nodes`` (the frame as ``t``), edges the event, score
+    and margin; links, events, notes and geometry are kept under ``extra``.
+
+    Parameters
+    ----------
+    tracks
+        The tracks.
+    path
+        Name of the store, by custom ending in ``.geff``; an earlier store is replaced.
+    labels_path
+        The segmentation, named in the store as a related object.
+
+    Returns
+    -------
+    tuple of str
+        What other readers will not see: track or lineage ids that break the format's rules are
+        kept as plain properties.
+
+    Raises
+    ------
+    OutputError
+        Where the store cannot be written; nothing is left behind then.
+    """
+    import geff_spec
+    from geff.core_io import write_arrays
+
+    nodes, edges = tracks.nodes, tracks.edges
+    ids = nodes["id"].to_numpy(dtype=np.int64).astype(np.uint64)
+    pairs = edges[["source", "target"]].to_numpy(dtype=np.int64).astype(np.uint64).reshape(-1, 2)
+    node_props = {
+        ("t" if c == "frame" else str(c)): _prop(nodes[c]) for c in nodes.columns if c != "id"
+    }
+    edge_props = {str(c): _prop(edges[c]) for c in edges.columns if c not in ("source", "target")}
+    track_props, notes = _track_props(nodes, pairs.astype(np.int64))
+    related = None
+    if labels_path is not None:
+        related = [
+            geff_spec.RelatedObject(path=str(labels_path), type="labels", label_prop="label")
+        ]
+    depth = "z" if tracks.geometry.ndim == 3 else None
+    metadata = geff_spec.GeffMetadata(
+        directed=True,
+        axes=_axes(tracks.geometry),
+        node_props_metadata=_described(node_props),
+        edge_props_metadata=_described(edge_props),
+        track_node_props=track_props or None,
+        related_objects=related,
+        display_hints=geff_spec.DisplayHint(
+            display_horizontal="x", display_vertical="y", display_depth=depth, display_time="t"
+        ),
+        extra={"bridgetrack": _extra(tracks)},
+    )
+    path = Path(path)
+    refuse_foreign(path, lambda name: name in _OURS)
+    with staged_files(path.parent) as staging, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_arrays(staging / path.name, ids, node_props, pairs, edge_props, metadata)
+    return notes
+
+
+def _prop(column: pd.Series[Any]) -> dict[str, Any]:
+    return {"values": as_plain(column.to_numpy()), "missing": None}
+
+
+def _described(props: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    import geff_spec
+
+    return {
+        name: geff_spec.PropMetadata(
+            identifier=name, dtype=prop["values"].dtype, description=_DESCRIPTIONS.get(name)
+        )
+        for name, prop in props.items()
+    }
+
+
+def _axes(geometry: Geometry) -> list[Any]:
+    import geff_spec
+
+    interval = geometry.frame_interval
+    time = {"scale": interval, "scaled_unit": "minute"} if interval else {}
+    axes = [geff_spec.Axis(name="t", type="time", unit="frame", **time)]
+    for name, scale in zip(geometry.axes, geometry.scale, strict=True):
+        axes.append(
+            geff_spec.Axis(
+                name=name, type="space", unit="pixel", scale=scale, scaled_unit=geometry.unit
+            )
+        )
+    return axes
+
+
+def _track_props(
+    nodes: pd.DataFrame, pairs: NDArray[np.int64]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Track and lineage ids that hold to the format's definition of them."""
+    from geff.validate.tracks import validate_lineages, validate_tracklets
+
+    ids = nodes["id"].to_numpy(dtype=np.int64)
+    props, notes = {}, []
+    if validate_tracklets(ids, pairs, nodes["track_id"].to_numpy())[0]:
+        props["tracklet"] = "track_id"
+    else:
+        notes.append(
+            "some tracks are not the longest unbranched paths that GEFF calls tracklets; "
+            "track_id is a plain property"
+        )
+    if validate_lineages(ids, pairs, nodes["lineage_id"].to_numpy())[0]:
+        props["lineage"] = "lineage_id"
+    else:
+        notes.append("merges tie lineages together, so lineage_id is a plain property")
+    return props, tuple(notes)
+
+
+def _extra(tracks: Tracks) -> dict[str, Any]:
+    events, links, geometry = tracks.events, tracks.links, tracks.geometry
+    return {
+        "version": program_version(),
+        "format": 1,
+        "geometry": {
+            "n_frames": geometry.n_frames,
+            "shape": None if geometry.shape is None else [int(n) for n in geometry.shape],
+            "scale": [float(s) for s in geometry.scale],
+            "unit": geometry.unit,
+            "frame_interval": geometry.frame_interval,
+        },
+        "links": {c: as_plain(links[c].to_numpy()).tolist() for c in links.columns},
+        "events": {
+            "frame": [int(f) for f in events["frame"]],
+            "event": [str(e) for e in events["event"]],
+            "sources": [[int(i) for i in ids] for ids in events["sources"]],
+            "targets": [[int(i) for i in ids] for ids in events["targets"]],
+            "score": _nullable(events["score"].tolist()),
+            "margin": _nullable(events["margin"].tolist()),
+        },
+        "notes": list(tracks.notes),
+    }
+
+
+def _nullable(values: Sequence[float]) -> list[float | None]:
+    """JSON has no NaN."""
+    return [float(v) if np.isfinite(v) else None for v in values]

@@ -1,0 +1,69 @@
+"""Everything that a run of the tracker leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bridgetrack.errors import OutputError
+from bridgetrack.export.atomic import staged_files
+from bridgetrack.export.csv import write_csv
+from bridgetrack.export.ctc import write_ctc
+from bridgetrack.export.geff import write_geff
+from bridgetrack.movie.movie import Movie
+from bridgetrack.tracks.tracks import Tracks
+
+FORMATS = ("csv", "ctc", "geff")
+
+
+def write_results(
+    tracks: Tracks,
+    labels: Movie | None,
+    out_dir: Path | str,
+    formats: Sequence[str] = FORMATS,
+    *,
+    preset: str = "plain",
+) -> tuple[str, ...]:
+    """Write tracks in several formats to one folder, all or nothing.
+
+    Parameters
+    ----------
+    tracks
+        The tracks.
+    labels
+        The segmentation; None where there are only centroids (then no CTC masks are written).
+    out_dir
+        Folder for ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv`` and
+        ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff). What is there under these
+        names is replaced.
+    formats
+        Any of ``csv``, ``ctc``, ``geff``.
+    preset
+        See `write_csv`.
+
+    Returns
+    -------
+    tuple of str
+        What a format could not hold, each beginning with its name.
+
+    Raises
+    ------
+    OutputError
+        Where a format is unknown or the folder cannot be written; nothing has changed then.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise OutputError(f"there is no format {name!r}; known are {', '.join(FORMATS)}")
+    notes: list[str] = []
+    with staged_files(Path(out_dir)) as staging:
+        if "csv" in formats:
+            notes += [f"csv: {n}" for n in write_csv(tracks, staging, preset=preset)]
+        if "ctc" in formats and labels is None:
+            notes.append("ctc: not written, because there are no masks")
+        elif "ctc" in formats and labels is not None:
+            notes += [f"ctc: {n}" for n in write_ctc(tracks, labels, staging / "ctc")]
+        if "geff" in formats:
+            source = labels.source if labels is not None and Path(labels.source).exists() else None
+            written = write_geff(tracks, staging / "tracks.geff", labels_path=source)
+            notes += [f"geff: {n}" for n in written]
+    return tuple(notes)

@@ -1,0 +1,13 @@
+"""The version that stands in exported files."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+
+def program_version() -> str:
+    """Version of the installed package, ``"unknown"`` where it runs from a bare folder."""
+    try:
+        return version("bridgetrack")
+    except PackageNotFoundError:
+        return "unknown"
