@@ -6,8 +6,9 @@ ten cells and with ten thousand.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.detections.frame import checked_labels
+from bridgetrack.detections.scattered import in_places_apart, loose
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.movie import Movie
 
 Array = NDArray[np.float64]
@@ -111,15 +113,19 @@ def _border_distance(fg: _Foreground, shape: tuple[int, ...], scale: Array) -> A
 
 
 def _intensities(fg: _Foreground, image: NDArray[Any], channel: int) -> dict[str, Array]:
-    """Mean, standard deviation and sum above the background of one channel."""
+    """Mean, standard deviation and sum above the background of one channel.
+
+    Pixels that are not numbers are left out; a cell that has no others counts as background.
+    """
     pixels = image[fg.index].astype(np.float64)
     finite = np.isfinite(pixels)
     pixels = np.where(finite, pixels, 0.0)
-    count = np.maximum(fg.total(finite.astype(np.float64)), 1.0)
-    mean = fg.total(pixels) / count
+    known = fg.total(finite.astype(np.float64))
+    count = np.maximum(known, 1.0)
+    background = _background(image)
+    mean = np.where(known > 0, fg.total(pixels) / count, background)
     spread = np.where(finite, pixels - mean[fg.owner], 0.0)
     std = np.sqrt(fg.total(spread**2) / count)
-    background = _background(image)
     return {
         f"mean_{channel}": mean - background,
         f"std_{channel}": std,
@@ -154,12 +160,19 @@ def measure_frame(
     pandas.DataFrame
         One row per label, ascending; the columns of `Detections.table` without ``frame``.
     """
+    return _measure(labels, image, scale)[0]
+
+
+def _measure(
+    labels: NDArray[Any], image: NDArray[Any] | None, scale: tuple[float, ...]
+) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """The measurements of a frame, and the labels that lie in places far apart."""
     spacing = np.asarray(scale, dtype=np.float64)
     fg = _foreground(np.asarray(labels, dtype=np.int64))
     ndim = labels.ndim
     axes = ("z", "y", "x")[-ndim:]
     if not len(fg.labels):
-        return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)})
+        return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)}), fg.labels
     area, centroid, cov = _moments(fg, spacing)
     values, vectors = np.linalg.eigh(cov)
     factor = 4.0 if ndim == 2 else 2 * np.sqrt(5.0)
@@ -175,7 +188,9 @@ def measure_frame(
     columns["border_distance"] = _border_distance(fg, labels.shape, spacing)
     for channel in range(0 if image is None else len(image)):
         columns |= _intensities(fg, image[channel], channel)  # type: ignore[index]
-    return pd.DataFrame(columns)
+    suspects = loose(area * float(np.prod(spacing)), cov)
+    scattered = fg.labels[in_places_apart(fg.index, fg.owner, suspects, spacing)]
+    return pd.DataFrame(columns), scattered
 
 
 def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[int, pd.DataFrame]]:
@@ -185,11 +200,22 @@ def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[
     ------
     t, table
         The frame's number and its measurements (see `measure_frame`), in order.
+
+    Warns
+    -----
+    BridgetrackWarning
+        Where a label lies in places far apart; it is measured as one cell.
     """
 
-    def one(t: int) -> pd.DataFrame:
+    def one(t: int) -> tuple[pd.DataFrame, NDArray[np.int64]]:
         pixels = None if image is None else image.frame(t)
-        return measure_frame(checked_labels(labels, t), pixels, labels.geometry.scale)
+        return _measure(checked_labels(labels, t), pixels, labels.geometry.scale)
+
+    def checked(t: int, future: Future[tuple[pd.DataFrame, NDArray[np.int64]]]) -> pd.DataFrame:
+        table, scattered = future.result()
+        if len(scattered):
+            _warn_scattered(f"{labels.source}, frame {t}", scattered)
+        return table
 
     with ThreadPoolExecutor(_WORKERS) as pool:
         pending = {}
@@ -197,9 +223,20 @@ def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[
             pending[t] = pool.submit(one, t)
             done = t - 2 * _WORKERS
             if done >= 0:
-                yield done, pending.pop(done).result()
+                yield done, checked(done, pending.pop(done))
         for t in sorted(pending):
-            yield t, pending.pop(t).result()
+            yield t, checked(t, pending.pop(t))
+
+
+def _warn_scattered(where: str, scattered: NDArray[np.int64]) -> None:
+    named = ", ".join(str(k) for k in scattered[:5].tolist())
+    more = f" and {len(scattered) - 5} more" if len(scattered) > 5 else ""
+    warnings.warn(
+        f"{where}: label {named}{more} lies in places far apart and is measured as one cell; "
+        "if these are different cells, give each its own number",
+        BridgetrackWarning,
+        stacklevel=3,
+    )
 
 
 def assemble(tables: list[pd.DataFrame], labels: Movie, image: Movie | None = None) -> Detections:

@@ -35,6 +35,12 @@ class Detections:
         Names of the measured channels; empty for movies without an image.
     has_masks
         Whether the detections came from label images.
+
+    Raises
+    ------
+    InputError
+        Where a column is missing, rows are out of order or occur twice, a frame lies outside
+        the movie, or a position or area is not a usable number.
     """
 
     table: pd.DataFrame
@@ -49,6 +55,36 @@ class Detections:
             raise InputError(
                 f"the table of detections lacks the columns {missing}; it needs {needed}"
             )
+        self._check_numbers()
+        self._check_order()
+
+    def _check_numbers(self) -> None:
+        for name in (*self.geometry.axes, "area"):
+            values = self.table[name].to_numpy(dtype=np.float64)
+            bad = np.flatnonzero(~np.isfinite(values) | ((values <= 0) & (name == "area")))
+            if len(bad):
+                raise InputError(
+                    f"{name} is {values[bad[0]]:g} {self._named(int(bad[0]))} of the table of "
+                    "detections; positions must be numbers and areas above 0"
+                )
+
+    def _check_order(self) -> None:
+        frame, label = self.frame, self.label
+        outside = np.flatnonzero((frame < 0) | (frame >= self.geometry.n_frames))
+        if len(outside):
+            raise InputError(
+                f"there is a detection {self._named(int(outside[0]))}, but the movie has frames "
+                f"0 to {self.geometry.n_frames - 1}"
+            )
+        later = (frame[1:] > frame[:-1]) | ((frame[1:] == frame[:-1]) & (label[1:] > label[:-1]))
+        if not later.all():
+            raise InputError(
+                "detections must be sorted by frame, then label, each named once; this fails "
+                f"{self._named(int(np.flatnonzero(~later)[0]) + 1)}"
+            )
+
+    def _named(self, row: int) -> str:
+        return f"in frame {self.frame[row]} at label {self.label[row]}"
 
     def __len__(self) -> int:
         return len(self.table)
