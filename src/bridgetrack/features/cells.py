@@ -65,7 +65,9 @@ def _robust_by_frame(values: Array, frame: NDArray[np.int64]) -> Array:
     median = series.groupby(frame).transform("median").to_numpy()
     deviation = values - median
     spread = 1.4826 * float(np.median(np.abs(deviation)))
-    return np.asarray(np.clip(deviation / max(spread, 1e-12), -_CLIP, _CLIP))
+    # where most cells are equally bright, rounding errors must not count as differences
+    least = 1e-6 * float(np.max(np.abs(values), initial=0.0)) + 1e-12
+    return np.asarray(np.clip(deviation / max(spread, least), -_CLIP, _CLIP))
 
 
 def _column(table: pd.DataFrame, name: str) -> Array:

@@ -62,6 +62,9 @@ class FeatureSet:
     features: tuple[Feature, ...]
 
     def __post_init__(self) -> None:
+        events = [f.event for f in self.features]
+        if events != sorted(events):
+            raise InputError("the features of a set must be sorted by event, in the events' order")
         keys = self.keys
         twice = sorted({k for k in keys if keys.count(k) > 1})
         if twice:

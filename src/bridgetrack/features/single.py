@@ -109,21 +109,27 @@ def _gap(v: View) -> Array:
     return (frame[v.target] - frame[v.source] - 2).astype(np.float64)
 
 
+def _ahead(v: View) -> Array:
+    """Observed to expected position some frames on, in diameters, at most 5."""
+    shift = v.position[v.target] - v.evidence.expected(v.source, v.target)
+    return np.minimum(np.linalg.norm(shift, axis=1) / v.diameter, 5.0)
+
+
 _skip = partial(Feature, Event.SKIP)
 
 SKIP = (
     _skip("bias", "1", "1", ones),
     _skip(
         "distance",
-        "d = |observed - predicted position| / cell diameter, at most 5",
+        "d = |observed - predicted position, carried on by the drift| / cell diameter, at most 5",
         "diameters",
-        lambda v: v.offset,
+        _ahead,
     ),
     _skip(
         "distance_steps",
         "log(1 + d * diameter / median residual motion)",
         "1",
-        lambda v: np.log1p(v.offset * v.diameter / v.step),
+        lambda v: np.log1p(_ahead(v) * v.diameter / v.step),
     ),
     _skip("gap", "missed frames beyond the first", "frames", _gap),
     _skip(

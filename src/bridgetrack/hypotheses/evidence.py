@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.frame import checked_labels
 from bridgetrack.detections.overlap import shifted_overlap
-from bridgetrack.detections.size import equivalent_diameter
+from bridgetrack.detections.size import cell_diameter, equivalent_diameter
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.movie.movie import Movie
@@ -64,11 +64,25 @@ class Evidence:
         place = np.minimum(np.searchsorted(self.overlap_key, key), len(self.overlap_key) - 1)
         return np.where(self.overlap_key[place] == key, self.overlap_pixels[place], 0.0)
 
+    def expected(self, i: Index, j: Index) -> Array:
+        """Where cells i are expected in the frames of the later cells j, shape (h, ndim).
+
+        Beyond the next frame, a cell is taken to move with the drift.
+        """
+        shifts = [pair.drift for pair in self.motion.pairs]
+        travelled = np.cumsum(np.stack([np.zeros(self.predicted.shape[1]), *shifts]), axis=0)
+        frame = self.detections.frame
+        return np.asarray(self.predicted[i] + travelled[frame[j]] - travelled[frame[i] + 1])
+
 
 def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
-    """Shared area of two discs, taken as linear between touching and covering."""
+    """Shared area of two discs, taken as linear between touching and covering.
+
+    Where all areas are unknown, the discs have the diameter that the motion goes by.
+    """
     detections = evidence.detections
     radius = equivalent_diameter(detections) / 2
+    radius = radius * (evidence.motion.diameter / cell_diameter(detections))
     area = detections.table["area"].to_numpy(dtype=np.float64)
     distance = np.linalg.norm(evidence.predicted[i] - detections.position[j], axis=1)
     small = np.minimum(radius[i], radius[j])
