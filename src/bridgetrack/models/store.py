@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from importlib import metadata
 from pathlib import Path
@@ -30,7 +31,13 @@ def program_version() -> str:
 
 
 def to_json(model: Model) -> str:
-    """A model as the text of its file."""
+    """A model as the text of its file.
+
+    Raises
+    ------
+    ModelError
+        Where its history, provenance or estimate is not made of finite JSON values.
+    """
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -47,7 +54,13 @@ def to_json(model: Model) -> str:
         "provenance": {"program": program_version(), **model.provenance},
         "estimate": model.estimate,
     }
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+    try:
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"the history, provenance or estimate of model {model.name!r} holds what JSON cannot "
+            f"say ({error})"
+        ) from error
 
 
 def save_model(model: Model, path: Path | str) -> Path:
@@ -68,11 +81,14 @@ def save_model(model: Model, path: Path | str) -> Path:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
+        temporary = ""
     except OSError as error:
+        raise OutputError(f"{path}: the model cannot be written ({error.strerror})") from error
+    finally:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
-        raise OutputError(f"{path}: the model cannot be written ({error.strerror})") from error
     return path
 
 
@@ -103,8 +119,8 @@ def from_json(text: str, where: str) -> Model:
         Where the text is not a valid model.
     """
     try:
-        content = json.loads(text)
-    except ValueError as error:
+        content = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{where}: this is not a model file ({error})") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelError(f'{where}: this is not a model file (no "format": "{FORMAT}")')
@@ -128,6 +144,10 @@ def from_json(text: str, where: str) -> Model:
     )
 
 
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a number")
+
+
 def _typed(content: dict[str, Any], key: str, kind: type, where: str) -> Any:
     value = content.get(key, kind())
     if not isinstance(value, kind):
@@ -136,7 +156,9 @@ def _typed(content: dict[str, Any], key: str, kind: type, where: str) -> Any:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def _features(entries: Any, where: str) -> tuple[tuple[str, ...], list[float], tuple[str, ...]]:

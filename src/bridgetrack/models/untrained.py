@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridgetrack.features.default import default_features
+from bridgetrack.features.feature import FeatureSet
 from bridgetrack.models.model import Model
 
 MOVE = {
@@ -80,8 +81,14 @@ SKIP = {
 FALSE = {"bias": -3.5, "size": -0.7, "orphan": 0.3, "childless": 0.3}
 
 
-def untrained_model() -> Model:
-    """The hand-set weights for the default features."""
+def untrained_model(features: FeatureSet | None = None) -> Model:
+    """The hand-set weights, 0 for features that they do not name.
+
+    Parameters
+    ----------
+    features
+        The features; the built-in ones where None.
+    """
     blocks = {
         "move": MOVE,
         "divide": DIVIDE,
@@ -92,7 +99,7 @@ def untrained_model() -> Model:
         "skip": SKIP,
         "false": FALSE,
     }
-    features = default_features()
+    features = features or default_features()
     weights = [blocks[f.event.key].get(f.name, 0.0) for f in features.features]
     return Model(
         features.keys,
