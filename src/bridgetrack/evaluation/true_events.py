@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bridgetrack.detections.table import Detections
 from bridgetrack.evaluation.match import Match, Status, in_border_band
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.importing.assemble import edge_rows
+from bridgetrack.tracks.assemble import edge_rows
 from bridgetrack.tracks.tracks import Tracks
 
 Rows = NDArray[np.int64]

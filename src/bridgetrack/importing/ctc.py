@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.assemble import assemble_tracks
 from bridgetrack.importing.ctc_layout import CtcLayout, find_ctc
 from bridgetrack.importing.ctc_table import only_children, read_track_table
 from bridgetrack.importing.masks import nodes_of, open_masks
 from bridgetrack.movie.movie import Movie
+from bridgetrack.tracks.assemble import assemble_tracks
 from bridgetrack.tracks.tracks import Tracks
 
 

@@ -11,7 +11,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.columns import plain_name
 from bridgetrack.importing.csv_file import TextTable, read_text_table
-from bridgetrack.importing.graph_events import EDGE_EVENTS, EVENT_COLUMNS
+from bridgetrack.tracks.graph_events import EDGE_EVENTS, EVENT_COLUMNS
 
 _SOURCE = ("source", "source_id", "spot_source_id", "parent", "from")
 _TARGET = ("target", "target_id", "spot_target_id", "child", "to")

@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.assemble import assemble_tracks
 from bridgetrack.importing.sidecar import geometry_from_json
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.assemble import assemble_tracks
 from bridgetrack.tracks.tracks import Tracks
 
 _MICROMETERS = {"micrometer": 1.0, "nanometer": 1e-3, "millimeter": 1e3}

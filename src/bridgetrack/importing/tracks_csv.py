@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.assemble import assemble_tracks
 from bridgetrack.importing.cells_csv import NOTHING, CellTable, CsvOptions, read_cells
 from bridgetrack.importing.columns import Columns
 from bridgetrack.importing.ctc_table import read_track_table
 from bridgetrack.importing.edges_csv import own_events, own_links, read_edges
+from bridgetrack.tracks.assemble import assemble_tracks
 from bridgetrack.tracks.tracks import Tracks
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.graph_events import events_from_edges
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.graph_events import events_from_edges
 from bridgetrack.tracks.tracks import Tracks
 
 Rows = NDArray[np.int64]
