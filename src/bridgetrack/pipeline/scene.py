@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from bridgetrack.annotations.compile import compile_constraints, required_events
 from bridgetrack.annotations.constraints import Constraints
 from bridgetrack.detections.measure import assemble, check_extents, measure_frames
 from bridgetrack.detections.table import Detections
+from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.features.matrix import FeatureMatrix, compute_features
@@ -77,7 +79,8 @@ def prepare(
     source
         Label movie, or a table of detections (then cells are taken for discs).
     image
-        Intensities, of the extent of the labels; without it intensity features are 0.
+        Intensities, of the extent of the labels; without it intensity features are 0. They are
+        measured inside masks, so a table of detections goes without (with a warning).
     annotations
         Annotations; the events they name are always among the hypotheses.
     features
@@ -119,6 +122,13 @@ def measure(source: Movie | Detections, image: Movie | None = None) -> Steps[Det
         Where labels and image do not fit each other, or the labels cannot be used.
     """
     if not isinstance(source, Movie):
+        if image is not None:
+            warnings.warn(
+                f"the cells come from a table, so intensities of {image.source} are not measured; "
+                "give a label movie to use them",
+                BridgetrackWarning,
+                stacklevel=2,
+            )
         return source
     check_extents(source, image)
     tables = []

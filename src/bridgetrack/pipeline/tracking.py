@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import pins
 from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.solution import Solution
@@ -17,6 +18,7 @@ from bridgetrack.inference.solve import Limits, solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.movie.movie import Movie
+from bridgetrack.pipeline.contradiction import explain_contradiction
 from bridgetrack.pipeline.progress import Progress, Steps, run
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.tracks.build import build_tracks
@@ -75,17 +77,25 @@ def track_scene(
     Returns
     -------
     Tracking
+
+    Raises
+    ------
+    ContradictionError
+        Where annotations exclude each other; the message names them.
     """
-    model = model or untrained_model()
+    model = model or untrained_model(scene.matrix.features)
     scores = scene.matrix.scores(model.aligned(scene.matrix.features))
     allowed = allowed_by(scene)
     solution: Solution | None = None
     yield Progress("Choosing events", 0.0)
-    for step in solve_steps(scene.problem, scores, allowed, limits):
-        if isinstance(step, Solution):
-            solution = step
-        else:
-            yield Progress("Choosing events", step)
+    try:
+        for step in solve_steps(scene.problem, scores, allowed, limits):
+            if isinstance(step, Solution):
+                solution = step
+            else:
+                yield Progress("Choosing events", step)
+    except InfeasibleError as error:
+        raise explain_contradiction(scene) from error
     assert solution is not None
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     yield Progress("Joining tracks", 0.0)
