@@ -145,7 +145,8 @@ def _number(
     table = table[(table["track_id"] > 0) & (table["parent_id"] > 0)]
     table = table.sort_values(["track_id", "parent_id"], ignore_index=True)
     table = table.astype({"track_id": np.int64, "parent_id": np.int64})
-    nodes = detections.table.iloc[rows].copy()
+    # A table read from a file may have ids of its own; here the id is the detection's row.
+    nodes = detections.table.iloc[rows].rename(columns={"id": "file_id"})
     nodes.insert(0, "id", rows)
     nodes["track_id"] = number[track[rows]]
     nodes["lineage_id"] = roots(len(order), table)[nodes["track_id"].to_numpy()]
