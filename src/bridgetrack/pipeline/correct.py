@@ -8,9 +8,10 @@ import numpy as np
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.compile import find_hypotheses
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.resolve import resolve
+from bridgetrack.pipeline.contradiction import explain_contradiction
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
 from bridgetrack.tracks.build import build_tracks
@@ -57,19 +58,19 @@ def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
     ------
     InputError
         Where the scene has other detections than the tracking.
+    ContradictionError
+        Where annotations exclude each other; the message names them.
     """
     old = tracking.scene
     if not np.array_equal(old.slots, scene.slots):
         raise InputError("the cells have changed since this movie was tracked; track it again")
     scores = scene.matrix.scores(tracking.model.aligned(scene.matrix.features))
     allowed = allowed_by(scene)
-    solution, touched = resolve(
-        scene.problem,
-        scores,
-        allowed,
-        _carried_over(tracking, scene),
-        tracking.solution,
-    )
+    carried = _carried_over(tracking, scene)
+    try:
+        solution, touched = resolve(scene.problem, scores, allowed, carried, tracking.solution)
+    except InfeasibleError as error:
+        raise explain_contradiction(scene) from error
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
     renewed = Tracking(scene, tracking.model, scores, solution, margins, tracks)
