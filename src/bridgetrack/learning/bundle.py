@@ -6,7 +6,7 @@ J~(w) = regulariser(w) + P(w) + <v, w> + c,      <v, w> + c >= -R(w), equal at w
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from bridgetrack.learning.model import FloatArray, InferredBatch
 from bridgetrack.learning.options import TrainingOptions
 from bridgetrack.learning.regularizers import Regularizer
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.steps import Steps, steps_for
+from bridgetrack.learning.steps import Enclosed, Steps, steps_for
 
 CHEAP_IN_A_ROW = 50
 
@@ -54,15 +54,6 @@ class Step:
     w: FloatArray
     objective: float
     gap: float
-
-
-@dataclass(frozen=True)
-class Enclosed:
-    """The best point so far, and what min J~ lies between."""
-
-    best: FloatArray
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True)
@@ -188,7 +179,7 @@ class Bundle:
         lower = enclosed.lower
         for cheap in range(CHEAP_IN_A_ROW):
             slopes, offsets = self._rows(surrogate)
-            master = steps.propose(slopes, offsets, enclosed.best, precision)
+            master = steps.propose(slopes, offsets, replace(enclosed, lower=lower), precision)
             self.bounds.prune(master.alpha[: len(self.bounds)])
             lower = max(lower, master.dual)
             cache = None if self.risk.literal or cheap == CHEAP_IN_A_ROW - 1 else self.cache

@@ -7,6 +7,7 @@ only for its lower bound.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -18,11 +19,20 @@ from bridgetrack.learning.qp import Master, solve_l2_master
 from bridgetrack.learning.regularizers import L1, L2, Regularizer
 
 
+@dataclass(frozen=True)
+class Enclosed:
+    """The best point so far, and what the minimum lies between."""
+
+    best: FloatArray
+    lower: float
+    upper: float
+
+
 class Steps(Protocol):
     """Chooses the next point from bounds ``<a_k, w> + b_k``, the last of slope zero."""
 
     def propose(
-        self, slopes: FloatArray, offsets: FloatArray, best: FloatArray, precision: float
+        self, slopes: FloatArray, offsets: FloatArray, enclosed: Enclosed, precision: float
     ) -> Master:
         """Next point, and the lower bound that its multipliers prove."""
         ...
@@ -51,7 +61,7 @@ class DirectSteps:
         self.options = options
 
     def propose(
-        self, slopes: FloatArray, offsets: FloatArray, best: FloatArray, precision: float
+        self, slopes: FloatArray, offsets: FloatArray, enclosed: Enclosed, precision: float
     ) -> Master:
         """Minimiser of the master problem."""
         return solve_l2_master(
@@ -73,20 +83,29 @@ class DirectSteps:
 
 
 class ProximalSteps:
-    """The minimiser pulled towards the best point (L1)."""
+    """The minimiser pulled towards the best point (L1).
 
-    def __init__(self, regularizer: L1, strength: float = 1.0) -> None:
+    In units of the objective, a gap spread evenly over d weights is d steps of ``gap / d``, and
+    the pull at which these cost as much as they can gain is of the order of ``d / gap``.
+    """
+
+    def __init__(self, regularizer: L1, strength: float = 10.0) -> None:
         self.regularizer = regularizer
         self.strength = strength
         self._direct = False
+        self._asked = False
+        self._upper = np.inf
 
     def propose(
-        self, slopes: FloatArray, offsets: FloatArray, best: FloatArray, precision: float
+        self, slopes: FloatArray, offsets: FloatArray, enclosed: Enclosed, precision: float
     ) -> Master:
         """Minimiser of the master problem with a pull, or without once that is exhausted."""
+        self._adapt(enclosed.upper)
         found = None
         if not self._direct:
-            found = solve_l1_proximal(slopes, offsets, self.regularizer, best, self.strength)
+            span = min(max(enclosed.upper - enclosed.lower, precision), 1.0)
+            pull = self.strength * slopes.shape[1] / span
+            found = solve_l1_proximal(slopes, offsets, self.regularizer, enclosed.best, pull)
         return solve_l1_master(slopes, offsets, self.regularizer) if found is None else found
 
     def certify(self, slopes: FloatArray, offsets: FloatArray) -> float:
@@ -95,9 +114,18 @@ class ProximalSteps:
 
     def judge(self, raised: bool) -> bool:
         """Where the model is exact already, go further; useless if that was the minimiser."""
+        self._asked = True
         if raised:
             self._direct = False
             return True
         useless, self._direct = self._direct, True
         self.strength *= 0.3
         return not useless
+
+    def _adapt(self, upper: float) -> None:
+        """Pull less after a point that was better, more after one that was not."""
+        if self._asked:
+            better = upper < self._upper
+            self.strength = float(np.clip(self.strength * (0.5 if better else 1.5), 0.5, 50.0))
+            self._asked = False
+        self._upper = upper

@@ -1,0 +1,249 @@
+"""Training: monotone, certified, the same by every route."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import BatchedMulticlass, chain_problem, multiclass_problem
+
+from bridgetrack.learning import (
+    ALGORITHM_1,
+    L1,
+    L2,
+    LOSSES,
+    YU_JOACHIMS,
+    Inferred,
+    Sample,
+    TrainingOptions,
+    finish,
+    fit,
+    loss_values,
+    train,
+)
+
+FINE = TrainingOptions(precision=1e-5)
+names = st.sampled_from(sorted(LOSSES))
+
+
+def objective(model: Any, samples: Any, regularizer: L2 | L1, w: np.ndarray, loss: str) -> float:
+    return regularizer.value(w) + float(loss_values(model, samples, w, loss).mean())
+
+
+@given(seed=st.integers(0, 1000), loss=names, weight=st.sampled_from([0.01, 0.1, 1.0]))
+@settings(max_examples=25, deadline=None)
+def test_objective_never_increases_and_is_true(seed: int, loss: str, weight: float) -> None:
+    model, samples = multiclass_problem(seed)
+    start = np.random.default_rng(seed).normal(size=model.n_features)
+    found = fit(model, samples, L2(weight), loss=loss, initial=start)
+    assert (np.diff(found.objectives) <= 1e-9).all()
+    assert found.objectives[0] == pytest.approx(objective(model, samples, L2(weight), start, loss))
+    assert found.objective == pytest.approx(objective(model, samples, L2(weight), found.w, loss))
+    assert found.risk == pytest.approx(loss_values(model, samples, found.w, loss).mean(), abs=1e-9)
+    assert (np.diff(found.history.objective) <= 1e-9).all()
+
+
+@given(seed=st.integers(0, 1000), loss=names, treatment=st.sampled_from(["exact", "literal"]))
+@settings(max_examples=20, deadline=None)
+def test_bounds_never_exceed_the_penalty(seed: int, loss: str, treatment: str) -> None:
+    model, samples = multiclass_problem(seed)
+    found = fit(model, samples, L2(0.05), loss=loss, treatment=treatment)
+    rng = np.random.default_rng(seed)
+    for scale in (0.0, 0.3, 3.0, 30.0):
+        w = rng.normal(size=model.n_features) * scale
+        best = [model.loss_augmented_inference(s.x, s.y_star, w).bound for s in samples]
+        bounds = found.state.slopes @ w + found.state.offsets
+        assert bounds.max() <= np.mean(best) + 1e-9 * (1 + scale)
+
+
+@given(seed=st.integers(0, 1000), problem=st.sampled_from([multiclass_problem, chain_problem]))
+@settings(max_examples=8, deadline=None)
+def test_switches_agree_on_full_annotation(seed: int, problem: Any) -> None:
+    """One label each: R is linear, the problem convex, and training is BMRM."""
+    model, samples = problem(seed, full=True)
+    found = {
+        (recycle, adaptive): fit(
+            model,
+            samples,
+            L2(0.1),
+            options=replace(FINE, recycle=recycle, adaptive=adaptive, cache=False),
+        )
+        for recycle in (False, True)
+        for adaptive in (False, True)
+    }
+    with_cache = fit(model, samples, L2(0.1), options=FINE)
+    wanted = found[True, True].objective
+    for result in (*found.values(), with_cache):
+        assert result.converged and result.gap <= 1e-5
+        assert result.objective == pytest.approx(wanted, abs=2e-5)
+        assert result.lower_bound <= wanted + 1e-9
+    assert found[True, True].n_oracle_calls < found[False, True].n_oracle_calls
+    assert with_cache.n_oracle_calls < found[False, False].n_oracle_calls
+
+
+def test_recycling_and_cache_save_inference() -> None:
+    model, samples = chain_problem(0, n=20)
+    calls = {
+        name: fit(model, samples, L2(0.1), options=replace(options, precision=1e-4)).n_oracle_calls
+        for name, options in (
+            ("yu and joachims", YU_JOACHIMS),
+            ("algorithm 1", ALGORITHM_1),
+            ("with cache", TrainingOptions()),
+        )
+    }
+    assert 2 * calls["algorithm 1"] < calls["yu and joachims"]
+    assert 5 * calls["with cache"] < calls["yu and joachims"]
+
+
+def test_hinge_and_bridge_train_alike() -> None:
+    model, samples = chain_problem(2, n=8)
+    hinge = fit(model, samples, L2(0.1), loss="hinge", options=FINE)
+    bridge = fit(model, samples, L2(0.1), loss="bridge", options=FINE)
+    np.testing.assert_array_equal(hinge.w, bridge.w)
+
+
+def test_literal_treatment_reports_the_true_objective() -> None:
+    model, samples = multiclass_problem(5, n=40)
+    exact = fit(model, samples, L2(0.1), options=FINE)
+    literal = fit(model, samples, L2(0.1), treatment="literal", options=FINE)
+    assert literal.objective == pytest.approx(
+        objective(model, samples, L2(0.1), literal.w, "bridge")
+    )
+    assert (np.diff(literal.objectives) <= 1e-9).all()
+    assert literal.converged == (literal.gap <= 1e-5)
+    assert literal.n_oracle_calls > exact.n_oracle_calls
+
+
+def test_prior_is_respected() -> None:
+    model, samples = multiclass_problem(1)
+    prior = np.random.default_rng(1).normal(size=model.n_features)
+    near, far = (fit(model, samples, L2(weight, prior), options=FINE) for weight in (1e5, 1e-2))
+    np.testing.assert_allclose(near.w, prior, atol=1e-4)
+    assert np.abs(far.w - prior).max() > 0.1
+
+
+def test_metric_ties_some_weights_tightly() -> None:
+    model, samples = multiclass_problem(1)
+    metric = np.ones(model.n_features)
+    metric[::3] = 1e6
+    tied = fit(model, samples, L2(0.01, None, metric), options=FINE)
+    same = fit(model, samples, L2(0.01, None, np.diag(metric)), options=FINE)
+    np.testing.assert_allclose(tied.w[::3], 0, atol=1e-4)
+    assert np.abs(tied.w[1::3]).max() > 0.1
+    assert tied.objective == pytest.approx(same.objective, abs=2e-5)
+
+
+def test_pruned_bounds_reach_the_same_objective() -> None:
+    model, samples = chain_problem(0, n=20, full=True)
+    plain = replace(FINE, cache=False, max_bounds=10_000)
+    everything = fit(model, samples, L2(0.1), options=plain)
+    pruned = fit(model, samples, L2(0.1), options=replace(plain, max_bounds=12))
+    assert len(everything.state.offsets) > 30
+    assert len(pruned.state.offsets) <= 13
+    assert pruned.converged
+    assert pruned.objective == pytest.approx(everything.objective, abs=2e-5)
+
+
+def test_paper_dual_trains_the_same() -> None:
+    model, samples = multiclass_problem(3)
+    primal = fit(model, samples, L2(0.1), options=FINE)
+    dual = fit(model, samples, L2(0.1), options=replace(FINE, form="dual", backend="clarabel"))
+    assert dual.objective == pytest.approx(primal.objective, abs=2e-5)
+
+
+def test_normalised_by_annotations() -> None:
+    """Twice the annotations at twice the weight is the same problem, scaled."""
+    model, samples = multiclass_problem(3)
+    one = fit(model, samples, L2(0.1), n_annotations=len(samples), options=FINE)
+    half = fit(model, samples, L2(0.05), n_annotations=2 * len(samples), options=FINE)
+    assert half.objective == pytest.approx(one.objective / 2, abs=2e-5)
+
+
+def test_batch_methods_are_used() -> None:
+    plain, samples = multiclass_problem(8)
+    batched, _ = multiclass_problem(8, model=BatchedMulticlass)
+    for loss in ("bridge", "ramp", "max-delta"):
+        a = fit(plain, samples, L2(0.1), loss=loss)
+        b = fit(batched, samples, L2(0.1), loss=loss)
+        np.testing.assert_array_equal(a.w, b.w)
+
+
+def test_progress_can_be_watched_and_cancelled() -> None:
+    model, samples = chain_problem(0, n=10)
+    training = train(model, samples, L2(0.1))
+    first = next(training)
+    second = next(training)
+    training.close()
+    assert (first.iteration, second.iteration) == (1, 2)
+    assert first.gap == np.inf and np.isfinite(second.gap)
+    assert second.objective == pytest.approx(
+        objective(model, samples, L2(0.1), second.weights, "bridge"), rel=0.5
+    )
+    with pytest.raises(StopIteration):
+        next(training)
+
+
+def test_history_matches_progress() -> None:
+    model, samples = chain_problem(0, n=10)
+    seen = []
+    found = finish(train(model, samples, L2(0.1)), seen.append)
+    assert [p.objective for p in seen] == list(found.history.objective)
+    assert seen[-1].n_oracle_calls == found.n_oracle_calls == len(seen)
+
+
+def test_limit_of_calls_is_reported() -> None:
+    model, samples = chain_problem(0, n=10)
+    found = fit(model, samples, L2(0.01), options=replace(ALGORITHM_1, max_oracle_calls=4))
+    assert found.n_oracle_calls == 4
+    assert not found.converged and "limit" in found.reason
+    assert found.gap > 1e-3
+
+
+class Sloppy:
+    """A chain whose loss-augmented inference may miss the best output, but knows by how much."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.n_features = model.n_features
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def loss_augmented_inference(
+        self, x: Any, y_star: Any, w: np.ndarray, sign: int = 1
+    ) -> Inferred:
+        best = self.model.loss_augmented_inference(x, y_star, w, sign)
+        if hash(w.tobytes()) % 3:
+            return best
+        other = self.model.compatible_inference(x, y_star, w)
+        return replace(other, bound=best.bound)
+
+
+def test_inexact_inference_keeps_the_gap_honest() -> None:
+    model, samples = chain_problem(6, n=10, full=True)
+    exact = fit(model, samples, L2(0.1), options=FINE)
+    found = fit(Sloppy(model), samples, L2(0.1), options=FINE)
+    true = objective(model, samples, L2(0.1), found.w, "bridge")
+    assert found.objective >= true - 1e-9
+    assert found.lower_bound <= exact.objective + 1e-9
+    assert found.converged == (found.gap <= 1e-5)
+
+
+def test_single_annotation_learns() -> None:
+    model, samples = multiclass_problem(0, n=1)
+    found = fit(model, samples, L2(0.01))
+    assert found.converged
+    assert model.inference(samples[0].x, found.w).output[0] in samples[0].y_star
+
+
+def test_constant_features_are_harmless() -> None:
+    model, samples = multiclass_problem(0)
+    flat = [Sample(np.zeros(3), s.y_star) for s in samples]
+    for regularizer in (L2(0.1), L1(0.1)):
+        found = fit(model, flat, regularizer)
+        np.testing.assert_allclose(found.w, 0, atol=1e-12)
+        assert found.converged

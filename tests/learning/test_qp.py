@@ -1,0 +1,172 @@
+"""The quadratic master problem: certificates, both forms, metrics, groups, extreme scales."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from bridgetrack.errors import InputError, SolverError
+from bridgetrack.learning import L2
+from bridgetrack.learning import qp as module
+from bridgetrack.learning.qp import solve_l2_master
+
+
+def rows(seed: int, m: int = 12, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, d)), rng.random(m)
+
+
+def value(A: np.ndarray, b: np.ndarray, regularizer: L2, w: np.ndarray) -> float:
+    return regularizer.value(w) + float((A @ w + b).max())
+
+
+metrics = st.sampled_from(["none", "diagonal", "full"])
+
+
+def regularizer(seed: int, weight: float, kind: str, d: int = 5) -> L2:
+    rng = np.random.default_rng(seed + 1)
+    factor = rng.normal(size=(d, d))
+    metric = {
+        "none": None,
+        "diagonal": rng.uniform(0.1, 10, d),
+        "full": factor @ factor.T + np.eye(d),
+    }
+    return L2(weight, rng.normal(size=d), metric[kind])
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    m=st.integers(1, 40),
+    weight=st.sampled_from([1e-4, 1e-2, 1.0, 1e2, 1e4]),
+    scale=st.sampled_from([1e-3, 1.0, 1e3]),
+    kind=metrics,
+)
+@settings(max_examples=60, deadline=None)
+def test_dual_value_equals_primal(
+    seed: int, m: int, weight: float, scale: float, kind: str
+) -> None:
+    A, b = rows(seed, m)
+    wanted = regularizer(seed, weight, kind)
+    found = solve_l2_master(A * scale, b, wanted)
+    size = 1 + abs(found.primal)
+    assert found.primal == pytest.approx(value(A * scale, b, wanted, found.w), abs=1e-6 * size)
+    assert -1e-9 * size <= found.gap <= 1e-6 * size
+    assert found.alpha.min() >= 0
+    assert found.alpha.sum() == pytest.approx(1)
+    # a lower bound is below every value
+    others = np.random.default_rng(seed).normal(size=(20, 5)) + found.w
+    assert all(value(A * scale, b, wanted, w) >= found.dual - 1e-9 * size for w in others)
+
+
+@given(seed=st.integers(0, 10_000), m=st.integers(2, 30), kind=metrics)
+@settings(max_examples=30, deadline=None)
+def test_printed_dual_equals_primal_form(seed: int, m: int, kind: str) -> None:
+    A, b = rows(seed, m)
+    wanted = regularizer(seed, 0.3, kind)
+    primal = solve_l2_master(A, b, wanted, form="primal")
+    for backend in ("piqp", "clarabel"):
+        dual = solve_l2_master(A, b, wanted, form="dual", backend=backend)
+        assert dual.primal == pytest.approx(primal.primal, abs=1e-6)
+        np.testing.assert_allclose(dual.w, primal.w, atol=1e-3)
+
+
+def test_weights_come_from_the_multipliers() -> None:
+    """001, eq. 15 with a prior, and the constant that is missing in eq. 14."""
+    A, b = rows(7)
+    v, w0, lam = np.arange(5) / 5, np.ones(5), 0.5
+    found = solve_l2_master(A + v, b, L2(lam, w0))
+    np.testing.assert_allclose(found.w, w0 - (v + A.T @ found.alpha) / lam, atol=1e-6)
+    z = A.T @ found.alpha
+    printed = -z @ z / (2 * lam) + (b - A @ v / lam) @ found.alpha
+    with_prior = printed - v @ v / (2 * lam) + found.alpha @ (A @ w0) + v @ w0
+    assert found.dual == pytest.approx(with_prior)
+
+
+def test_agrees_with_a_general_minimiser() -> None:
+    A, b = rows(3, m=4, d=2)
+    wanted = L2(0.5)
+    found = solve_l2_master(A, b, wanted)
+    other = minimize(lambda w: value(A, b, wanted, w), np.zeros(2), method="Nelder-Mead", tol=1e-10)
+    assert found.primal == pytest.approx(other.fun, abs=1e-6)
+
+
+def test_groups_are_slacks_of_their_own() -> None:
+    """One group per sample is the n-slack problem: the sum of maxima."""
+    A, b = rows(5)
+    groups = np.arange(12) % 3
+    found = solve_l2_master(A, b, L2(0.7), groups=groups)
+    at_w = A @ found.w + b
+    total = sum(at_w[groups == g].max() for g in range(3))
+    assert found.primal == pytest.approx(L2(0.7).value(found.w) + total, abs=1e-6)
+    assert found.gap < 1e-6
+    np.testing.assert_allclose([found.alpha[groups == g].sum() for g in range(3)], 1.0)
+    np.testing.assert_allclose(found.w, -(A.T @ found.alpha) / 0.7, atol=1e-6)
+
+
+def test_more_bounds_than_features_and_doubles() -> None:
+    A, b = rows(11, m=30, d=3)
+    found = solve_l2_master(np.vstack([A, A]), np.append(b, b), L2(0.01))
+    assert found.gap < 1e-7
+    assert found.primal == pytest.approx(solve_l2_master(A, b, L2(0.01)).primal, abs=1e-6)
+
+
+def test_flat_bounds_give_the_prior() -> None:
+    found = solve_l2_master(
+        np.zeros((3, 2)), np.array([1.0, 3.0, 2.0]), L2(1.0, np.array([4.0, 5]))
+    )
+    np.testing.assert_array_equal(found.w, [4, 5])
+    assert found.primal == found.dual == 3
+
+
+def test_falls_back_when_a_back_end_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    A, b = rows(2)
+    right = solve_l2_master(A, b, L2(0.1))
+    assert right.backend == "primal daqp"
+    call = module.call_backend
+
+    def no_daqp(backend: str, *args: object, **keywords: object) -> object:
+        return None if backend == "daqp" else call(backend, *args, **keywords)
+
+    monkeypatch.setattr(module, "call_backend", no_daqp)
+    other = solve_l2_master(A, b, L2(0.1))
+    assert other.backend == "dual piqp"
+    assert other.primal == pytest.approx(right.primal, abs=1e-6)
+
+
+def test_a_wrong_answer_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    A, b = rows(2)
+    right = solve_l2_master(A, b, L2(0.1))
+    call = module.call_backend
+
+    def poor_daqp(backend: str, *args: object, **keywords: object) -> object:
+        x, z = call(backend, *args, **keywords)
+        return (x + 1, np.ones_like(z) / len(z)) if backend == "daqp" else (x, z)
+
+    monkeypatch.setattr(module, "call_backend", poor_daqp)
+    other = solve_l2_master(A, b, L2(0.1))
+    assert other.backend != "primal daqp" or other.gap < 1e-6
+    assert other.primal == pytest.approx(right.primal, abs=1e-6)
+
+
+def test_nothing_leaks_from_back_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    import qpsolvers
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("license expired")
+
+    monkeypatch.setattr(qpsolvers, "solve_problem", broken)
+    with pytest.raises(SolverError, match="no back end solved"):
+        solve_l2_master(*rows(0), L2(1.0))
+
+
+def test_unusable_requests() -> None:
+    A, b = rows(0)
+    with pytest.raises(InputError, match="no QP back end 'cplex'"):
+        solve_l2_master(A, b, L2(1.0), backend="cplex")
+    with pytest.raises(InputError, match="at least one bound"):
+        solve_l2_master(A[:0], b[:0], L2(1.0))
+    with pytest.raises(InputError, match="group 1 has no bound"):
+        solve_l2_master(A, b, L2(1.0), groups=np.where(np.arange(12) > 5, 2, 0))

@@ -1,0 +1,137 @@
+"""What a later training takes over from an earlier one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import chain_problem, multiclass_problem
+
+from bridgetrack.learning import L1, L2, LOSSES, Sample, TrainingOptions, fit
+from bridgetrack.learning.bounds import Bounds
+from bridgetrack.learning.cache import CachedOutputs, OutputCache, carry_over
+from bridgetrack.learning.model import InferredBatch
+from bridgetrack.learning.recycling import same_penalty
+from bridgetrack.learning.risk import Risk
+
+FINE = TrainingOptions(precision=1e-4)
+
+
+@pytest.mark.parametrize("other", [L2(0.05), L2(0.1, np.ones(18)), L1(0.05)])
+def test_bounds_outlive_the_regulariser(other: L1 | L2) -> None:
+    model, samples = chain_problem(0, n=15, full=True)
+    first = fit(model, samples, L2(0.1), options=FINE)
+    scratch = fit(model, samples, other, options=FINE)
+    warm = fit(model, samples, other, options=FINE, state=first.state)
+    assert warm.objective == pytest.approx(scratch.objective, abs=2e-4)
+    # under L1 the pull towards the best point decides, not the bounds alone
+    spare = 0 if isinstance(other, L2) else 5
+    assert warm.n_oracle_calls < scratch.n_oracle_calls + spare
+
+
+def test_same_training_again_costs_no_inference_for_the_penalty() -> None:
+    model, samples = chain_problem(0, n=15)
+    first = fit(model, samples, L2(0.1), options=FINE)
+    again = fit(model, samples, L2(0.1), options=FINE, state=first.state)
+    assert again.n_oracle_calls == 0
+    assert again.objective == pytest.approx(first.objective, abs=1e-9)
+
+
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=10, deadline=None)
+def test_added_and_changed_annotations(seed: int) -> None:
+    """Whatever is taken over, the optimum of the new problem is found (full annotation: convex)."""
+    model, samples = multiclass_problem(seed, n=30, full=True)
+    first = fit(model, samples[:25], L2(0.1), options=FINE)
+    moved = Sample(samples[3].x, frozenset({0}), key=3, version=1)
+    new = (*samples[:3], moved, *samples[5:])
+    warm = fit(model, new, L2(0.1), options=FINE, state=first.state)
+    scratch = fit(model, new, L2(0.1), options=FINE)
+    assert warm.objective == pytest.approx(scratch.objective, abs=2e-4)
+    bounds = warm.state.slopes @ scratch.w + warm.state.offsets
+    penalty = np.mean([model.loss_augmented_inference(s.x, s.y_star, scratch.w).bound for s in new])
+    assert bounds.max() <= penalty + 1e-9
+
+
+def test_one_more_annotation_is_cheap() -> None:
+    model, samples = chain_problem(0, n=30)
+    first = fit(model, samples[:29], L2(0.1), options=FINE)
+    warm = fit(model, samples, L2(0.1), options=FINE, state=first.state)
+    scratch = fit(model, samples, L2(0.1), options=FINE)
+    assert 2 * warm.n_oracle_calls < scratch.n_oracle_calls
+
+
+def test_state_knows_its_penalty() -> None:
+    model, samples = multiclass_problem(0)
+    state = fit(model, samples, L2(0.1)).state
+    changed = (replace(samples[0], version=1, y_star=frozenset({0})), *samples[1:])
+    renamed = (replace(samples[0], key="other"), *samples[1:])
+
+    def same(found: tuple[Sample, ...]) -> bool:
+        return same_penalty(Risk(model, found, None, LOSSES["bridge"]), state)
+
+    assert same(samples)
+    assert same(samples[::-1])
+    assert not same(samples[:-1])
+    assert not same(changed)
+    assert not same(renamed)
+
+
+def test_samples_without_keys_are_known_as_objects() -> None:
+    model, samples = multiclass_problem(0)
+    bare = tuple(Sample(s.x, s.y_star) for s in samples)
+    copied = tuple(Sample(s.x.copy(), s.y_star) for s in samples)
+    state = fit(model, bare, L2(0.1)).state
+    assert same_penalty(Risk(model, bare, None, LOSSES["bridge"]), state)
+    assert not same_penalty(Risk(model, copied, None, LOSSES["bridge"]), state)
+    assert fit(model, copied, L2(0.1), state=state).n_oracle_calls > 0
+
+
+def test_changed_annotation_gets_new_task_losses() -> None:
+    model, samples = multiclass_problem(0, n=2)
+    one = CachedOutputs(np.array([0, 1]), np.ones((2, 9)), np.array([1.0, 0.0]), ((0,), None))
+    new = tuple(replace(s, y_star=frozenset({0}), version=9) for s in samples)
+    kept = carry_over(one, samples, new[::-1], model)
+    assert list(kept.rows) == [1]
+    assert list(kept.losses) == [0.0]
+
+
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_cache_gives_the_best_of_what_it_saw(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cache, seen = OutputCache(3, 2), []
+    assert cache.best(np.zeros(2)) is None
+    for _ in range(6):
+        batch = InferredBatch(rng.normal(size=(3, 2)), rng.random(3), np.zeros(3))
+        cache.add(batch, rng.normal(size=2))
+        seen.append(batch)
+    w = rng.normal(size=2)
+    found = cache.best(w)
+    best = np.max([b.values(w, 1) for b in seen], axis=0)
+    assert (found.values(w, 1) <= best + 1e-12).all()
+    cache.add(seen[0], w)
+    assert (cache.best(w).values(w, 1) >= seen[0].values(w, 1) - 1e-9).all()
+
+
+def test_full_cache_keeps_something_of_every_sample() -> None:
+    rng = np.random.default_rng(0)
+    cache = OutputCache(5, 2, limit=20)
+    for k in range(100):
+        cache.extend(CachedOutputs(np.array([k % 5]), rng.normal(size=(1, 2)), np.zeros(1), (k,)))
+    assert len(cache) <= 21
+    assert cache.complete
+
+
+def test_pruning_keeps_the_value_of_the_master_problem() -> None:
+    rng = np.random.default_rng(0)
+    slopes, offsets, alpha = rng.normal(size=(10, 3)), rng.random(10), rng.random(10)
+    bounds = Bounds(slopes, offsets, limit=6)
+    bounds.prune(alpha)
+    assert len(bounds) == 4
+    mean = (slopes.T @ alpha / alpha.sum(), offsets @ alpha / alpha.sum())
+    np.testing.assert_allclose(bounds.slopes[-1], mean[0])
+    assert bounds.offsets[-1] == pytest.approx(mean[1])

@@ -1,0 +1,103 @@
+"""Training input that cannot be used is refused in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from models import AmbiguousMulticlass, multiclass_problem
+
+from bridgetrack.errors import InputError, SolverError
+from bridgetrack.learning import L1, L2, Inferred, Sample, TrainingOptions, fit
+
+
+def test_no_samples() -> None:
+    model, _ = multiclass_problem(0)
+    with pytest.raises(InputError, match="nothing to learn from"):
+        fit(model, [], L2(1.0))
+
+
+def test_no_annotations() -> None:
+    model, samples = multiclass_problem(0)
+    with pytest.raises(InputError, match="at least one annotation"):
+        fit(model, samples, L2(1.0), n_annotations=0)
+
+
+def test_repeated_key() -> None:
+    model, samples = multiclass_problem(0)
+    with pytest.raises(InputError, match="same key 0"):
+        fit(model, [samples[0], samples[0]], L2(1.0))
+
+
+@pytest.mark.parametrize(
+    ("regularizer", "words"),
+    [
+        (L2(0.0), "must be positive"),
+        (L2(float("nan")), "must be positive"),
+        (L2(1.0, np.zeros(4)), "another set of features"),
+        (L1(1.0, np.full(9, np.inf)), "9 finite weights"),
+        (L2(1.0, None, np.zeros(9)), "metric of feature 0"),
+        (L2(1.0, None, -np.eye(9)), "positive definite"),
+        (L1(1.0, None, np.eye(9)), "metric has shape"),
+    ],
+)
+def test_regularizer_that_does_not_fit(regularizer: L1 | L2, words: str) -> None:
+    model, samples = multiclass_problem(0)
+    with pytest.raises(InputError, match=words):
+        fit(model, samples, regularizer)
+
+
+def test_initial_weights_that_do_not_fit() -> None:
+    model, samples = multiclass_problem(0)
+    with pytest.raises(InputError, match="initial weights"):
+        fit(model, samples, L2(1.0), initial=np.zeros(3))
+
+
+def test_options_out_of_range() -> None:
+    with pytest.raises(InputError, match="precision must be positive"):
+        TrainingOptions(precision=0)
+    with pytest.raises(InputError, match="rate"):
+        TrainingOptions(precision_rate=1.0)
+
+
+def test_features_that_are_not_numbers() -> None:
+    model, samples = multiclass_problem(0)
+    bad = replace(samples[2], x=np.array([0.0, np.nan, 1.0]))
+    with pytest.raises(InputError, match=r"feature \d of training sample 2 \(2\) is nan"):
+        fit(model, (*samples[:2], bad, *samples[3:]), L2(1.0))
+
+
+class Odd(AmbiguousMulticlass):
+    """Inference with something wrong about what it returns."""
+
+    change: dict[str, Any]
+
+    def loss_augmented_inference(self, *args: Any, **keywords: Any) -> Inferred:
+        return replace(super().loss_augmented_inference(*args, **keywords), **self.change)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"bound": np.inf}, SolverError, "no finite bound for training sample 0"),
+        ({"loss": -1.0}, InputError, "not negative"),
+        ({"loss": np.nan}, InputError, "task loss of training sample 0"),
+        ({"feature": np.zeros(4)}, InputError, "another set of features"),
+    ],
+)
+def test_inference_that_returns_nonsense(change: dict[str, Any], error: type, words: str) -> None:
+    model, samples = multiclass_problem(0, model=Odd)
+    model.change = change
+    with pytest.raises(error, match=words):
+        fit(model, samples, L2(1.0))
+
+
+def test_state_of_another_set_of_features() -> None:
+    model, samples = multiclass_problem(0)
+    state = fit(model, samples, L2(1.0)).state
+    wider = AmbiguousMulticlass(4, 3)
+    other = tuple(Sample(s.x, s.y_star, key=("wide", i)) for i, s in enumerate(samples))
+    with pytest.raises(InputError, match="12 finite numbers"):
+        fit(wider, other, L2(1.0), state=state)
