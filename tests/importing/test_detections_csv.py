@@ -1,0 +1,114 @@
+"""Detections from tables of centroids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bridgetrack.errors import InputError
+from bridgetrack.importing.detections_csv import read_detections_csv
+
+TRACKMATE = """LABEL,ID,TRACK_ID,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS
+Label,Spot ID,Track ID,X,Y,Z,T,Frame,Radius
+Label,Spot ID,Track ID,X,Y,Z,T,Frame,R
+,,,(micron),(micron),(micron),(min),,(micron)
+ID31,31,0,10.0,4.0,0.0,0.0,0,2.0
+ID32,32,None,12.0,4.0,0.0,5.0,1,2.0
+"""
+
+
+def table(tmp_path: Path, text: str, name: str = "cells.csv") -> Path:
+    """A file with this text."""
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_order_and_identities(tmp_path: Path, separator: str) -> None:
+    text = "t,y,x,id\n1,5,6,9\n0,1.5,2,7\n0,3,4,3\n".replace(",", separator)
+    detections = read_detections_csv(table(tmp_path, text))
+    assert detections.frame.tolist() == [0, 0, 1]
+    assert detections.label.tolist() == [3, 7, 9]
+    assert detections.table["y"].tolist() == [3, 1.5, 5]
+    assert detections.table["area"].tolist() == [1, 1, 1]
+    assert (detections.has_masks, detections.geometry.n_frames) == (False, 2)
+
+
+def test_trackmate_has_four_header_rows_and_micrometres(tmp_path: Path) -> None:
+    path = table(tmp_path, TRACKMATE)
+    detections = read_detections_csv(path)
+    assert detections.geometry.unit == "micrometer"
+    assert detections.position[:, -1].tolist() == [10, 12]
+    in_pixels = read_detections_csv(path, scale=(1.0, 0.5, 0.5))
+    assert in_pixels.table["x"].tolist() == [20, 24]
+    assert in_pixels.position.tolist() == detections.position.tolist()
+    assert np.allclose(in_pixels.table["area"], 4 * detections.table["area"])
+
+
+def test_ilastik(tmp_path: Path) -> None:
+    text = "frame,labelimageId,trackId,Object_Center_0,Object_Center_1\n0,5,2,10,20\n0,4,3,1,2\n"
+    detections = read_detections_csv(table(tmp_path, text))
+    assert detections.label.tolist() == [4, 5]
+    assert detections.table[["y", "x"]].to_numpy().tolist() == [[2, 1], [20, 10]]
+
+
+def test_radius_gives_the_area_and_rows_without_are_left_out(tmp_path: Path) -> None:
+    path = table(tmp_path, "t,z,y,x,radius\n0,1,1,1,3\n0,0,0,0,0\n")
+    with pytest.warns(UserWarning, match="1 rows without a positive radius"):
+        detections = read_detections_csv(path)
+    assert np.allclose(detections.table["area"], [4 / 3 * np.pi * 27])
+
+
+def test_labels_are_numbered_where_ids_do_not_serve(tmp_path: Path) -> None:
+    text = "t,y,x,track\n0,1,1,5\n0,2,2,5\n1,1,1,5\n"
+    assert read_detections_csv(table(tmp_path, text)).label.tolist() == [1, 2, 1]
+
+
+def test_border_distance_where_the_frame_is_known(tmp_path: Path) -> None:
+    path = table(tmp_path, "t,y,x\n0,3,4\n0,10,48\n")
+    assert "border_distance" not in read_detections_csv(path).table
+    known = read_detections_csv(path, shape=(20, 50), scale=(2.0, 2.0))
+    assert known.table["border_distance"].tolist() == [6, 2]
+
+
+def test_columns_can_be_corrected(tmp_path: Path) -> None:
+    path = table(tmp_path, "when,row,col,x\n0,1,2,9\n")
+    with pytest.raises(InputError, match="no column for frame, y"):
+        read_detections_csv(path)
+    mapping = {"frame": "when", "y": "row", "x": "col"}
+    assert read_detections_csv(path, mapping).table["x"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,y,x,id\n0,1,1,4\n1,1,1,4\n", "row 3: the id 4 was used before"),
+        ("t,y,x\n0,1,1\n1,two,1\n", "row 3, column 'y': 'two' is not a number"),
+        ("t,y,x\n0,1,\n", "row 2, column 'x': '' is not a number"),
+        ("t,y,x\n0,inf,1\n", "row 2, column 'y': 'inf'"),
+        ("t,y,x\n0.5,1,1\n", "row 2, column 't': '0.5' is not an integer"),
+        ("t,y,x\n-1,1,1\n", "row 2: the frame is negative"),
+        ("t,y,x,area\n0,1,1,0\n", "row 2: the area is not positive"),
+        ("t,y,x\n", "no rows"),
+        ("", "cannot be read as a table"),
+    ],
+)
+def test_bad_tables_are_explained(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_detections_csv(table(tmp_path, text))
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_detections_csv(tmp_path / "none.csv")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01\x80")
+    with pytest.raises(InputError, match="cannot be read as a text file"):
+        read_detections_csv(tmp_path / "binary.csv")
+    good = table(tmp_path, "t,y,x\n5,1,1\n")
+    with pytest.raises(InputError, match="row 2: the movie has 3 frames"):
+        read_detections_csv(good, n_frames=3)
+    with pytest.raises(InputError, match="2 spatial columns"):
+        read_detections_csv(good, scale=(1.0, 1.0, 1.0))

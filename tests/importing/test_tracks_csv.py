@@ -1,0 +1,111 @@
+"""Lineages from tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridgetrack.errors import InputError
+from bridgetrack.importing.tracks_csv import read_tracks_csv
+
+PARENTS = "t,y,x,id,parent_id\n0,1,1,0,\n1,1,2,1,0\n2,1,1,2,1\n2,1,4,3,1\n3,1,5,4,3\n"
+
+
+def put(tmp_path: Path, **files: str) -> Path:
+    """Files with these texts; the path of the first."""
+    for name, text in files.items():
+        (tmp_path / name.replace("__", ".")).write_text(text)
+    return tmp_path / next(iter(files)).replace("__", ".")
+
+
+def test_parents_make_tracks(tmp_path: Path) -> None:
+    tracks = read_tracks_csv(put(tmp_path, a__csv=PARENTS))
+    assert tracks.nodes["track_id"].tolist() == [1, 1, 2, 3, 3]
+    assert tracks.events["event"].value_counts().to_dict() == {
+        "move": 2,
+        "divide": 1,
+        "disappear": 1,
+    }
+    assert set(tracks.nodes["lineage_id"]) == {1}
+
+
+@pytest.mark.parametrize("nothing", ["", "-1", "0"])
+def test_ways_to_have_no_parent(tmp_path: Path, nothing: str) -> None:
+    text = f"t,y,x,id,parent\n0,1,1,5,{nothing}\n1,1,2,6,5\n"
+    assert len(read_tracks_csv(put(tmp_path, a__csv=text)).edges) == 1
+
+
+def test_id_0_can_be_a_parent(tmp_path: Path) -> None:
+    tracks = read_tracks_csv(put(tmp_path, a__csv=PARENTS))
+    assert tracks.edges["source"].tolist()[0] == 0
+
+
+def test_tracks_with_parent_tracks(tmp_path: Path) -> None:
+    text = "t,track,y,x,parent\n0,1,1,1,-1\n2,1,1,2,-1\n3,2,1,1,1\n3,3,1,5,1\n"
+    tracks = read_tracks_csv(put(tmp_path, a__csv=text))
+    assert tracks.events["event"].tolist() == ["skip", "divide"]
+    assert tracks.links["parent_id"].tolist() == [1, 1]
+
+
+def test_files_beside_the_table_are_found(tmp_path: Path) -> None:
+    cells = "node,t,y,x,track\n0,0,1,1,1\n1,1,1,1,2\n2,1,2,2,3\n"
+    path = put(tmp_path, P_nodes__csv=cells, P_edges__csv="source,target\n0,2\n0,1\n")
+    assert read_tracks_csv(path).events["event"].tolist() == ["divide"]
+    (tmp_path / "P_edges.csv").unlink()
+    put(tmp_path, P_man_track__txt="1 0 0 0\n2 1 1 1\n3 1 1 0\n")
+    assert read_tracks_csv(path).events["event"].tolist() == ["move", "appear"]
+
+
+def test_a_column_of_whole_lineages_is_not_taken_for_tracks(tmp_path: Path) -> None:
+    text = PARENTS.replace("parent_id", "parent_id,track_id")
+    text = "\n".join(f"{row},7" if k else row for k, row in enumerate(text.split("\n")[:-1]))
+    tracks = read_tracks_csv(put(tmp_path, a__csv=text))
+    assert tracks.n_tracks == 3
+    assert any("whole lineages" in note for note in tracks.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,y,x,id,parent_id\n0,1,1,1,2\n1,1,1,2,\n", "row 2: .*parent 2 in frame 1"),
+        ("t,y,x,id,parent_id\n0,1,1,1,\n1,1,1,2,9\n", "row 3: the parent 9 is not in the table"),
+        ("t,y,x,id\n0,1,1,1\n", "nothing says which cell comes from which"),
+        ("t,y,x,track\n0,1,1,1\n0,2,2,1\n", "track 1 has two cells in frame 0"),
+        ("t,track,y,x,parent\n0,1,1,1,4\n", "row 2: the parent track 4 is not"),
+        ("t,track,y,x,parent\n1,1,1,1,2\n0,2,1,1,0\n1,2,1,1,0\n", "its parent 2 ends in frame 1"),
+        ("t,track,y,x,parent\n0,1,1,1,2\n1,1,1,1,0\n0,2,1,1,0\n", "names different parents"),
+    ],
+)
+def test_contradictions_are_explained(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_tracks_csv(put(tmp_path, a__csv=text))
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ("source,target\n0,9\n", "names the id 9"),
+        ("source,target\n4,3\n", "does not run forward"),
+        ("source,target\n0,1\n0,1\n", "listed twice"),
+        ("source,target,event\n0,1,jump\n", "row 2: 'jump' is not an event"),
+        ("a,b\n0,1\n", "needs the columns source and target"),
+    ],
+)
+def test_bad_edges_are_explained(tmp_path: Path, edges: str, message: str) -> None:
+    path = put(tmp_path, detections__csv=PARENTS, edges__csv=edges)
+    with pytest.raises(InputError, match=message):
+        read_tracks_csv(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "divisions"),
+    [
+        ("C2C12-csv2D/090318-C2C12P7_F0018_nodes.csv", 17968, 53),
+        ("Phallusia-lineages-csv3D/Pm04_nodes.csv", 11689, 237),
+    ],
+)
+def test_real_lineages(shared_data: Path, name: str, nodes: int, divisions: int) -> None:
+    tracks = read_tracks_csv(shared_data / name)
+    assert len(tracks.nodes) == nodes
+    assert (tracks.events["event"] == "divide").sum() == divisions
