@@ -1,0 +1,139 @@
+"""Learn to track dividing cells from a few clicks.
+
+The names below are the public interface; what they need is imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridgetrack.annotations.annotation_set import AnnotationSet
+    from bridgetrack.annotations.draw import draw as draw_annotations
+    from bridgetrack.annotations.store import load_annotations, save_annotations
+    from bridgetrack.detections.table import Detections
+    from bridgetrack.errors import BridgetrackError
+    from bridgetrack.evaluation.evaluate import evaluate
+    from bridgetrack.evaluation.match import match_detections
+    from bridgetrack.evaluation.true_events import true_events
+    from bridgetrack.export.results import write_results
+    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.importing.detections_csv import read_detections_csv
+    from bridgetrack.importing.geff_reader import read_geff
+    from bridgetrack.importing.tracks_csv import read_tracks_csv
+    from bridgetrack.models.model import Model
+    from bridgetrack.models.store import load_model, save_model
+    from bridgetrack.models.untrained import untrained_model
+    from bridgetrack.movie.geometry import Geometry
+    from bridgetrack.movie.movie import Movie
+    from bridgetrack.movie.opening import open_labels, open_movie
+    from bridgetrack.movie.saving import save_labels
+    from bridgetrack.pipeline.progress import Progress, run
+    from bridgetrack.pipeline.scene import Scene, prepare
+    from bridgetrack.pipeline.summary import count_events, least_certain
+    from bridgetrack.pipeline.tracking import Tracking, track, track_scene, track_steps
+    from bridgetrack.segmentation.movie import segment_movie
+    from bridgetrack.segmentation.settings import SegmentationSettings
+    from bridgetrack.simulation.movie import simulate
+    from bridgetrack.simulation.sample import sample_folder
+    from bridgetrack.simulation.settings import SimulationSettings
+    from bridgetrack.tracks.overlay import draw_montage, draw_overlay
+    from bridgetrack.tracks.tracks import Tracks
+
+__all__ = [
+    "AnnotationSet",
+    "BridgetrackError",
+    "Detections",
+    "Geometry",
+    "Model",
+    "Movie",
+    "Progress",
+    "Scene",
+    "SegmentationSettings",
+    "SimulationSettings",
+    "Tracking",
+    "Tracks",
+    "count_events",
+    "draw_annotations",
+    "draw_montage",
+    "draw_overlay",
+    "evaluate",
+    "least_certain",
+    "load_annotations",
+    "load_model",
+    "match_detections",
+    "open_labels",
+    "open_movie",
+    "prepare",
+    "read_ctc",
+    "read_detections_csv",
+    "read_geff",
+    "read_tracks_csv",
+    "run",
+    "sample_folder",
+    "save_annotations",
+    "save_labels",
+    "save_model",
+    "segment_movie",
+    "simulate",
+    "track",
+    "track_scene",
+    "track_steps",
+    "true_events",
+    "untrained_model",
+    "write_results",
+]
+
+_PLACES = {
+    "annotations.annotation_set": ("AnnotationSet",),
+    "annotations.draw": ("draw_annotations",),
+    "annotations.store": ("load_annotations", "save_annotations"),
+    "detections.table": ("Detections",),
+    "errors": ("BridgetrackError",),
+    "evaluation.evaluate": ("evaluate",),
+    "evaluation.match": ("match_detections",),
+    "evaluation.true_events": ("true_events",),
+    "export.results": ("write_results",),
+    "importing.ctc": ("read_ctc",),
+    "importing.detections_csv": ("read_detections_csv",),
+    "importing.geff_reader": ("read_geff",),
+    "importing.tracks_csv": ("read_tracks_csv",),
+    "models.model": ("Model",),
+    "models.store": ("load_model", "save_model"),
+    "models.untrained": ("untrained_model",),
+    "movie.geometry": ("Geometry",),
+    "movie.movie": ("Movie",),
+    "movie.opening": ("open_labels", "open_movie"),
+    "movie.saving": ("save_labels",),
+    "pipeline.progress": ("Progress", "run"),
+    "pipeline.scene": ("Scene", "prepare"),
+    "pipeline.summary": ("count_events", "least_certain"),
+    "pipeline.tracking": ("Tracking", "track", "track_scene", "track_steps"),
+    "segmentation.movie": ("segment_movie",),
+    "segmentation.settings": ("SegmentationSettings",),
+    "simulation.movie": ("simulate",),
+    "simulation.sample": ("sample_folder",),
+    "simulation.settings": ("SimulationSettings",),
+    "tracks.overlay": ("draw_montage", "draw_overlay"),
+    "tracks.tracks": ("Tracks",),
+}
+_ELSEWHERE = {"draw_annotations": "draw"}
+_HOME = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from bridgetrack.models.store import program_version
+
+        return program_version()
+    if name not in _HOME:
+        raise AttributeError(f"module 'bridgetrack' has no attribute {name!r}")
+    module = import_module(f"bridgetrack.{_HOME[name]}")
+    value = getattr(module, _ELSEWHERE.get(name, name))
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

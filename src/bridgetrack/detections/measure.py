@@ -20,6 +20,7 @@ from bridgetrack.detections.frame import checked_labels
 from bridgetrack.detections.scattered import in_places_apart, loose
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.movie.labels import check_same_extent
 from bridgetrack.movie.movie import Movie
 
 Array = NDArray[np.float64]
@@ -289,14 +290,7 @@ def check_extents(labels: Movie, image: Movie | None) -> None:
     Raises
     ------
     InputError
-        Naming both extents.
+        Naming both movies and their extents.
     """
-    if image is None:
-        return
-    mine = (labels.n_frames, *(labels.geometry.shape or ()))
-    theirs = (image.n_frames, *(image.geometry.shape or ()))
-    if mine != theirs:
-        raise InputError(
-            f"the labels have (time, space) = {mine} but the image has {theirs}; "
-            "give the image that was segmented, or name its axis order with --axes"
-        )
+    if image is not None:
+        check_same_extent(image, labels)

@@ -1,0 +1,48 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bridgetrack.cli.annotate import annotate
+from bridgetrack.cli.demo import demo
+from bridgetrack.cli.evaluate import evaluate
+from bridgetrack.cli.segment import segment
+from bridgetrack.cli.simulate import simulate
+from bridgetrack.cli.track import track
+
+app = typer.Typer(
+    name="bridgetrack",
+    help="Track dividing cells in movies, and learn to do it better from a few clicks.",
+    no_args_is_help=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from bridgetrack.models.store import program_version
+
+        typer.echo(f"bridgetrack {program_version()}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere.")
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (demo, simulate, segment, track, annotate, evaluate):
+    app.command()(command)

@@ -1,0 +1,119 @@
+"""What the commands show: results on the standard output, progress on the standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import typer
+
+from bridgetrack.pipeline.progress import Progress, Steps, run
+
+Result = TypeVar("Result")
+
+
+class Stopwatch:
+    """Adds up the seconds between the reports of long work, stage by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._stage: str | None = None
+        self._since = time.perf_counter()
+
+    def __call__(self, step: Progress) -> None:
+        """Charge the time since the last report to the stage that ran."""
+        self._charge()
+        self._stage = step.stage
+
+    def stop(self) -> None:
+        """Charge the rest to the last stage."""
+        self._charge()
+        self._stage = None
+
+    def _charge(self) -> None:
+        now = time.perf_counter()
+        if self._stage is not None:
+            spent = self.seconds.get(self._stage, 0.0)
+            self.seconds[self._stage] = spent + now - self._since
+        self._since = now
+
+
+def show(steps: Steps[Result], watch: Stopwatch | None = None) -> Result:
+    """Drive long work to its end, with a progress bar where a person watches."""
+    with reporting(watch) as report:
+        return run(steps, report)
+
+
+@contextmanager
+def reporting(watch: Stopwatch | None = None) -> Iterator[Callable[[Progress], None]]:
+    """A function that takes reports of progress, for work that calls back."""
+    with _bar() as draw:
+
+        def report(step: Progress) -> None:
+            draw(step)
+            if watch is not None:
+                watch(step)
+
+        yield report
+    if watch is not None:
+        watch.stop()
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Progress], None]]:
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description:<18}"),
+        rich.BarColumn(),
+        rich.TaskProgressColumn(),
+        rich.TimeElapsedColumn(),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def draw(step: Progress) -> None:
+            if step.stage not in tasks:
+                for task in tasks.values():
+                    bar.update(task, completed=1.0)
+                tasks[step.stage] = bar.add_task(step.stage, total=1.0)
+            bar.update(tasks[step.stage], completed=step.done)
+
+        yield draw
+
+
+def say(*lines: str) -> None:
+    """Print lines of a result."""
+    for line in lines:
+        typer.echo(line)
+
+
+def emit(result: Any) -> None:
+    """Print a result for machines, as JSON."""
+    typer.echo(json.dumps(result, indent=1, allow_nan=False))
+
+
+def plural(count: int, noun: str, many: str | None = None) -> str:
+    """A number with its noun, e.g. ``"1 cell"`` or ``"1,204 cells"``."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def table(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a plain table, the first column to the left, others to the right."""
+    cells = [header, *rows]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+    return [
+        "  ".join(
+            text.ljust(width) if k == 0 else text.rjust(width)
+            for k, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]

@@ -1,0 +1,132 @@
+"""``bridgetrack demo``: the whole way on the sample movie that comes with the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bridgetrack.cli.console import Stopwatch, emit, plural, say, show, table
+from bridgetrack.cli.options import Json
+
+if TYPE_CHECKING:
+    from bridgetrack.evaluation.scores import Scores
+    from bridgetrack.movie.movie import Movie
+    from bridgetrack.pipeline.scene import Scene
+    from bridgetrack.pipeline.tracking import Tracking
+
+FORMATS = ("csv", "ctc", "geff")
+COLUMNS = (
+    ("edges F1", "edge_f1"),
+    ("divisions F1", "division_f1"),
+    ("TRA", "tra"),
+    ("complete tracks", "ct"),
+)
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")
+    ] = Path("demo"),
+    json: Json = False,
+) -> None:
+    """Segment, track and score the sample movie, and draw a picture of its tracks."""
+    from bridgetrack.cli.record import check_folder
+    from bridgetrack.cli.sources import collecting_warnings
+
+    check_folder(out)
+    notes: list[str] = []
+    with collecting_warnings(notes):
+        result = _demo(out, notes)
+    if json:
+        emit(result.to_dict())
+    else:
+        say(*result.lines())
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What the demo found."""
+
+    record: dict[str, Any]
+    scores: dict[str, Scores]
+    picture: Path
+    labels: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        scores = {name: s.to_dict() for name, s in self.scores.items()}
+        return {
+            "run": self.record,
+            "scores": scores,
+            "picture": str(self.picture),
+            "labels": str(self.labels),
+        }
+
+    def lines(self) -> list[str]:
+        """The same for people."""
+        from bridgetrack.cli.report import tracking_lines
+
+        values = {name: s.to_dict() for name, s in self.scores.items()}
+        rows = [[name, *(_figure(v[key]) for _, key in COLUMNS)] for name, v in values.items()]
+        return [
+            *tracking_lines(self.record),
+            "",
+            *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
+            "",
+            f"picture: {self.picture}",
+            f"labels:  {self.labels}",
+        ]
+
+
+def _figure(value: Any) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _demo(out: Path, notes: list[str]) -> _Result:
+    from bridgetrack.annotations.store import load_annotations
+    from bridgetrack.cli.record import Given, finish
+    from bridgetrack.cli.sources import Reading
+    from bridgetrack.evaluation.evaluate import evaluate
+    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.movie.opening import open_movie
+    from bridgetrack.pipeline.scene import annotate, prepare
+    from bridgetrack.pipeline.tracking import track_scene
+    from bridgetrack.simulation.sample import SAMPLE_SEQUENCE, sample_folder
+
+    sample = sample_folder()
+    image = open_movie(sample / SAMPLE_SEQUENCE)
+    answers = sample / "annotations.json"
+    watch = Stopwatch()
+    labels = _segmented(image, out / "labels.tif", watch)
+    truth = read_ctc(sample / f"{SAMPLE_SEQUENCE}_GT")
+    scene: Scene = show(prepare(labels, image), watch)
+    plain: Tracking = show(track_scene(scene), watch)
+    tracking: Tracking = show(track_scene(annotate(scene, load_annotations(answers))), watch)
+    clicks = plural(len(tracking.scene.anchored.annotations), "click")
+    scores = {
+        "untrained": evaluate(plain.tracks, truth, labels=labels),
+        f"held to {clicks}": evaluate(tracking.tracks, truth, labels=labels),
+    }
+    given = Given(out / "labels.tif", sample / SAMPLE_SEQUENCE, None, answers, FORMATS, Reading())
+    record = finish(tracking, out, given, watch, notes)
+    return _Result(record, scores, _picture(image, labels, tracking, out), out / "labels.tif")
+
+
+def _segmented(image: Movie, path: Path, watch: Stopwatch) -> Movie:
+    from bridgetrack.movie.opening import open_labels
+    from bridgetrack.segmentation.movie import segment_movie
+
+    show(segment_movie(image, path), watch)
+    return open_labels(path)
+
+
+def _picture(image: Movie, labels: Movie, tracking: Tracking, out: Path) -> Path:
+    from bridgetrack.tracks.overlay import draw_overlay
+
+    last = image.n_frames - 1
+    path = out / "overlay.png"
+    draw_overlay(image.channel_frame(last), labels.channel_frame(last), tracking.tracks, last, path)
+    return path

@@ -1,0 +1,97 @@
+"""Options that several commands share, and how their text is read."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Labels = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LABELS",
+        help="Label movie (TIFF stack, folder of TIFFs, OME-TIFF, zarr, .npy) or a CSV table of "
+        "detections.",
+        show_default=False,
+    ),
+]
+Image = Annotated[
+    Path | None,
+    typer.Option("--image", metavar="IMAGE", help="The movie that the labels were made from."),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="[Z,]Y,X",
+        help="Size of a pixel along each axis, in micrometres; read from the file where it is "
+        "there.",
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option("--unit", metavar="UNIT", help="Unit of the scale: micrometer or pixel."),
+]
+FrameInterval = Annotated[
+    float | None,
+    typer.Option("--frame-interval", metavar="MINUTES", help="Minutes between two frames."),
+]
+Axes = Annotated[
+    str | None,
+    typer.Option(
+        "--axes", metavar="ORDER", help="Axis order of the file, letters out of TCZYX, e.g. TZYX."
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print results for machines, as JSON, and nothing else.")
+]
+GroundTruth = Annotated[
+    Path,
+    typer.Option(
+        "--ground-truth",
+        metavar="CTC_DIR",
+        help="Ground truth in the layout of the Cell Tracking Challenge: a folder with masks and "
+        "man_track.txt, or an NN_GT folder.",
+        show_default=False,
+    ),
+]
+
+
+def parse_scale(text: str | None) -> tuple[float, ...] | None:
+    """Two or three positive numbers parted by commas.
+
+    Raises
+    ------
+    typer.BadParameter
+        Where the text is something else.
+    """
+    if text is None:
+        return None
+    try:
+        numbers = tuple(float(part) for part in text.replace(";", ",").split(","))
+    except ValueError:
+        numbers = ()
+    if len(numbers) not in (2, 3) or not all(math.isfinite(n) and n > 0 for n in numbers):
+        raise typer.BadParameter(
+            f"--scale {text!r} must be two or three positive numbers, e.g. 0.65,0.65 (Y,X) or "
+            "1,0.09,0.09 (Z,Y,X)"
+        )
+    return numbers
+
+
+def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+    """Words out of a list, parted by commas, each once.
+
+    Raises
+    ------
+    typer.BadParameter
+        Where a word is not in the list, or there is none.
+    """
+    words = tuple(dict.fromkeys(w for w in (p.strip().lower() for p in text.split(",")) if w))
+    unknown = [w for w in words if w not in known]
+    if unknown or not words:
+        wrong = unknown[0] if unknown else text
+        raise typer.BadParameter(f"{option} {wrong!r} is unknown; choose from {','.join(known)}")
+    return words

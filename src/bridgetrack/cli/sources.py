@@ -1,0 +1,127 @@
+"""Open what a command is given: a label movie or a table, and the image."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from bridgetrack.cli.options import parse_scale
+from bridgetrack.detections.table import Detections
+from bridgetrack.movie.movie import Movie
+
+TABLES = (".csv", ".tsv", ".txt")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a movie, as given on the command line.
+
+    Parameters
+    ----------
+    axes
+        Axis order of the label movie.
+    scale
+        Text of ``--scale``.
+    unit
+        ``"micrometer"`` or ``"pixel"``.
+    frame_interval
+        Minutes.
+    image_axes
+        Axis order of the image.
+    """
+
+    axes: str | None = None
+    scale: str | None = None
+    unit: str | None = None
+    frame_interval: float | None = None
+    image_axes: str | None = None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a command works on.
+
+    Parameters
+    ----------
+    cells
+        Label movie or table of detections.
+    image
+        Intensities, where given.
+    notes
+        What was left out or assumed, as sentences.
+    """
+
+    cells: Movie | Detections
+    image: Movie | None
+    notes: tuple[str, ...]
+
+
+def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
+    """Open labels and image; labels without a scale take that of the image.
+
+    Raises
+    ------
+    InputError
+        Where one of them cannot be read.
+    """
+    notes: list[str] = []
+    with collecting_warnings(notes):
+        if labels.suffix.lower() in TABLES:
+            return _open_table(labels, image, reading, notes)
+        return _open_movies(labels, image, reading, notes)
+
+
+def _open_table(labels: Path, image: Path | None, reading: Reading, notes: list[str]) -> Sources:
+    from bridgetrack.importing.detections_csv import read_detections_csv
+
+    if image is not None:
+        raise typer.BadParameter(
+            "--image needs a label movie: a table of detections says nothing of pixels"
+        )
+    cells = read_detections_csv(
+        labels,
+        scale=parse_scale(reading.scale),
+        unit=reading.unit,
+        frame_interval=reading.frame_interval,
+    )
+    notes.append("a table of detections: cells are taken for discs, without shape and intensity")
+    return Sources(cells, None, tuple(notes))
+
+
+def _open_movies(labels: Path, image: Path | None, reading: Reading, notes: list[str]) -> Sources:
+    from bridgetrack.movie.opening import open_labels, open_movie
+
+    scale, interval = parse_scale(reading.scale), reading.frame_interval
+    cells = open_labels(
+        labels, axes=reading.axes, scale=scale, unit=reading.unit, frame_interval=interval
+    )
+    if image is None:
+        notes.append("no image: features of intensity are left out")
+        return Sources(cells, None, tuple(notes))
+    pixels = open_movie(
+        image, axes=reading.image_axes, scale=scale, unit=reading.unit, frame_interval=interval
+    )
+    here, there = cells.geometry, pixels.geometry
+    if here.unit == "pixel" and reading.unit is None and here.ndim == there.ndim:
+        cells = open_labels(
+            cells,
+            scale=there.scale,
+            unit=there.unit,
+            frame_interval=here.frame_interval or there.frame_interval,
+        )
+    return Sources(cells, pixels, tuple(notes))
+
+
+@contextmanager
+def collecting_warnings(notes: list[str]) -> Iterator[None]:
+    """Keep the warnings of the library as notes; others stay off the terminal."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    found = (str(w.message) for w in caught if w.category is UserWarning)
+    notes += list(dict.fromkeys(found))

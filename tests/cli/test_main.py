@@ -1,0 +1,186 @@
+"""Exit statuses, the one line of a failure, and what happens to pipes and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Run, one_line
+
+PROGRAM = [
+    sys.executable,
+    "-c",
+    "import sys; from bridgetrack.cli.main import main; sys.exit(main())",
+]
+
+
+def test_version(run: Run) -> None:
+    shown = run("--version")
+    assert shown.status == 0
+    assert re.fullmatch(r"bridgetrack \d+\.\d+\.\d+\S*\n", shown.out)
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "simulate", "segment", "track", "annotate", "evaluate"]
+)
+def test_every_command_has_help(run: Run, command: str) -> None:
+    shown = run(command, "--help")
+    assert shown.status == 0
+    assert shown.out.startswith(f"Usage: bridgetrack {command}")
+    assert "--json" in shown.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("nonsense",),
+        ("track",),
+        ("track", "labels.tif"),
+        ("track", "labels.tif", "--out", "x", "--nonsense"),
+        ("track", "labels.tif", "--out", "x", "--format", "xml"),
+        ("track", "labels.tif", "--out", "x", "--format", ","),
+        ("track", "labels.tif", "--out", "x", "--scale", "a,b"),
+        ("track", "labels.tif", "--out", "x", "--scale", "1"),
+        ("track", "labels.tif", "--out", "x", "--scale", "1,-1"),
+        ("track", "labels.tif", "--out", "x", "--frame-interval", "soon"),
+        ("annotate", "labels.tif", "--ground-truth", "GT", "--out", "a.json"),
+        (
+            "annotate",
+            "x",
+            "--ground-truth",
+            "GT",
+            "--out",
+            "a",
+            "--count",
+            "3",
+            "--fraction",
+            "0.1",
+        ),
+        ("annotate", "x", "--ground-truth", "GT", "--out", "a", "--fraction", "1.5"),
+        ("annotate", "x", "--ground-truth", "GT", "--out", "a", "--count", "0"),
+        ("simulate", "--out", "x", "--dim", "4"),
+        ("simulate", "--out", "x", "--frames", "many"),
+        ("segment", "image.tif", "--out", "x", "--threshold", "magic"),
+        ("evaluate", "results"),
+    ],
+)
+def test_wrong_use_is_status_2_and_one_line(
+    run: Run, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = run(*words)
+    assert shown.status == 2
+    assert shown.out == ""
+    assert one_line(shown.err)
+    assert "--help" in shown.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_is_status_1_and_one_line(run: Run, tmp_path: Path) -> None:
+    shown = run("track", tmp_path / "none.tif", "--out", tmp_path / "out")
+    assert shown.status == 1
+    assert shown.out == ""
+    assert one_line(shown.err)
+    assert shown.err.startswith("error: ")
+    assert "none.tif" in shown.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
+    run: Run, movie: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("so\nmuch for that")
+
+    monkeypatch.setattr("bridgetrack.pipeline.tracking.track_steps", broken)
+    words = ("track", movie / "01_GT" / "TRA", "--out", tmp_path / "out")
+    shown = run(*words)
+    assert shown.status == 1
+    assert one_line(shown.err)
+    assert "unexpected error: ZeroDivisionError: so much for that" in shown.err
+    assert "--debug" in shown.err
+    for told in (("--debug", *words), (*words, "--debug")):
+        shown = run(*told)
+        assert shown.status == 1
+        assert "Traceback" in shown.err
+        assert "in broken" in shown.err
+
+
+def test_memory_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("bridgetrack.simulation.ctc.simulate_to_folder", full)
+    shown = run("simulate", "--out", tmp_path / "x")
+    assert shown.status == 1
+    assert one_line(shown.err)
+    assert "memory" in shown.err
+
+
+def test_interrupt_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bridgetrack.simulation.ctc.simulate_to_folder", stopped)
+    shown = run("simulate", "--out", tmp_path / "x")
+    assert shown.status == 130
+    assert one_line(shown.err)
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["simulate", "--out", str(out), "--frames", "5000", "--cells", "20"]
+    process = subprocess.Popen([*PROGRAM, *words], stderr=subprocess.PIPE, text=True)
+    for _ in range(600):
+        if list(out.glob(".partial-*/01/t*.tif")):
+            break
+        time.sleep(0.05)
+    assert list(out.glob(".partial-*")), "the simulation did not start"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert one_line(err)
+    assert list(out.iterdir()) == []
+
+
+def test_a_reader_that_leaves_is_no_error(movie: Path, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = ["track", str(movie / "01_GT" / "TRA"), "--out", str(tmp_path / "out"), "--json"]
+    done = subprocess.run(
+        [*PROGRAM, *words], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert done.stderr == ""
+    assert (tmp_path / "out" / "run.json").is_file()
+
+
+def test_a_pipe_gets_no_progress_bar(movie: Path, tmp_path: Path) -> None:
+    words = ["track", str(movie / "01_GT" / "TRA"), "--out", str(tmp_path / "out")]
+    done = subprocess.run([*PROGRAM, *words], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+    assert "cells in 10 frames" in done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
+def test_a_terminal_gets_a_progress_bar(movie: Path, tmp_path: Path) -> None:
+    master, terminal = os.openpty()
+    words = ["track", str(movie / "01_GT" / "TRA"), "--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=terminal, text=True, check=True
+    )
+    os.close(terminal)
+    shown = os.read(master, 100_000).decode()
+    os.close(master)
+    assert "Measuring cells" in shown
+    assert "%" in shown
+    assert "\x1b" not in done.stdout

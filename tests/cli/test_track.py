@@ -1,0 +1,125 @@
+"""The main job from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+
+from bridgetrack.importing.tracks_csv import read_tracks_csv
+from cli.conftest import Run
+
+
+def test_labels_to_tables(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shown = run("track", truth, "--image", movie / "01", "--out", out, "--format", "csv,ctc,geff")
+    assert shown.status == 0, shown.err
+    assert shown.err == ""
+    record = json.loads((out / "run.json").read_text())
+    assert sorted(p.name for p in out.iterdir()) == sorted([*record["files"], "run.json"])
+    assert {"detections.csv", "edges.csv", "events.csv", "ctc", "tracks.geff"} <= set(
+        record["files"]
+    )
+    counts = record["counts"]
+    assert f"{counts['cells']} cells in 10 frames: {counts['tracks']} tracks" in shown.out
+    assert "least certain" in shown.out
+    assert str(out) in shown.out
+    tracks = read_tracks_csv(out / "detections.csv")
+    assert tracks.n_tracks == counts["tracks"]
+    assert len(tracks.nodes) == counts["cells"]
+    assert (tracks.edges["event"] == "divide").sum() == 2 * counts["divide"] > 0
+
+
+def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    shown = run("track", truth, "--out", out, "--json", "--frame-interval", "7", "--scale", "2,2")
+    assert shown.status == 0, shown.err
+    record = json.loads(shown.out)
+    assert record == json.loads((out / "run.json").read_text())
+    assert record["geometry"]["scale"] == [2, 2]
+    assert record["geometry"]["unit"] == "micrometer"
+    assert record["geometry"]["frame_interval_minutes"] == 7
+    assert Path(record["input"]["labels"]) == truth
+    assert record["input"]["image"] is None
+    assert record["model"]["name"] == "untrained"
+    assert record["inference"]["gap"] < 1e-6 * abs(record["inference"]["objective"])
+    assert set(record["versions"]) >= {"python", "bridgetrack", "numpy", "mip"}
+    stages = {"Measuring cells", "Comparing frames", "Proposing events", "Choosing events"}
+    assert stages <= set(record["seconds"])
+    assert any("no image" in note for note in record["notes"])
+
+
+def test_labels_without_a_scale_take_that_of_the_image(
+    run: Run, movie: Path, truth: Path, tmp_path: Path
+) -> None:
+    bare = tmp_path / "labels.tif"
+    masks = [tifffile.imread(p) for p in sorted(truth.glob("*.tif"))]
+    tifffile.imwrite(bare, np.stack(masks), metadata={"axes": "TYX"})
+    shown = run("track", bare, "--image", movie / "01", "--out", tmp_path / "out", "--json")
+    assert shown.status == 0, shown.err
+    geometry = json.loads(shown.out)["geometry"]
+    assert geometry["scale"] == pytest.approx([0.645, 0.645])
+    assert geometry["frame_interval_minutes"] == pytest.approx(10)
+
+
+def test_a_table_of_detections_will_do(run: Run, truth: Path, tmp_path: Path) -> None:
+    first = run("track", truth, "--out", tmp_path / "one", "--json")
+    cells = pd.read_csv(tmp_path / "one" / "detections.csv")[["t", "y", "x"]]
+    cells["id"] = range(7000, 7000 + len(cells))
+    cells.to_csv(tmp_path / "points.csv", index=False)
+    shown = run("track", tmp_path / "points.csv", "--out", tmp_path / "two", "--json")
+    assert shown.status == 0, shown.err
+    record = json.loads(shown.out)
+    assert record["counts"]["cells"] == json.loads(first.out)["counts"]["cells"]
+    assert record["counts"]["move"] > 0
+    tracked = pd.read_csv(tmp_path / "two" / "detections.csv")
+    assert sorted(tracked["file_id"]) == cells["id"].tolist()
+    assert any("table of detections" in note for note in record["notes"])
+
+
+def test_a_table_has_no_image(run: Run, movie: Path, tmp_path: Path) -> None:
+    table = tmp_path / "points.csv"
+    table.write_text("t,y,x\n0,1,1\n1,2,2\n")
+    shown = run("track", table, "--image", movie / "01", "--out", tmp_path / "out")
+    assert shown.status == 2
+    assert "label movie" in shown.err
+
+
+def test_a_model_file_decides(run: Run, truth: Path, tmp_path: Path) -> None:
+    from bridgetrack.models.model import Model
+    from bridgetrack.models.store import save_model
+    from bridgetrack.models.untrained import untrained_model
+
+    plain = untrained_model()
+    weights = plain.weights.copy()
+    weights[[k for k, key in enumerate(plain.keys) if key == "divide.bias"]] = -1000.0
+    save_model(Model(plain.keys, weights, plain.units, name="no divisions"), tmp_path / "m.json")
+    with_model = run(
+        "track", truth, "--out", tmp_path / "a", "--model", tmp_path / "m.json", "--json"
+    )
+    without = run("track", truth, "--out", tmp_path / "b", "--json")
+    assert json.loads(without.out)["counts"]["divide"] > 0
+    assert json.loads(with_model.out)["counts"]["divide"] == 0
+    assert json.loads(with_model.out)["model"]["name"] == "no divisions"
+
+
+def test_files_of_another_format_do_not_stay(run: Run, truth: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run("track", truth, "--out", out, "--format", "ctc")
+    (out / "mine.txt").write_text("keep")
+    assert (out / "ctc").is_dir()
+    run("track", truth, "--out", out, "--format", "csv")
+    assert not (out / "ctc").exists()
+    assert (out / "detections.csv").is_file()
+    assert (out / "mine.txt").read_text() == "keep"
+
+
+def test_results_repeat(run: Run, truth: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert run("track", truth, "--out", tmp_path / name).status == 0
+    for name in ("detections.csv", "edges.csv", "events.csv", "tracks.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
