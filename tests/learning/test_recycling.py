@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import chain_problem, multiclass_problem
 
 from bridgetrack.learning import L1, L2, LOSSES, Sample, TrainingOptions, fit
 from bridgetrack.learning.bounds import Bounds
@@ -16,6 +15,7 @@ from bridgetrack.learning.cache import CachedOutputs, OutputCache, carry_over
 from bridgetrack.learning.model import InferredBatch
 from bridgetrack.learning.recycling import same_penalty
 from bridgetrack.learning.risk import Risk
+from models import chain_problem, multiclass_problem
 
 FINE = TrainingOptions(precision=1e-4)
 
@@ -38,6 +38,19 @@ def test_same_training_again_costs_no_inference_for_the_penalty() -> None:
     again = fit(model, samples, L2(0.1), options=FINE, state=first.state)
     assert again.n_oracle_calls == 0
     assert again.objective == pytest.approx(first.objective, abs=1e-9)
+
+
+def test_bounds_are_rescaled_with_the_number_of_annotations() -> None:
+    model, samples = chain_problem(0, n=15)
+    first = fit(model, samples, L2(0.1), n_annotations=15, options=FINE)
+    warm = fit(model, samples, L2(0.1), n_annotations=30, options=FINE, state=first.state)
+    w = np.random.default_rng(0).normal(size=model.n_features)
+    penalty = sum(model.loss_augmented_inference(s.x, s.y_star, w).bound for s in samples) / 30
+    assert (warm.state.slopes @ w + warm.state.offsets).max() <= penalty + 1e-9
+    rows = (warm.state.points == first.w).all(axis=1)
+    at_first = sum(model.loss_augmented_inference(s.x, s.y_star, first.w).bound for s in samples)
+    np.testing.assert_allclose(warm.state.values[rows], at_first / 30)
+    assert rows.any()
 
 
 @given(seed=st.integers(0, 1000))
