@@ -184,6 +184,7 @@ def test_without_a_program_to_start_the_work_is_done_here(monkeypatch: pytest.Mo
 def test_a_child_without_an_answer_and_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branch, "_SMALL", 0)
     monkeypatch.setattr(branch, "solve_bounded", lambda *_: None)
+    monkeypatch.setattr(branch, "repair", lambda *_: None)
     relaxed = Program(TRIANGLE).relax(SCORES)
     with pytest.raises(SolverError, match="no answer within 7 s"):
         branch.branch(TRIANGLE, SCORES, relaxed.x, relaxed.duals, None, 100, 7.4)

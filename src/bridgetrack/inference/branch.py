@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import SolverError
 from bridgetrack.inference.bounded import solve_bounded
+from bridgetrack.inference.repair import repair
 from bridgetrack.inference.solver import Integral, solve_integer
 
 Array = NDArray[np.float64]
@@ -43,6 +44,7 @@ def branch(
         Columns chosen, shape (H,), and an upper bound on any choice.
     """
     useful = np.arange(len(x))
+    start = repair(rows, scores, x, duals, start, max_nodes)
     if start is not None:
         near = rows.T @ duals - scores <= _gap(rows, scores, duals, start)
         useful = np.flatnonzero(near | start | (x > 1e-9))

@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning.model import Sample
 from bridgetrack.pipeline.scene import Scene
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+LARGEST = 1500
+"""Slots above which a component is cut into frame pairs for training."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,24 @@ class TrainingSet:
         return int(self.sets.shape[0])
 
 
-def build_training_set(scenes: Sequence[Scene]) -> TrainingSet:
+def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> TrainingSet:
     """Collect the annotated components of some movies.
+
+    Parameters
+    ----------
+    scenes
+        Movies with their annotations.
+    largest
+        Components with more slots are cut into frame pairs by leaving out the skips and false
+        detections that tie them together, save those that annotations name. Tracking itself
+        always uses all of them.
 
     Raises
     ------
     InputError
         Where no annotation constrains anything.
     """
-    found = (_part(scene, number) for number, scene in enumerate(scenes))
+    found = (_part(scene, number, largest) for number, scene in enumerate(scenes))
     parts = [part for part in found if part is not None]
     if not parts:
         raise InputError(
@@ -94,7 +107,7 @@ def build_training_set(scenes: Sequence[Scene]) -> TrainingSet:
     return parts[0] if len(parts) == 1 else _join(parts)
 
 
-def _part(scene: Scene, number: int) -> TrainingSet | None:
+def _part(scene: Scene, number: int, largest: int) -> TrainingSet | None:
     """Annotated components of one movie."""
     constraints = scene.constraints
     if not len(constraints):
@@ -102,13 +115,15 @@ def _part(scene: Scene, number: int) -> TrainingSet | None:
     slot_of = np.full(2 * scene.hypotheses.n_detections, -1, dtype=np.int64)
     slot_of[scene.slots] = np.arange(len(scene.slots))
     annotated = slot_of[constraints.slot]
-    incidence = scene.problem.incidence
+    incidence = _untied(scene, largest)
     _, label = connected_components(incidence.T @ incidence, directed=False)
     wanted, annotation_sample = np.unique(label[annotated], return_inverse=True)
     sample_of = np.full(int(label.max()) + 1, -1, dtype=np.int64)
     sample_of[wanted] = np.arange(len(wanted))
     slot_sample = sample_of[label]
-    column_sample = slot_sample[incidence.indices[incidence.indptr[:-1]]]
+    column_sample = np.full(incidence.shape[0], -1, dtype=np.int64)
+    covering = np.flatnonzero(np.diff(incidence.indptr))
+    column_sample[covering] = slot_sample[incidence.indices[incidence.indptr[covering]]]
     columns = _members(column_sample)
     slots = _members(slot_sample)
     place = np.full(incidence.shape[0], -1, dtype=np.int64)
@@ -120,7 +135,8 @@ def _part(scene: Scene, number: int) -> TrainingSet | None:
         shape=(len(constraints), len(columns)),
     )
     allowed = np.ones(len(columns), dtype=bool)
-    allowed[place[constraints.left_out]] = False
+    left_out = place[constraints.left_out]
+    allowed[left_out[left_out >= 0]] = False
     first = constraints.indices[np.minimum(constraints.indptr[:-1], len(constraints.indices) - 1)]
     source = [scene.anchored.listed[k].source for k in constraints.annotation]
     detections = scene.detections
@@ -140,6 +156,22 @@ def _part(scene: Scene, number: int) -> TrainingSet | None:
         samples=(),
     )
     return _with_samples(part)
+
+
+def _untied(scene: Scene, largest: int) -> sp.csr_matrix:
+    """Columns x slots, without the columns that tie frame pairs of too large components."""
+    incidence = scene.problem.incidence
+    _, label = connected_components(incidence.T @ incidence, directed=False)
+    huge = np.bincount(label)[label] > largest
+    event = scene.hypotheses.event
+    tying = np.flatnonzero((event == Event.SKIP) | (event == Event.FALSE))
+    tying = tying[huge[incidence.indices[incidence.indptr[tying]]]]
+    tying = np.setdiff1d(tying, scene.constraints.indices)
+    keep = np.ones(incidence.shape[0])
+    keep[tying] = 0.0
+    cut = sp.csr_matrix(sp.diags(keep) @ incidence)
+    cut.eliminate_zeros()
+    return cut
 
 
 def _members(sample: Index) -> Index:
