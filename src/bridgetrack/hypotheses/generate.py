@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.detections.size import equivalent_diameter
 from bridgetrack.hypotheses.candidates import Limits, best_per_row, move_pairs, neighbour_pairs
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.evidence import Evidence
@@ -142,12 +141,11 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
     """Frame pairs with what the generators need."""
     detections, motion = evidence.detections, evidence.motion
     position = detections.position
-    area = np.maximum(equivalent_diameter(detections), 1e-9) ** detections.geometry.ndim
+    area = detections.table["area"].to_numpy(dtype=np.float64)
     offsets = detections.offsets
     n = len(detections)
     source, target = evidence.overlap_key // max(n, 1), evidence.overlap_key % max(n, 1)
-    pixels = detections.table["area"].to_numpy(dtype=np.float64)
-    strong = evidence.overlap_pixels > 0.25 * np.minimum(pixels[source], pixels[target])
+    strong = evidence.overlap_pixels > 0.25 * np.minimum(area[source], area[target])
     source, target = source[strong], target[strong]
     bounds = np.searchsorted(source, offsets)
     for t in range(detections.geometry.n_frames - 1):
