@@ -1,0 +1,301 @@
+"""Measures by weighted counts, against scikit-image's object by object."""
+
+from __future__ import annotations
+
+import warnings
+
+import dask.array as da
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from skimage.measure import regionprops
+
+from bridgetrack.detections.measure import (
+    assemble,
+    check_extents,
+    measure,
+    measure_frame,
+    measure_frames,
+)
+from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.movie import Movie
+from gallery import movie_of
+
+FLAT = (1.0, 1.0)
+
+
+def blobs(shape: tuple[int, ...], n: int, seed: int, low: float = 2.0) -> np.ndarray:
+    """Random ellipsoids that may touch, overlap and reach over the edge."""
+    rng = np.random.default_rng(seed)
+    grid = np.stack(np.meshgrid(*[np.arange(s) for s in shape], indexing="ij"), axis=-1)
+    labels = np.zeros(shape, dtype=np.int32)
+    for _ in range(n):
+        centre = rng.uniform(0, shape)
+        radii = rng.uniform(low, 0.2 * min(shape) + low, len(shape))
+        turn, _ = np.linalg.qr(rng.normal(size=(len(shape), len(shape))))
+        inside = ((((grid - centre) @ turn) / radii) ** 2).sum(axis=-1) <= 1
+        labels[inside] = int(rng.integers(1, 1000))
+    return labels
+
+
+def image_movie(pixels: np.ndarray, names: tuple[str, ...] = ("a",)) -> Movie:
+    """A movie from (T, C, Y, X)."""
+    array = da.from_array(pixels, chunks=(1, 1, *pixels.shape[2:]))
+    return Movie(array, Geometry(len(pixels), pixels.shape[2:], FLAT), names)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([((40, 50), (1.0, 1.0)), ((30, 60), (0.5, 0.5)), ((14, 24, 20), (2.5, 1, 1))]),
+    st.integers(1, 8),
+)
+def test_areas_centroids_and_axes(seed: int, frame: tuple, n: int) -> None:
+    shape, scale = frame
+    labels = blobs(shape, n, seed)
+    table = measure_frame(labels, None, scale)
+    expected = regionprops(labels, spacing=scale)
+    assert table["label"].tolist() == [p.label for p in expected]
+    axes = ("z", "y", "x")[-len(shape) :]
+    for row, region in zip(table.itertuples(), expected, strict=True):
+        assert row.area == region.num_pixels
+        centre = [getattr(row, a) for a in axes]
+        np.testing.assert_allclose(np.multiply(centre, scale), region.centroid, rtol=1e-9)
+        own = np.diag(np.square(scale)) / 12  # a pixel has an extent of its own
+        spread = np.cov(region.coords_scaled.T, bias=True).reshape(own.shape) + own
+        size = 4.0 if len(shape) == 2 else 2 * np.sqrt(5.0)
+        lengths = size * np.sqrt(np.linalg.eigvalsh(spread))
+        assert row.major == pytest.approx(lengths[-1])
+        assert row.minor == pytest.approx(lengths[0])
+        if len(set(scale)) == 1 and region.num_pixels > 20:  # scikit-image takes pixels for points
+            theirs = np.sqrt(region.axis_major_length**2 + size**2 * scale[0] ** 2 / 12)
+            assert row.major == pytest.approx(theirs, rel=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0, np.pi), st.floats(10, 18), st.floats(0.4, 0.8))
+def test_orientation(angle: float, major: float, ratio: float) -> None:
+    y, x = np.mgrid[-20:21, -20:21]
+    u, v = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+    labels = ((u / major) ** 2 + (v / (ratio * major)) ** 2 <= 1).astype(np.int32)
+    row = measure_frame(labels, None, FLAT).iloc[0]
+    region = regionprops(labels)[0]
+    direction = np.array([row["axis_y"], row["axis_x"]])
+    assert np.linalg.norm(direction) == pytest.approx(1.0)
+    theirs = np.array([np.cos(region.orientation), np.sin(region.orientation)])
+    assert abs(direction @ theirs) == pytest.approx(1.0, abs=1e-4)
+    assert row["major"] == pytest.approx(2 * major, rel=0.06)
+    assert row["minor"] == pytest.approx(2 * ratio * major, rel=0.08)
+
+
+def test_anisotropic_axes_are_in_the_unit_of_the_scale() -> None:
+    z, y, x = np.mgrid[-8:9, -20:21, -20:21]
+    ball = ((z * 2.0) ** 2 + (y * 1.0) ** 2 + (x * 1.0) ** 2 <= 12**2).astype(np.int32)
+    row = measure_frame(ball, None, (2.0, 1.0, 1.0)).iloc[0]
+    assert row["major"] == pytest.approx(24, rel=0.03)
+    assert row["minor"] == pytest.approx(24, rel=0.03)
+    assert row["roundness"] == pytest.approx(1.0, abs=0.06)
+    flat = measure_frame(ball, None, (1.0, 1.0, 1.0)).iloc[0]
+    assert flat["minor"] == pytest.approx(12, rel=0.05)
+
+
+@pytest.mark.parametrize("radius", [6, 10, 15])
+def test_discs_are_round_and_bars_are_not(radius: int) -> None:
+    y, x = np.mgrid[-20:21, -20:21]
+    disc = measure_frame((y**2 + x**2 <= (radius + 0.5) ** 2).astype(int), None, FLAT).iloc[0]
+    assert disc["roundness"] == pytest.approx(1.0, abs=0.06)
+    bar = measure_frame(((abs(y) <= 1) & (abs(x) <= radius)).astype(int), None, FLAT).iloc[0]
+    assert bar["roundness"] < 0.8 < disc["roundness"]
+    region = regionprops(((abs(y) <= 1) & (abs(x) <= radius)).astype(int))[0]
+    theirs = 4 * np.pi * region.area / region.perimeter**2
+    assert bar["roundness"] == pytest.approx(theirs, abs=0.35)
+
+
+def test_touching_and_border_distance() -> None:
+    labels = np.zeros((12, 20), dtype=np.int32)
+    labels[4:8, 2:6] = 1  # four of its sixteen faces touch cell 2
+    labels[4:8, 6:10] = 2
+    labels[5:7, 17:20] = 3  # at the edge
+    labels[9, 13] = 4
+    table = measure_frame(labels, None, (0.5, 2.0)).set_index("label")
+    # faces across x have length 0.5, those across y have length 2
+    outline = 8 * 0.5 + 8 * 2.0
+    assert table["touching"].tolist() == pytest.approx([2.0 / outline, 2.0 / outline, 0, 0])
+    assert table["border_distance"].tolist() == pytest.approx([4 * 0.5, 4 * 0.5, 0.0, 1.0])
+
+
+def test_border_distance_in_3d_looks_at_y_and_x_only() -> None:
+    labels = np.zeros((5, 11, 11), dtype=np.int32)
+    labels[0, 5, 5] = 1
+    row = measure_frame(labels, None, (1.0, 1.0, 1.0)).iloc[0]
+    assert row["border_distance"] == 5.0
+
+
+def test_intensities_of_two_channels() -> None:
+    labels = np.zeros((20, 20), dtype=np.int32)
+    labels[2:6, 2:6], labels[10:14, 10:16] = 3, 8
+    rng = np.random.default_rng(0)
+    image = np.stack([np.full((20, 20), 10.0), rng.uniform(5, 6, (20, 20))])
+    image[0][labels == 3] += rng.uniform(50, 100, 16)
+    table = measure_frame(labels, image, FLAT).set_index("label")
+    for k in range(2):
+        background = np.quantile(image[k], 0.05)
+        for label in (3, 8):
+            pixels = image[k][labels == label]
+            row = table.loc[label]
+            assert row[f"mean_{k}"] == pytest.approx(pixels.mean() - background)
+            assert row[f"std_{k}"] == pytest.approx(pixels.std(), abs=1e-9)
+            assert row[f"sum_{k}"] == pytest.approx((pixels - background).sum())
+
+
+def test_pixels_that_are_not_numbers_are_left_out() -> None:
+    labels = np.zeros((20, 20), dtype=np.int32)
+    labels[2:6, 2:6], labels[10:14, 10:14] = 1, 2
+    image = np.full((1, 20, 20), 10.0)
+    image[0][labels == 1] = 30.0
+    image[0, 2, 2], image[0, 3, 3], image[0, 0, 0] = np.nan, np.inf, -np.inf
+    image[0][labels == 2] = np.nan
+    table = measure_frame(labels, image, FLAT).set_index("label")
+    assert table.loc[1, "mean_0"] == pytest.approx(20.0)
+    assert table.loc[1, "std_0"] == pytest.approx(0.0)
+    assert table.loc[2, ["mean_0", "std_0", "sum_0"]].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_an_image_without_any_number() -> None:
+    labels = np.ones((4, 4), dtype=np.int32)
+    table = measure_frame(labels, np.full((1, 4, 4), np.nan), FLAT)
+    assert table.loc[0, ["mean_0", "std_0", "sum_0"]].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_movies_with_empty_frames() -> None:
+    labels = np.zeros((4, 9, 9), dtype=np.uint16)
+    labels[1, 2:4, 2:4], labels[3, 5:8, 5:8] = 7, 2
+    detections = measure(movie_of(labels))
+    assert detections.frame.tolist() == [1, 3]
+    assert detections.label.tolist() == [7, 2]
+    assert detections.offsets.tolist() == [0, 0, 1, 1, 2]
+    assert detections.row_of(3, 2) == 1
+    with pytest.raises(InputError, match="no cell with label 2 in frame 1"):
+        detections.row_of(1, 2)
+    with pytest.raises(InputError, match="in frame 9"):
+        detections.row_of(9, 2)
+
+
+def test_one_cell_in_one_frame() -> None:
+    labels = np.zeros((1, 9, 9), dtype=np.uint8)
+    labels[0, 4, 4] = 200
+    detections = measure(movie_of(labels))
+    row = detections.table.iloc[0]
+    assert (row["frame"], row["label"], row["area"]) == (0, 200, 1)
+    assert row["major"] == pytest.approx(4 / np.sqrt(12))
+    assert np.isfinite(detections.table.to_numpy(dtype=float)).all()
+
+
+def test_no_cell_at_all() -> None:
+    with pytest.raises(InputError, match="no cell in any of the 3 frames"):
+        measure(movie_of(np.zeros((3, 5, 5), dtype=int), source="empty.tif"))
+
+
+def test_ten_thousand_cells_in_a_frame() -> None:
+    grid = np.arange(1, 10_001).reshape(100, 100)
+    labels = np.kron(grid, np.pad(np.ones((4, 4), dtype=int), ((0, 1), (0, 1))))
+    table = measure_frame(labels, labels[None].astype(float), FLAT)
+    assert len(table) == 10_000
+    assert (table["area"] == 16).all()
+    np.testing.assert_allclose(table["mean_0"] - table["label"], table["mean_0"].iloc[0] - 1)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "message"),
+    [
+        (np.full((2, 4, 4), 0.5), "frame 0: labels are fractions"),
+        (np.full((2, 4, 4), np.nan), "frame 0: labels contain NaN"),
+        (np.full((2, 4, 4), -3), r"negative labels \(smallest -3\)"),
+        (np.ones((2, 4, 4), dtype=bool), "yes/no mask"),
+    ],
+)
+def test_labels_that_are_none(pixels: np.ndarray, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        measure(movie_of(pixels, source="cells.tif"))
+    assert "cells.tif" in str(caught.value)
+
+
+def test_whole_numbers_in_floats_are_labels() -> None:
+    labels = np.zeros((1, 6, 6), dtype=np.float32)
+    labels[0, 1:3, 1:3] = 12.0
+    assert measure(movie_of(labels)).label.tolist() == [12]
+
+
+def test_image_and_labels_of_different_extent() -> None:
+    labels = movie_of(np.ones((3, 8, 9), dtype=int))
+    with pytest.raises(InputError, match=r"\(3, 9, 8\) and the labels .*\(3, 8, 9\)"):
+        measure(labels, movie_of(np.ones((3, 9, 8))))
+    with pytest.raises(InputError, match=r"\(2, 8, 9\)"):
+        check_extents(labels, movie_of(np.ones((2, 8, 9))))
+    check_extents(labels, None)
+
+
+def test_channel_names_are_kept() -> None:
+    labels = np.ones((2, 6, 6), dtype=int)
+    image = image_movie(np.ones((2, 2, 6, 6)), ("nuclei", "cytoplasm"))
+    detections = measure(movie_of(labels), image)
+    assert detections.channels == ("nuclei", "cytoplasm")
+    assert {"mean_0", "mean_1", "sum_1"} <= set(detections.table.columns)
+    assert measure(movie_of(labels)).channels == ()
+
+
+def test_frames_come_in_order_and_closing_stops() -> None:
+    labels = np.ones((30, 6, 6), dtype=int)
+    frames = measure_frames(movie_of(labels))
+    assert [next(frames)[0] for _ in range(3)] == [0, 1, 2]
+    frames.close()  # type: ignore[attr-defined]
+    assert list(frames) == []
+    every = [t for t, _ in measure_frames(movie_of(labels))]
+    assert every == list(range(30))
+
+
+def test_a_label_in_two_places_far_apart_is_one_cell_and_named() -> None:
+    labels = np.zeros((3, 60, 90), dtype=np.int32)
+    labels[:, 5:15, 5:15] = 4
+    labels[:, 30:40, 30:40] = 9
+    labels[1, 45:55, 75:85] = 4
+    with pytest.warns(BridgetrackWarning, match=r"cells.tif, frame 1: label 4 lies in places"):
+        detections = measure(movie_of(labels, source="cells.tif"))
+    row = detections.table.iloc[detections.row_of(1, 4)]
+    assert row["area"] == 200
+    assert (row["y"], row["x"]) == (29.5, 44.5)
+    assert len(detections) == 6
+
+
+def test_many_such_labels_are_summed_up() -> None:
+    labels = np.zeros((1, 200, 40), dtype=np.int32)
+    for k in range(8):
+        labels[0, 5 + 20 * k : 9 + 20 * k, 2:6] = labels[0, 5 + 20 * k : 9 + 20 * k, 30:34] = k + 1
+    with pytest.warns(BridgetrackWarning, match=r"label 1, 2, 3, 4, 5 and 3 more lies"):
+        measure(movie_of(labels))
+
+
+def test_no_warning_for_close_pieces_and_bent_cells() -> None:
+    labels = np.zeros((1, 60, 60), dtype=np.int32)
+    labels[0, 5:10, 5:10] = labels[0, 5:10, 12:17] = 1
+    labels[0, 30:55, 30] = labels[0, 30, 30:55] = 2  # a thin bent cell
+    labels[0, 40, 5] = 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        measure(movie_of(labels))
+
+
+def test_places_apart_in_3d() -> None:
+    labels = np.zeros((1, 12, 40, 40), dtype=np.int32)
+    labels[0, 1:4, 2:8, 2:8] = labels[0, 8:11, 30:36, 30:36] = 1
+    with pytest.warns(BridgetrackWarning, match="frame 0: label 1"):
+        measure(movie_of(labels, scale=(2.0, 1.0, 1.0)))
+
+
+def test_tables_of_measured_frames_join_with_frame_numbers() -> None:
+    labels = movie_of(np.ones((2, 4, 4), dtype=int))
+    detections = assemble([t for _, t in measure_frames(labels)], labels)
+    assert detections.table.columns[:2].tolist() == ["frame", "label"]
+    assert detections.frame.tolist() == [0, 1]

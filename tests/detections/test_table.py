@@ -1,0 +1,69 @@
+"""Tables of detections refuse what later steps could not use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bridgetrack.detections.size import cell_diameter, equivalent_diameter
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.movie.geometry import Geometry
+
+GEOMETRY = Geometry(3, (50, 50), (0.5, 0.5))
+
+
+def table(**change: object) -> pd.DataFrame:
+    columns = {
+        "frame": [0, 0, 2],
+        "label": [1, 3, 1],
+        "y": [1.0, 2.0, 3.0],
+        "x": [4.0, 5.0, 6.0],
+        "area": [9.0, 16.0, 25.0],
+    }
+    return pd.DataFrame(columns | change)
+
+
+def test_rows_positions_and_offsets() -> None:
+    detections = Detections(table(), GEOMETRY)
+    assert len(detections) == 3
+    np.testing.assert_allclose(detections.position, [[0.5, 2.0], [1.0, 2.5], [1.5, 3.0]])
+    assert detections.offsets.tolist() == [0, 2, 2, 3]
+    assert detections.rows(0) == slice(0, 2)
+    assert detections.row_of(0, 3) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"frame": [0, 2, 0]}, "sorted by frame.*frame 0 at label 1"),
+        ({"label": [3, 1, 1]}, "sorted by frame.*frame 0 at label 1"),
+        ({"label": [3, 3, 1]}, "named once.*frame 0 at label 3"),
+        ({"frame": [0, 0, 3]}, "in frame 3 at label 1, but the movie has frames 0 to 2"),
+        ({"frame": [-1, 0, 2]}, "in frame -1"),
+        ({"y": [1.0, np.nan, 3.0]}, "y is nan in frame 0 at label 3"),
+        ({"x": [1.0, 2.0, np.inf]}, "x is inf in frame 2 at label 1"),
+        ({"area": [1.0, 0.0, 3.0]}, "area is 0 in frame 0 at label 3"),
+    ],
+)
+def test_bad_tables(change: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Detections(table(**change), GEOMETRY)
+
+
+def test_missing_columns() -> None:
+    with pytest.raises(InputError, match=r"lacks the columns \['x', 'area'\]"):
+        Detections(table().drop(columns=["x", "area"]), GEOMETRY)
+
+
+def test_diameters() -> None:
+    flat = Detections(table(), GEOMETRY)
+    np.testing.assert_allclose(
+        np.pi * (equivalent_diameter(flat) / 2) ** 2, np.array([9, 16, 25]) * 0.25
+    )
+    assert cell_diameter(flat) == pytest.approx(2 * np.sqrt(4 / np.pi))
+    deep = Detections(table(z=[0.0, 0.0, 0.0]), Geometry(3, None, (2.0, 1.0, 1.0)))
+    np.testing.assert_allclose(
+        np.pi / 6 * equivalent_diameter(deep) ** 3, np.array([9, 16, 25]) * 2.0
+    )

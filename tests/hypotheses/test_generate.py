@@ -1,0 +1,264 @@
+"""Which events are proposed: the true ones, few others, whatever the scale and the drift."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
+
+from bridgetrack.detections.table import Detections
+from bridgetrack.hypotheses.candidates import Limits
+from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+from bridgetrack.hypotheses.generate import Required, active_slots, generate_hypotheses, subset
+from bridgetrack.hypotheses.motion import estimate_motion
+from bridgetrack.movie.geometry import Geometry
+from gallery import BY_NAME, GALLERY, Situation, movie_of
+from scenes import (
+    events_of,
+    evidence_of,
+    keys_of,
+    label_movie,
+    simulated,
+    situation_scene,
+    true_moves_and_divisions,
+)
+
+ids = [s.name for s in GALLERY]
+
+
+@pytest.mark.parametrize("situation", GALLERY, ids=ids)
+def test_what_happens_in_the_gallery_is_proposed(situation: Situation) -> None:
+    scene = situation_scene(situation)
+    true = set(situation.true_events(scene.evidence.detections))
+    assert true <= events_of(scene.hypotheses)
+
+
+@pytest.mark.parametrize("situation", GALLERY, ids=ids)
+def test_every_hypothesis_is_well_formed(situation: Situation) -> None:
+    scene = situation_scene(situation)
+    hypotheses, frame = scene.hypotheses, scene.evidence.detections.frame
+    for event in Event:
+        rows = hypotheses.of(event)
+        sources, targets = hypotheses.sources[rows], hypotheses.targets[rows]
+        assert ((sources >= 0).sum(axis=1) == N_SOURCES[event]).all()
+        assert ((targets >= 0).sum(axis=1) == N_TARGETS[event]).all()
+        for pair in (sources, targets):
+            assert ((pair[:, 0] >= 0) | (pair[:, 1] < 0)).all()
+            two = pair[:, 1] >= 0
+            assert (pair[two, 0] < pair[two, 1]).all()
+        if N_SOURCES[event] and N_TARGETS[event]:
+            gap = frame[targets[:, 0]] - frame[sources[:, 0]]
+            assert ((gap >= 2) & (gap <= 3)).all() if event == Event.SKIP else (gap == 1).all()
+    keys = keys_of(hypotheses)
+    assert keys == sorted(set(keys))
+
+
+@pytest.mark.parametrize("situation", GALLERY, ids=ids)
+def test_every_active_slot_can_be_covered_alone(situation: Situation) -> None:
+    scene = situation_scene(situation)
+    incidence = scene.hypotheses.incidence()
+    single = np.asarray(incidence[np.diff(incidence.indptr) == 1].sum(axis=0)).ravel()
+    assert (single[scene.hypotheses.active] >= 1).all()
+    covered = np.asarray(incidence.sum(axis=0)).ravel()
+    assert (covered[~scene.hypotheses.active] == 0).all()
+    assert (np.diff(incidence.indptr) >= 1).all()
+
+
+def test_slots_of_the_first_and_last_frame() -> None:
+    scene = situation_scene(BY_NAME["one comes, one leaves"])
+    detections, n = scene.evidence.detections, len(scene.evidence.detections)
+    active = active_slots(scene.evidence)
+    assert (active[:n] == (detections.frame < 5)).all()
+    assert (active[n:] == (detections.frame > 0)).all()
+    appear = scene.hypotheses.targets[scene.hypotheses.of(Event.APPEAR), 0]
+    disappear = scene.hypotheses.sources[scene.hypotheses.of(Event.DISAPPEAR), 0]
+    assert sorted(appear) == np.flatnonzero(detections.frame > 0).tolist()
+    assert sorted(disappear) == np.flatnonzero(detections.frame < 5).tolist()
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_true_moves_and_divisions_of_a_simulated_movie(dim: int) -> None:
+    movie = simulated(dim=dim, frames=8, division_rate=0.05)
+    evidence = evidence_of(label_movie(movie))
+    true = true_moves_and_divisions(movie, evidence.detections)
+    assert sum(e == Event.DIVIDE for e, _, _ in true) >= 3
+    assert not true - events_of(generate_hypotheses(evidence))
+
+
+@pytest.mark.parametrize("factor", [0.001, 0.3, 40.0])
+def test_the_scale_does_not_matter(factor: float) -> None:
+    pixels = simulated().labels.astype(np.int32)
+    one = generate_hypotheses(evidence_of(movie_of(pixels)))
+    other = generate_hypotheses(evidence_of(movie_of(pixels, scale=(factor, factor))))
+    assert keys_of(one) == keys_of(other)
+
+
+def test_a_finer_camera_proposes_the_same_events() -> None:
+    pixels = simulated(cells=20).labels.astype(np.int32)
+    fine = np.kron(pixels, np.ones((1, 2, 2), dtype=np.int32))
+    one = events_of(generate_hypotheses(evidence_of(movie_of(pixels))))
+    other = events_of(generate_hypotheses(evidence_of(movie_of(fine))))
+    assert len(one ^ other) <= 0.02 * len(one)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(-25, 25), st.floats(-25, 25), st.integers(2, 3))
+def test_a_common_drift_is_found(seed: int, dy: float, dx: float, ndim: int) -> None:
+    rng = np.random.default_rng(seed)
+    drift = np.array([dy, dx, 5.0])[:ndim]
+    side = 200.0 if ndim == 2 else 90.0
+    start = rng.uniform(0, side, (60, ndim))
+    points = [start + t * drift + rng.normal(0, 0.5, start.shape) for t in range(3)]
+    motion = estimate_motion(points_table(points))
+    for pair in motion.pairs:
+        assert np.linalg.norm(drift) < 5 or np.allclose(pair.drift, drift, atol=1.5)
+        assert (pair.match == np.arange(60)).mean() > 0.9
+        assert np.median(np.linalg.norm(pair.flow - drift, axis=1)) < 2.0
+    assert motion.step < 2.5
+
+
+def test_no_drift_is_made_up() -> None:
+    rng = np.random.default_rng(0)
+    points = [rng.uniform(0, 200, (60, 2)) for _ in range(2)]
+    still = [points[0], points[0] + rng.normal(0, 1.0, points[0].shape)]
+    np.testing.assert_array_equal(estimate_motion(points_table(still)).pairs[0].drift, 0.0)
+
+
+def points_table(frames: list[np.ndarray], area: float = 80.0) -> Detections:
+    ndim = frames[0].shape[1] if len(frames[0]) else 2
+    rows = [(t, k + 1, *p) for t, points in enumerate(frames) for k, p in enumerate(points)]
+    table = pd.DataFrame(rows, columns=["frame", "label", *("z", "y", "x")[-ndim:]])
+    table["area"] = area + np.arange(len(table)) % 2
+    geometry = Geometry(len(frames), None, (1.0,) * ndim)
+    return Detections(table.astype({"frame": int, "label": int}), geometry, has_masks=False)
+
+
+def test_required_events_are_always_there_and_only_once() -> None:
+    scene = situation_scene(BY_NAME["two cells pass each other"])
+    detections = scene.evidence.detections
+    last = detections.rows(1)
+    far = (0, last.stop - 1)
+    keys = keys_of(scene.hypotheses)
+    wanted = (int(Event.MOVE), far[0], -1, far[1], -1)
+    assert wanted not in keys
+    known = keys[3]
+    required = Required(
+        np.array([Event.MOVE, known[0], Event.MOVE], dtype=np.int8),
+        np.array([[far[0], -1], known[1:3], [far[0], -1]]),
+        np.array([[far[1], -1], known[3:5], [far[1], -1]]),
+    )
+    again = keys_of(generate_hypotheses(scene.evidence, required))
+    assert again == sorted({*keys, wanted})
+
+
+def test_a_required_event_outside_the_slots_is_left_out() -> None:
+    scene = situation_scene(BY_NAME["two cells go their ways"])
+    last = len(scene.evidence.detections) - 1
+    required = Required(
+        np.array([Event.DISAPPEAR], dtype=np.int8), np.array([[last, -1]]), np.array([[-1, -1]])
+    )
+    again = generate_hypotheses(scene.evidence, required)
+    assert keys_of(again) == keys_of(scene.hypotheses)
+
+
+def test_skips_and_false_detections_only_where_nothing_direct_is_plausible() -> None:
+    quiet = situation_scene(BY_NAME["the stage drifts"])
+    assert len(quiet.hypotheses.of(Event.SKIP)) == 0
+    assert len(quiet.hypotheses.of(Event.FALSE)) == 0
+    missed = BY_NAME["a detection is missing"]
+    scene = situation_scene(missed)
+    skips = scene.hypotheses.of(Event.SKIP)
+    detections = scene.evidence.detections
+    assert set(scene.hypotheses.sources[skips, 0]) == {missed.row(detections, 1, "A")}
+    dirt = BY_NAME["a speck of dirt"]
+    scene = situation_scene(dirt)
+    false = scene.hypotheses.of(Event.FALSE)
+    assert scene.hypotheses.sources[false, 0].tolist() == [
+        dirt.row(scene.evidence.detections, 2, "1")
+    ]
+
+
+def test_skips_follow_the_drift() -> None:
+    rng = np.random.default_rng(2)
+    start = rng.uniform(0, 300, (50, 2))
+    drift = np.array([0.0, 18.0])
+    points = [start + t * drift for t in range(4)]
+    points[1] = np.delete(points[1], 7, axis=0)
+    points[2] = np.delete(points[2], 7, axis=0)
+    evidence = evidence_of(points_table(points))
+    hypotheses = generate_hypotheses(evidence)
+    skip = hypotheses.of(Event.SKIP)
+    pairs = list(zip(hypotheses.sources[skip, 0], hypotheses.targets[skip, 0], strict=True))
+    there = (7, int(evidence.detections.offsets[3]) + 7)
+    assert there in pairs
+    reached = evidence.expected(np.array([there[0]]), np.array([there[1]]))
+    np.testing.assert_allclose(reached, evidence.detections.position[[there[1]]], atol=1e-6)
+
+
+def test_components_stay_within_a_few_frame_pairs() -> None:
+    movie = simulated(cells=40, frames=12)
+    hypotheses = generate_hypotheses(evidence_of(label_movie(movie)))
+    incidence = hypotheses.incidence()
+    direct = incidence[~np.isin(hypotheses.event, [Event.SKIP, Event.FALSE])]
+    count, _ = connected_components(incidence.T @ incidence, directed=False)
+    alone, _ = connected_components(direct.T @ direct, directed=False)
+    assert count > 0.8 * alone
+    ties = len(hypotheses.of(Event.SKIP)) + len(hypotheses.of(Event.FALSE))
+    assert ties < 0.05 * len(hypotheses)
+
+
+def test_limits_hold() -> None:
+    limits = Limits(moves=1, back=1, daughters=3, divisions=1, splits=1, merges=1)
+    evidence = evidence_of(label_movie(simulated(cells=60)))
+    hypotheses = generate_hypotheses(evidence, limits=limits)
+    many = generate_hypotheses(evidence)
+    assert len(hypotheses) < len(many)
+    for event, cells, most in (
+        (Event.DIVIDE, hypotheses.sources, 1),
+        (Event.SPLIT, hypotheses.sources, 1),
+        (Event.MERGE, hypotheses.targets, 1),
+    ):
+        rows = hypotheses.of(event)
+        assert len(rows)
+        assert np.bincount(cells[rows, 0]).max() <= most
+    assert len(many.of(Event.DIVIDE)) <= 5 * len(evidence.detections)
+
+
+@pytest.mark.parametrize("n_frames", [1, 2, 3])
+def test_movies_that_are_nearly_nothing(n_frames: int) -> None:
+    labels = np.zeros((n_frames, 9, 9), dtype=int)
+    labels[0, 3:6, 3:6] = 1
+    hypotheses = generate_hypotheses(evidence_of(movie_of(labels)))
+    # a lone cell may have left, or may be no cell; both cover its fate
+    expected = [Event.DISAPPEAR, Event.FALSE] if n_frames > 1 else []
+    assert [Event(e) for e in hypotheses.event] == expected
+
+
+def test_frames_without_cells_in_between() -> None:
+    labels = np.zeros((3, 20, 20), dtype=int)
+    labels[0, 3:9, 3:9] = labels[2, 4:10, 4:10] = 1
+    hypotheses = generate_hypotheses(evidence_of(movie_of(labels)))
+    assert (Event.SKIP, (0,), (1,)) in events_of(hypotheses)
+
+
+def test_a_subset_keeps_the_slots() -> None:
+    scene = situation_scene(BY_NAME["a division"])
+    some = subset(scene.hypotheses, np.array([3, 1]))
+    assert keys_of(some) == [keys_of(scene.hypotheses)[3], keys_of(scene.hypotheses)[1]]
+    assert some.incidence().shape == (2, len(scene.hypotheses.active))
+
+
+def test_incidence_of_every_event() -> None:
+    scene = situation_scene(BY_NAME["two cells touch for a frame and part"])
+    n = scene.hypotheses.n_detections
+    incidence = scene.hypotheses.incidence()
+    active = scene.hypotheses.active
+    for h, (event, a, b, c, d) in enumerate(keys_of(scene.hypotheses)):
+        slots = {a, b} | {r + n for r in (c, d) if r >= 0}
+        if event == Event.FALSE:
+            slots |= {a + n}
+        expected = sorted(s for s in slots - {-1} if active[s])
+        assert sorted(incidence[h].indices.tolist()) == expected

@@ -1,0 +1,166 @@
+"""Chosen events become tracks: the gallery, its numbering and its lineages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bridgetrack.detections.table import Detections
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.build import build_tracks, roots
+from bridgetrack.tracks.tracks import Tracks
+from gallery import BY_NAME, GALLERY, Situation, measured
+
+ids = [s.name for s in GALLERY]
+
+
+def cells_of(tracks: Tracks) -> dict[int, frozenset[int]]:
+    """Rows of the detections of every track."""
+    return {
+        int(k): frozenset(group["id"].tolist()) for k, group in tracks.nodes.groupby("track_id")
+    }
+
+
+def built(situation: Situation) -> tuple[Detections, Tracks]:
+    detections = measured(situation)
+    hypotheses, chosen = situation.oracle(detections)
+    covered = np.asarray(hypotheses.incidence().sum(axis=0)).ravel()
+    np.testing.assert_array_equal(covered, hypotheses.active, err_msg="the drawing is wrong")
+    return detections, build_tracks(detections, hypotheses, chosen)
+
+
+@pytest.mark.parametrize("situation", GALLERY, ids=ids)
+def test_cells_of_the_gallery(situation: Situation) -> None:
+    detections, tracks = built(situation)
+    assert set(cells_of(tracks).values()) == set(situation.expected_cells(detections))
+
+
+@pytest.mark.parametrize("situation", GALLERY, ids=ids)
+def test_links_of_the_gallery(situation: Situation) -> None:
+    detections, tracks = built(situation)
+    number = {rows: k for k, rows in cells_of(tracks).items()}
+    expected = situation.expected_cells(detections)
+    wanted = {(number[expected[a]], number[expected[b]], kind) for a, b, kind in situation.links}
+    assert set(tracks.links.itertuples(index=False, name=None)) == wanted
+
+
+@pytest.mark.parametrize("situation", GALLERY, ids=ids)
+def test_tracks_count_from_one_by_first_frame_and_label(situation: Situation) -> None:
+    _, tracks = built(situation)
+    first = tracks.nodes.drop_duplicates("track_id")
+    assert first["track_id"].tolist() == list(range(1, tracks.n_tracks + 1))
+    order = list(zip(first["frame"], first["label"], strict=True))
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("situation", GALLERY, ids=ids)
+def test_every_event_and_every_link_is_listed(situation: Situation) -> None:
+    detections, tracks = built(situation)
+    truth = situation.true_events(detections)
+    listed = {
+        (Event.from_key(e), s, t)
+        for e, s, t in tracks.events[["event", "sources", "targets"]].itertuples(index=False)
+    }
+    assert listed == set(truth)
+    pairs = {(s, t, e.key) for e, before, after in truth for s in before for t in after}
+    assert set(tracks.edges[["source", "target", "event"]].itertuples(index=False, name=None)) == (
+        pairs
+    )
+    frame = detections.frame
+    assert (frame[tracks.edges["source"]] < frame[tracks.edges["target"]]).all()
+
+
+def test_frames_of_events() -> None:
+    _, tracks = built(BY_NAME["one comes, one leaves"])
+    events = tracks.events[tracks.events["event"].isin(["appear", "disappear"])]
+    assert events[["frame", "event"]].to_numpy().tolist() == [
+        [1, "appear"],
+        [2, "appear"],
+        [3, "disappear"],
+    ]
+    _, tracks = built(BY_NAME["a speck of dirt"])
+    assert tracks.events.query("event == 'false'")["frame"].tolist() == [2]
+
+
+def test_a_false_detection_belongs_to_no_track() -> None:
+    situation = BY_NAME["a speck of dirt"]
+    detections, tracks = built(situation)
+    speck = situation.row(detections, 2, "1")
+    assert speck not in set(tracks.nodes["id"])
+    assert len(tracks.nodes) == len(detections) - 1
+
+
+def test_lineages_have_the_number_of_their_root() -> None:
+    situation = BY_NAME["two divisions in a row"]
+    detections, tracks = built(situation)
+    lineage = tracks.nodes.set_index("id")["lineage_id"]
+    track = tracks.nodes.set_index("id")["track_id"]
+    mother = situation.row(detections, 0, "A")
+    family = [situation.row(detections, 5, c) for c in "bde"]
+    assert {int(lineage[r]) for r in family} == {int(track[mother])}
+    assert len({int(track[r]) for r in family}) == 3
+    others = set(tracks.nodes["id"]) - {
+        r for rows in situation.expected_cells(detections)[:5] for r in rows
+    }
+    assert (track[list(others)] == lineage[list(others)]).all()
+
+
+def test_the_same_twice() -> None:
+    for situation in GALLERY:
+        _, one = built(situation)
+        _, two = built(situation)
+        for name in ("nodes", "edges", "events", "links"):
+            pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name))
+
+
+def test_the_order_of_hypotheses_does_not_matter() -> None:
+    situation = BY_NAME["two cells touch for a frame and part"]
+    detections = measured(situation)
+    h, chosen = situation.oracle(detections)
+    back = np.arange(len(h))[::-1]
+    reversed_ = Hypotheses(
+        h.event[back], h.sources[back], h.targets[back], h.n_detections, h.active
+    )
+    one = build_tracks(detections, h, chosen)
+    two = build_tracks(detections, reversed_, chosen)
+    pd.testing.assert_frame_equal(one.nodes, two.nodes)
+    pd.testing.assert_frame_equal(one.links, two.links)
+    pd.testing.assert_frame_equal(one.edges, two.edges)
+
+
+def test_scores_and_margins_go_with_their_events() -> None:
+    situation = BY_NAME["a division"]
+    detections = measured(situation)
+    hypotheses, chosen = situation.oracle(detections)
+    scores = np.arange(len(hypotheses), dtype=float)
+    tracks = build_tracks(detections, hypotheses, chosen, scores, scores + 0.5)
+    divide = int(hypotheses.of(Event.DIVIDE)[0])
+    row = tracks.events[tracks.events["event"] == "divide"].iloc[0]
+    assert (row["score"], row["margin"]) == (divide, divide + 0.5)
+    edges = tracks.edges[tracks.edges["event"] == "divide"]
+    assert edges["score"].tolist() == [divide, divide]
+    unscored = build_tracks(detections, hypotheses, chosen)
+    assert unscored.events[["score", "margin"]].isna().all(axis=None)
+
+
+def test_one_detection() -> None:
+    table = pd.DataFrame({"frame": [0], "label": [4], "y": [1.0], "x": [1.0], "area": [5.0]})
+    detections = Detections(table, Geometry(1, (9, 9), (1.0, 1.0)))
+    none = np.zeros((0, 2), dtype=np.int64)
+    hypotheses = Hypotheses(np.zeros(0, np.int8), none, none, 1, np.zeros(2, bool))
+    tracks = build_tracks(detections, hypotheses, np.zeros(0, bool))
+    assert tracks.nodes[["id", "label", "track_id", "lineage_id"]].to_numpy().tolist() == [
+        [0, 4, 1, 1]
+    ]
+    assert len(tracks.edges) == len(tracks.links) == len(tracks.events) == 0
+
+
+def test_roots_follow_the_first_parent() -> None:
+    links = pd.DataFrame(
+        [(3, 1, "merge"), (3, 2, "merge"), (4, 3, "divide"), (5, 3, "divide")],
+        columns=["track_id", "parent_id", "event"],
+    )
+    assert roots(6, links)[1:].tolist() == [1, 2, 1, 1, 1, 6]
