@@ -75,6 +75,7 @@ def tracks_of(
     """Tracks from (frame, label, y, x, track) per node, whose id is its place in the list."""
     table = pd.DataFrame(nodes, columns=["frame", "label", "y", "x", "track_id"])
     table.insert(0, "id", np.arange(len(table)))
+    table = table.astype({"y": np.float64, "x": np.float64})
     table["area"] = 10.0
     given = {"shape": SHAPE, "scale": (1.0, 1.0), **geometry}
     linked = None

@@ -44,8 +44,10 @@ def test_trackmate_has_four_header_rows_and_micrometres(tmp_path: Path) -> None:
     assert detections.position[:, -1].tolist() == [10, 12]
     in_pixels = read_detections_csv(path, scale=(1.0, 0.5, 0.5))
     assert in_pixels.table["x"].tolist() == [20, 24]
-    assert in_pixels.position.tolist() == detections.position.tolist()
-    assert np.allclose(in_pixels.table["area"], 4 * detections.table["area"])
+    assert (detections.geometry.ndim, in_pixels.geometry.ndim) == (2, 3)
+    assert in_pixels.position[:, 1:].tolist() == detections.position.tolist()
+    assert np.allclose(detections.table["area"], 4 * np.pi)
+    assert np.allclose(in_pixels.table["area"], 4 / 3 * np.pi * 8 / 0.25)
 
 
 def test_ilastik(tmp_path: Path) -> None:

@@ -137,7 +137,8 @@ def _sidecar(
         },
         "units": _units(tracks, columns, preset),
         "dtypes": {c: _kind(tracks.nodes[c]) for c in extra} if preset == "plain" else {},
-        "notes": [*tracks.notes, *notes] if preset == "plain" else list(notes),
+        "notes": list(tracks.notes) if preset == "plain" else [],
+        "limits": list(notes),
     }
 
 

@@ -67,9 +67,7 @@ def write_geff(
     track_props, notes = _track_props(nodes, pairs.astype(np.int64))
     related = None
     if labels_path is not None:
-        related = [
-            geff_spec.RelatedObject(path=str(labels_path), type="labels", label_prop="label")
-        ]
+        related = [geff_spec.RelatedObject(path=str(labels_path), type="labels", node_prop="label")]
     depth = "z" if tracks.geometry.ndim == 3 else None
     metadata = geff_spec.GeffMetadata(
         directed=True,

@@ -94,8 +94,10 @@ def read_cells(
     text = read_text_table(path)
     sidecar = read_sidecar(Path(path))
     if not isinstance(columns, Columns):
-        guess = guess_columns(text.header)
-        columns = guess if columns is None else guess.corrected(columns)
+        corrections = columns or {}
+        columns = guess_columns(text.header).corrected(corrections)
+        if "z" not in corrections and 3 not in (len(options.scale or ()), len(options.shape or ())):
+            columns = _flat(columns, text)
     check_columns(columns, text.header, text.source)
     if len(text.cells) == 0:
         raise InputError(f"{text.source}: the table has a header but no rows")
@@ -109,6 +111,13 @@ def read_cells(
     keep, notes = _sizes(cells, text, columns, geometry, to_pixels)
     cells["label"] = _labels(cells, columns)
     return CellTable(cells[keep], columns, text, geometry, sidecar, notes)
+
+
+def _flat(columns: Columns, text: TextTable) -> Columns:
+    """Without a depth that is 0 throughout, as TrackMate writes it for 2D movies."""
+    if columns.z is None or not text.cells[columns.z].str.fullmatch(r"\s*-?0(\.0*)?\s*").all():
+        return columns
+    return columns.corrected({"z": None})
 
 
 def _complain(text: TextTable, wrong: NDArray[np.bool_], what: str) -> None:

@@ -125,7 +125,4 @@ def _extra_header(cells: pd.DataFrame) -> int:
     head = cells.iloc[:3]
     has_number = head.apply(pd.to_numeric, errors="coerce").notna().any(axis=1).to_numpy()
     words = (head.apply(lambda c: c.astype(str).str.strip()) != "").any(axis=1).to_numpy()
-    extra = 0
-    while extra < len(head) and not has_number[extra] and words[extra]:
-        extra += 1
-    return extra if extra == 3 else 0
+    return 3 if len(head) == 3 and not has_number.any() and words[:2].all() else 0

@@ -141,12 +141,13 @@ def _edges(nodes: pd.DataFrame, table: NDArray[np.int64]) -> pd.DataFrame:
     known = label[order[last]]
     mothers = order[last][np.searchsorted(known, child[:, 3])]
     daughters = order[first][np.searchsorted(known, child[:, 0])]
-    return pd.DataFrame(
+    edges = pd.DataFrame(
         {
             "source": np.concatenate([source, mothers]).astype(np.int64),
             "target": np.concatenate([target, daughters]).astype(np.int64),
         }
     )
+    return edges.sort_values(["source", "target"], ignore_index=True)
 
 
 def _joined(table: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[np.int64]:

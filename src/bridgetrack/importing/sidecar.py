@@ -26,7 +26,7 @@ class Sidecar:
     dtypes
         Type of the columns of ``detections.csv`` that are not among the standard ones.
     notes
-        What the formats could not hold.
+        Notes of the tracks.
     """
 
     geometry: Geometry

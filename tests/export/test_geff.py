@@ -1,0 +1,116 @@
+"""GEFF stores that other programs understand, and theirs that we do."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import geff_spec
+import numpy as np
+import pytest
+from geff import validate_structure
+from geff.core_io import read_to_memory, write_arrays
+
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.export.geff import write_geff
+from bridgetrack.importing.geff_reader import read_geff
+from lineage_cases import tracks_of
+
+DIVISION = [(0, 1, 5, 5, 1), (1, 1, 5, 5, 1), (2, 1, 4, 5, 2), (2, 2, 6, 5, 3)]
+EDGES = [(0, 1, "move"), (1, 2, "divide"), (1, 3, "divide")]
+
+
+def test_the_metadata_is_complete(tmp_path: Path) -> None:
+    physical = {"scale": (0.5, 0.25), "unit": "micrometer", "frame_interval": 3.0}
+    notes = write_geff(
+        tracks_of(DIVISION, EDGES, **physical), tmp_path / "a.geff", labels_path="labels.tif"
+    )
+    validate_structure(tmp_path / "a.geff")
+    graph = read_to_memory(tmp_path / "a.geff")
+    metadata = graph["metadata"]
+    assert notes == ()
+    assert metadata.directed
+    assert set(metadata.node_props_metadata) == set(graph["node_props"])
+    assert set(metadata.edge_props_metadata) == {"event", "score", "margin"}
+    axes = [(a.name, a.unit, a.scale, a.scaled_unit) for a in metadata.axes or []]
+    assert axes == [
+        ("t", "frame", 3.0, "minute"),
+        ("y", "pixel", 0.5, "micrometer"),
+        ("x", "pixel", 0.25, "micrometer"),
+    ]
+    assert metadata.track_node_props == {"tracklet": "track_id", "lineage": "lineage_id"}
+    assert metadata.display_hints is not None
+    assert [o.path for o in metadata.related_objects or []] == ["labels.tif"]
+
+
+def test_ids_that_break_the_rules_are_not_called_tracklets(tmp_path: Path) -> None:
+    nodes = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 6, 1)]
+    cut = tracks_of(nodes, [(0, 1, "split"), (0, 2, "split")])
+    (note,) = write_geff(cut, tmp_path / "a.geff")
+    assert "tracklets" in note
+    properties = read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props
+    assert properties == {"lineage": "lineage_id"}
+
+
+def foreign(path: Path, **changes: Any) -> Path:
+    """A store as another program may write it: micrometres, seconds, props of its own."""
+    ids = np.array([7, 8, 9, 12], dtype=np.uint64)
+    edges = np.array([[7, 8], [8, 9], [8, 12]], dtype=np.uint64)
+    values = {
+        "time": np.array([0, 1, 2, 2]),
+        "x": np.array([1.0, 2, 3, 4]),
+        "y": np.array([5.0, 6, 7, 8]),
+        "z": np.array([0.0, 0, 1, 1]),
+        "seg_id": np.array([3, 3, 4, 6]),
+    }
+    axes = [
+        geff_spec.Axis(name="time", type="time", unit="frame", scale=30, scaled_unit="second"),
+        *(geff_spec.Axis(name=n, type="space", unit="micrometer") for n in "xyz"),
+    ]
+    given = {"directed": True, "axes": axes, **changes}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        metadata = geff_spec.GeffMetadata(node_props_metadata={}, edge_props_metadata={}, **given)
+        props = {k: {"values": v, "missing": None} for k, v in values.items()}
+        write_arrays(path, ids, props, edges, {}, metadata)
+    return path
+
+
+def test_the_store_of_another_program(tmp_path: Path) -> None:
+    tracks = read_geff(foreign(tmp_path / "b.geff"))
+    assert tracks.nodes[["z", "y", "x"]].to_numpy()[-1].tolist() == [1, 8, 4]
+    assert tracks.nodes["label"].tolist() == [3, 3, 4, 6]
+    assert tracks.nodes["track_id"].tolist() == [1, 1, 2, 3]
+    assert tracks.events["event"].tolist() == ["move", "divide"]
+    assert (tracks.geometry.unit, tracks.geometry.frame_interval) == ("micrometer", 0.5)
+
+
+def test_stores_that_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such GEFF store"):
+        read_geff(tmp_path / "none.geff")
+    (tmp_path / "empty.geff").mkdir()
+    with pytest.raises(InputError, match="cannot be read as GEFF"):
+        read_geff(tmp_path / "empty.geff")
+    with pytest.raises(InputError, match="undirected"):
+        read_geff(foreign(tmp_path / "undirected.geff", directed=False))
+    with pytest.raises(InputError, match="one time axis"):
+        read_geff(foreign(tmp_path / "no-axes.geff", axes=None))
+
+
+def test_pickled_arrays_are_never_decoded(tmp_path: Path) -> None:
+    store = foreign(tmp_path / "b.geff")
+    array = store / "nodes" / "ids" / ".zarray"
+    description = json.loads(array.read_text())
+    description["filters"] = [{"id": "pickle", "protocol": 5}]
+    array.write_text(json.dumps(description))
+    with pytest.raises(InputError, match="pickled"):
+        read_geff(store)
+
+
+def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.geff").mkdir()
+    (tmp_path / "a.geff" / "photo.jpg").write_text("")
+    with pytest.raises(OutputError, match=r"photo\.jpg"):
+        write_geff(tracks_of(DIVISION, EDGES), tmp_path / "a.geff")

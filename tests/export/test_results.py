@@ -1,0 +1,119 @@
+"""Results appear complete or not at all."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tifffile
+
+from bridgetrack.errors import OutputError
+from bridgetrack.export.results import write_results
+from bridgetrack.tracks.tracks import Tracks
+from lineage_cases import DIVIDING, movie_of, tracks_of
+
+ALL = [
+    "ctc",
+    "detections.csv",
+    "edges.csv",
+    "events.csv",
+    "tracks.csv",
+    "tracks.geff",
+    "units.json",
+]
+
+
+@pytest.fixture
+def tracks() -> Tracks:
+    """One cell in two frames of `DIVIDING`."""
+    return tracks_of([(0, 1, 14, 14, 1), (1, 1, 14, 15, 1)], [(0, 1, "move")], n_frames=4)
+
+
+def names(folder: Path) -> list[str]:
+    """Everything in a folder, hidden files too."""
+    return sorted(p.name for p in folder.iterdir())
+
+
+def test_everything_is_written_and_replaced(tracks: Tracks, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("keep")
+    for _ in range(2):
+        assert write_results(tracks, movie_of(DIVIDING), tmp_path / "out") == ()
+        assert names(tmp_path / "out") == sorted([*ALL, "mine.txt"])
+
+
+def test_without_masks_there_is_no_ctc(tracks: Tracks, tmp_path: Path) -> None:
+    notes = write_results(tracks, None, tmp_path / "out", ("ctc", "csv"))
+    assert notes == ("ctc: not written, because there are no masks",)
+    assert "ctc" not in names(tmp_path / "out")
+
+
+def test_a_full_disk_leaves_nothing(
+    tracks: Tracks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tifffile, "imwrite", full)
+    with pytest.raises(OutputError, match="No space left"):
+        write_results(tracks, movie_of(DIVIDING), tmp_path / "new" / "out")
+    assert names(tmp_path) == []
+
+
+def test_a_disk_that_fills_up_keeps_the_earlier_result(
+    tracks: Tracks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_results(tracks, movie_of(DIVIDING), tmp_path)
+    before = {p: p.read_bytes() for p in tmp_path.glob("*.csv")}
+    longer = Tracks(**{**vars(tracks), "nodes": tracks.nodes.iloc[:1], "edges": tracks.edges[:0]})
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    opened = Path.open
+
+    def open_full(path: Path, *args: Any, **kwargs: Any) -> Any:
+        return Full() if path.name == "tracks.csv" else opened(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", open_full)
+    with pytest.raises(OutputError, match="No space left"):
+        write_results(longer, None, tmp_path, ("csv",))
+    monkeypatch.undo()
+    assert {p: p.read_bytes() for p in tmp_path.glob("*.csv")} == before
+    assert names(tmp_path) == ALL
+
+
+def test_no_permission(tracks: Tracks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", forbidden)
+    with pytest.raises(OutputError, match="no permission"):
+        write_results(tracks, None, tmp_path / "out")
+
+
+def test_a_file_in_place_of_the_folder(tracks: Tracks, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(OutputError, match="out"):
+        write_results(tracks, None, tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "a file"
+
+
+def test_unknown_format(tracks: Tracks, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="no format 'xml'"):
+        write_results(tracks, None, tmp_path, ("xml",))
+
+
+def test_the_sidecar_names_the_units(tmp_path: Path) -> None:
+    physical = {"scale": (0.5, 0.5), "unit": "micrometer", "frame_interval": 3.0}
+    tracks = tracks_of([(0, 1, 1, 1, 1)], [], **physical)
+    write_results(tracks, None, tmp_path, ("csv",))
+    sidecar = json.loads((tmp_path / "units.json").read_text())
+    assert sidecar["units"]["y"] == "px"
+    assert sidecar["geometry"]["scale"] == [0.5, 0.5]
+    assert sidecar["geometry"]["frame_interval"] == 3.0

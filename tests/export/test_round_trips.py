@@ -1,0 +1,125 @@
+"""What is written is read back without loss."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from bridgetrack.errors import OutputError
+from bridgetrack.export.csv import write_csv
+from bridgetrack.export.ctc import write_ctc
+from bridgetrack.export.geff import write_geff
+from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.importing.detections_csv import read_detections_csv
+from bridgetrack.importing.geff_reader import read_geff
+from bridgetrack.importing.tracks_csv import read_tracks_csv
+from bridgetrack.tracks.tracks import Tracks
+from lineage_cases import (
+    DIVIDING,
+    DIVIDING_ROWS,
+    assert_same_tracks,
+    movie_of,
+    random_tracks,
+    tracks_of,
+    write_ctc_folder,
+)
+
+quick = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+
+
+def regained_identity() -> Tracks:
+    """Cells 1 and 2 are drawn as one region (track 3) in frame 1 and part again."""
+    nodes = [(0, 1, 5, 5, 1), (0, 2, 5, 9, 2), (1, 1, 5, 7, 3), (2, 1, 5, 5, 1), (2, 2, 5, 9, 2)]
+    edges = [(0, 2, "merge"), (1, 2, "merge"), (2, 3, "split"), (2, 4, "split")]
+    return tracks_of(nodes, edges, [(3, 1, "merge"), (3, 2, "merge")], n_frames=3)
+
+
+def cut_cell() -> Tracks:
+    """A cell that is cut in two in frame 1."""
+    nodes = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 6, 1), (2, 1, 5, 5, 1)]
+    edges = [(0, 1, "split"), (0, 2, "split"), (1, 3, "merge"), (2, 3, "merge")]
+    return tracks_of(nodes, edges, n_frames=3)
+
+
+@quick
+@given(random_tracks())
+def test_csv(tracks: Tracks) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_csv(tracks, folder)
+        assert_same_tracks(read_tracks_csv(Path(folder) / "detections.csv"), tracks)
+
+
+@quick
+@given(random_tracks())
+def test_geff(tracks: Tracks) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_geff(tracks, Path(folder) / "a.geff")
+        assert_same_tracks(read_geff(Path(folder) / "a.geff"), tracks)
+
+
+@pytest.mark.parametrize("case", [regained_identity, cut_cell])
+def test_merges_splits_and_pieces(tmp_path: Path, case: object) -> None:
+    tracks = case()  # type: ignore[operator]
+    write_csv(tracks, tmp_path)
+    write_geff(tracks, tmp_path / "a.geff")
+    assert_same_tracks(read_geff(tmp_path / "a.geff"), tracks)
+    assert_same_tracks(read_tracks_csv(tmp_path / "detections.csv"), tracks)
+
+
+def test_what_one_parent_per_row_cannot_hold_is_said(tmp_path: Path) -> None:
+    (note,) = write_csv(regained_identity(), tmp_path)
+    assert "1 detections have several parents" in note
+    assert note in json.loads((tmp_path / "units.json").read_text())["limits"]
+
+
+def test_ctc_through_a_gap(tmp_path: Path) -> None:
+    truth = read_ctc(write_ctc_folder(tmp_path / "TRA", DIVIDING, DIVIDING_ROWS))
+    notes = write_ctc(truth.tracks, truth.labels, tmp_path / "out")
+    assert any("1 gaps" in note for note in notes)
+    again = read_ctc(tmp_path / "out", join_single_children=True)
+    for column in ("frame", "y", "x", "area", "track_id", "lineage_id"):
+        assert again.tracks.nodes[column].tolist() == truth.tracks.nodes[column].tolist()
+    assert again.tracks.edges.equals(truth.tracks.edges)
+    assert read_ctc(tmp_path / "out").tracks.n_tracks == truth.tracks.n_tracks + 1
+
+
+def test_real_tracks_in_every_format(shared_data: Path, tmp_path: Path) -> None:
+    truth = read_ctc(shared_data / "bacteria", scale=(0.1, 0.1), frame_interval=5.0)
+    write_csv(truth.tracks, tmp_path)
+    write_geff(truth.tracks, tmp_path / "a.geff")
+    write_ctc(truth.tracks, truth.labels, tmp_path / "ctc")
+    assert_same_tracks(read_tracks_csv(tmp_path / "detections.csv"), truth.tracks)
+    assert_same_tracks(read_geff(tmp_path / "a.geff"), truth.tracks)
+    again = read_ctc(tmp_path / "ctc", scale=(0.1, 0.1), frame_interval=5.0)
+    assert_same_tracks(again.tracks, truth.tracks)
+
+
+def test_presets_are_read_by_the_guess(tmp_path: Path) -> None:
+    tracks = regained_identity()
+    for preset in ("trackmate", "ilastik"):
+        write_csv(tracks, tmp_path / preset, preset=preset)
+        cells = read_detections_csv(tmp_path / preset / "detections.csv")
+        assert np.allclose(cells.table[["y", "x"]], tracks.nodes[["y", "x"]])
+        assert cells.frame.tolist() == tracks.nodes["frame"].tolist()
+    spots = (tmp_path / "trackmate" / "detections.csv").read_text().splitlines()
+    assert [row.split(",")[1] for row in spots[:5]] == ["ID", "Spot ID", "Spot ID", "", "0"]
+    linked = read_tracks_csv(tmp_path / "trackmate" / "detections.csv")
+    assert linked.edges[["source", "target"]].equals(tracks.edges[["source", "target"]])
+    with pytest.raises(OutputError, match="no preset 'excel'"):
+        write_csv(tracks, tmp_path, preset="excel")
+
+
+def test_trackmate_positions_are_physical(tmp_path: Path) -> None:
+    movie = movie_of(DIVIDING, scale=(0.5, 0.25), unit="micrometer", frame_interval=2.0)
+    tracks = tracks_of([(1, 1, 10, 20, 1)], [], scale=(0.5, 0.25), unit="micrometer")
+    assert movie.geometry.unit == tracks.geometry.unit
+    write_csv(tracks, tmp_path, preset="trackmate")
+    row = (tmp_path / "detections.csv").read_text().splitlines()[4].split(",")
+    assert [float(v) for v in row[3:6]] == [5.0, 5.0, 0.0]
+    cells = read_detections_csv(tmp_path / "detections.csv")
+    assert cells.table[["y", "x"]].to_numpy().tolist() == [[10.0, 20.0]]

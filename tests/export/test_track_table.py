@@ -1,0 +1,60 @@
+"""The table of tracks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridgetrack.export.track_table import track_table
+from lineage_cases import tracks_of
+
+NODES = [
+    (0, 1, 20, 20, 1),
+    (1, 1, 20, 23, 1),
+    (2, 1, 24, 23, 1),
+    (3, 1, 22, 20, 2),
+    (4, 1, 22, 20, 2),
+    (3, 2, 26, 20, 3),
+    (4, 2, 38, 20, 3),
+]
+EDGES = [
+    (0, 1, "move"),
+    (1, 2, "move"),
+    (2, 3, "divide"),
+    (3, 4, "move"),
+    (2, 5, "divide"),
+    (5, 6, "move"),
+]
+
+
+def test_pixels_and_frames_without_a_scale() -> None:
+    # Nodes are sorted by frame on the way, ids stay.
+    table = track_table(tracks_of(NODES, EDGES, n_frames=6)).set_index("track_id")
+    assert table.loc[1, "duration [frames]"] == 2
+    assert table.loc[1, "path_length [px]"] == 7
+    assert table.loc[1, "displacement [px]"] == 5
+    assert table.loc[1, "mean_speed [px/frame]"] == 3.5
+    assert table["generation"].tolist() == [0, 1, 1]
+    assert table["parent_id"].tolist() == ["", "1", "1"]
+    assert table["ends_in"].tolist() == ["division", "unknown", "leaving"]
+
+
+def test_micrometres_and_minutes_with_one() -> None:
+    physical = {"scale": (0.5, 2.0), "unit": "micrometer", "frame_interval": 10.0}
+    table = track_table(tracks_of(NODES, EDGES, n_frames=5, **physical)).set_index("track_id")
+    assert table.loc[1, "duration [min]"] == 20
+    assert table.loc[1, "path_length [um]"] == 8
+    assert table.loc[1, "mean_speed [um/min]"] == 0.4
+    assert table["ends_in"].tolist() == ["division", "end of movie", "end of movie"]
+
+
+def test_merges_gaps_pieces_and_single_frames() -> None:
+    nodes = [(0, 1, 5, 5, 1), (0, 2, 5, 9, 2), (2, 1, 5, 4, 3), (2, 2, 5, 8, 3)]
+    edges = [(0, 2, "merge"), (1, 2, "merge"), (0, 3, "merge")]
+    links = [(3, 1, "merge"), (3, 2, "merge")]
+    table = track_table(tracks_of(nodes, edges, links, n_frames=3)).set_index("track_id")
+    assert table.loc[3, "parent_id"] == "1 2"
+    assert table.loc[3, "link"] == "merge merge"
+    assert table["ends_in"].tolist() == ["merge", "merge", "end of movie"]
+    assert table["detections"].tolist() == [1, 1, 2]
+    assert np.isnan(table.loc[3, "mean_speed [px/frame]"])
+    assert table["generation"].tolist() == [0, 0, 0]
