@@ -1,0 +1,352 @@
+"""Time and memory from labels to tables, beside LapTrack and btrack on the same movie.
+
+    python benchmarks/speed.py [--frames 100] [--cells 1000] [--repeats 3] [--folder DIR]
+
+Simulates label movies (kept in DIR where given), tracks them in a process of its own for every
+tool and repeat, the tools taking turns, and prints tables in markdown: medians, ratios, the share
+of inference, and how the cost grows with frames and with cells. Nobody uses intensities. LapTrack
+and btrack get what their users give them: centroids by scikit-image's ``regionprops_table``, and
+settings that suit the movie. A tool that is not installed is left out with a message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+REACH = 20.0
+"""Pixels that a cell may move between frames, for the tools that must be told."""
+
+
+def mask_files(movie: Path, frames: int) -> list[Path]:
+    """The first label images of a movie."""
+    return sorted((movie / "01_GT" / "TRA").glob("man_track*.tif"))[:frames]
+
+
+def with_bridgetrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
+    """Labels to tables by Bridgetrack."""
+    from dataclasses import replace
+
+    import bridgetrack as bt
+    from bridgetrack.cli.console import Stopwatch
+
+    watch = Stopwatch()
+    labels = bt.open_labels(movie / "01_GT" / "TRA")
+    geometry = replace(labels.geometry, n_frames=frames)
+    labels = replace(labels, array=labels.array[:frames], geometry=geometry)
+    tracking = bt.run(bt.track_steps(labels), watch)
+    watch(bt.Progress("Writing tables", 0.0))
+    bt.write_results(tracking.tracks, labels, out, ("csv",))
+    watch.stop()
+    nodes, edges = tracking.tracks.nodes.set_index("id"), tracking.tracks.edges
+    ends = [nodes["label"].reindex(edges[end]).to_numpy() for end in ("source", "target")]
+    return {"stages": watch.seconds, "links": np.column_stack(ends).tolist()}
+
+
+def centroids(movie: Path, frames: int) -> pd.DataFrame:
+    """Frame, label and centroid of every cell, as users of scikit-image get them."""
+    import tifffile
+    from skimage.measure import regionprops_table
+
+    tables = []
+    for t, path in enumerate(mask_files(movie, frames)):
+        table = pd.DataFrame(
+            regionprops_table(tifffile.imread(path), properties=("label", "centroid"))
+        )
+        tables.append(table.assign(frame=t))
+    return pd.concat(tables, ignore_index=True)
+
+
+def with_laptrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
+    """Labels to tables by LapTrack, with gap closing and divisions."""
+    from laptrack import LapTrack
+
+    start = time.perf_counter()
+    cells = centroids(movie, frames)
+    measured = time.perf_counter()
+    tracker = LapTrack(cutoff=REACH**2, gap_closing_cutoff=REACH**2, splitting_cutoff=REACH**2)
+    tracks, splits, merges = tracker.predict_dataframe(
+        cells, coordinate_cols=["centroid-0", "centroid-1"], frame_col="frame"
+    )
+    linked = time.perf_counter()
+    out.mkdir(parents=True, exist_ok=True)
+    for name, table in (("tracks", tracks), ("splits", splits), ("merges", merges)):
+        table.to_csv(out / f"{name}.csv")
+    tracks = tracks.reset_index(drop="frame" in tracks.columns)
+    links = links_of(tracks, "frame", "track_id", splits)
+    stages = {"regionprops": measured - start, "linking": linked - measured}
+    return {"stages": stages, "links": links}
+
+
+def links_of(cells: pd.DataFrame, frame: str, track: str, splits: pd.DataFrame) -> list[list[int]]:
+    """Pairs of labels that follow each other within a track or across a division."""
+    cells = cells.sort_values([track, frame])
+    label, number = cells["label"].to_numpy(int), cells[track].to_numpy(int)
+    same = number[1:] == number[:-1]
+    links = np.column_stack([label[:-1][same], label[1:][same]]).tolist()
+    first = dict(zip(number[::-1].tolist(), label[::-1].tolist(), strict=True))
+    last = dict(zip(number.tolist(), label.tolist(), strict=True))
+    for parent, child in splits.iloc[:, :2].to_numpy(int).tolist():
+        links.append([last[parent], first[child]])
+    return links
+
+
+def with_btrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
+    """Labels to tables by btrack, approximate updates (its advice for many cells)."""
+    import btrack
+    from btrack.constants import BayesianUpdates
+
+    start = time.perf_counter()
+    cells = centroids(movie, frames)
+    measured = time.perf_counter()
+    objects = btrack.io.objects_from_dict(
+        {
+            "t": cells["frame"].to_numpy(),
+            "x": cells["centroid-1"].to_numpy(),
+            "y": cells["centroid-0"].to_numpy(),
+            "z": np.zeros(len(cells)),
+            "seen": cells["label"].to_numpy(float),
+        }
+    )
+    side = float(cells[["centroid-0", "centroid-1"]].to_numpy().max()) + REACH
+    with btrack.BayesianTracker(verbose=False) as tracker:
+        tracker.configure(_btrack_settings(out))
+        tracker.update_method = BayesianUpdates.APPROXIMATE
+        tracker.max_search_radius = 2 * REACH
+        tracker.append(objects)
+        tracker.volume = ((0, side), (0, side))
+        tracker.track(step_size=frames)
+        tracker.optimize()
+        linked = time.perf_counter()
+        tracker.export(out / "tracks.csv", obj_type="obj_type_1")
+        tracks = tracker.tracks
+    rows = [
+        (t, int(label), track.ID)
+        for track in tracks
+        for t, label, dummy in zip(track.t, track.properties["seen"], track.dummy, strict=True)
+        if not dummy
+    ]
+    cells = pd.DataFrame(rows, columns=["frame", "label", "track"])
+    parents = [(x.parent, x.ID) for x in tracks if x.parent not in (x.ID, 0)]
+    splits = pd.DataFrame(parents, columns=["parent", "child"])
+    links = links_of(cells, "frame", "track", splits)
+    stages = {"regionprops": measured - start, "linking": linked - measured}
+    return {"stages": stages, "links": links}
+
+
+def _btrack_settings(out: Path) -> Path:
+    """Constant velocity, divisions within the reach; the format is btrack's."""
+    eye, zero = np.eye(3), np.zeros((3, 3))
+    motion = {
+        "name": "motion",
+        "dt": 1.0,
+        "measurements": 3,
+        "states": 6,
+        "accuracy": 7.5,
+        "prob_not_assign": 0.001,
+        "max_lost": 2,
+        "A": {"matrix": np.block([[eye, eye], [zero, eye]]).ravel().tolist()},
+        "H": {"matrix": np.hstack([eye, zero]).ravel().tolist()},
+        "P": {"sigma": 150.0, "matrix": np.diag([0.1] * 3 + [1.0] * 3).ravel().tolist()},
+        "G": {"sigma": 15.0, "matrix": [0.5] * 3 + [1.0] * 3},
+        "R": {"sigma": 5.0, "matrix": eye.ravel().tolist()},
+    }
+    hypotheses = {
+        "name": "events",
+        "hypotheses": ["P_FP", "P_init", "P_term", "P_link", "P_branch"],
+        "lambda_time": 5.0,
+        "lambda_dist": 3.0,
+        "lambda_link": 10.0,
+        "lambda_branch": 50.0,
+        "eta": 1e-10,
+        "theta_dist": REACH,
+        "theta_time": 5.0,
+        "dist_thresh": 2 * REACH,
+        "time_thresh": 2,
+        "apop_thresh": 5,
+        "segmentation_miss_rate": 0.1,
+        "apoptosis_rate": 0.001,
+        "relax": True,
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "btrack.json"
+    content = {"TrackerConfig": {"MotionModel": motion, "HypothesisModel": hypotheses}}
+    path.write_text(json.dumps(content))
+    return path
+
+
+TOOLS: dict[str, Callable[[Path, int, Path], dict[str, Any]]] = {
+    "bridgetrack": with_bridgetrack,
+    "laptrack": with_laptrack,
+    "btrack": with_btrack,
+}
+
+
+def measure(tool: str, movie: Path, frames: int) -> dict[str, Any]:
+    """Run one tool in this process; seconds, peak memory, links found and missed."""
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as out:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        start = time.perf_counter()
+        found = TOOLS[tool](movie, frames, Path(out) / "out")
+        seconds = time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_SELF)
+    links = np.asarray(found.pop("links"), dtype=int).reshape(-1, 2)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    result = {"tool": tool, "seconds": seconds, "cpu": spent, **found}
+    result["work"] = sum(found["stages"].values())
+    result["memory"] = after.ru_maxrss / 1024
+    return result | judged(links, movie, frames)
+
+
+def judged(links: np.ndarray, movie: Path, frames: int) -> dict[str, int]:
+    """How many links are wrong: labels are true track ids, so truth is in the table."""
+    table = np.loadtxt(movie / "01_GT" / "TRA" / "man_track.txt", dtype=int, ndmin=2)
+    table = table[table[:, 1] < frames]
+    parent = dict(zip(table[:, 0].tolist(), table[:, 3].tolist(), strict=True))
+    right = sum(a == b or parent.get(b) == a for a, b in links.tolist())
+    lengths = np.minimum(table[:, 2], frames - 1) - table[:, 1]
+    true = int(lengths.sum() + (table[:, 3] > 0).sum())
+    return {"wrong": len(links) - right, "missed": max(0, true - right), "true": true}
+
+
+def in_own_process(tool: str, movie: Path, frames: int) -> dict[str, Any] | None:
+    """As `measure`, in a fresh process; None with a message where the tool cannot run."""
+    words = [sys.executable, __file__, "--one", tool, str(movie), str(frames)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "Error: " in line]
+        reason = lines[0] if lines else "no message"
+        print(f"{tool} is left out: {reason}", file=sys.stderr)
+        return None
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def movie_of(folder: Path, frames: int, cells: int) -> Path:
+    """A simulated movie, made where it is not there yet."""
+    from bridgetrack.simulation.ctc import simulate_to_folder
+    from bridgetrack.simulation.settings import SimulationSettings
+
+    path = folder / f"{frames}x{cells}"
+    if not (path / "01").is_dir():
+        print(f"simulating {frames} frames of {cells} cells ...", file=sys.stderr)
+        settings = SimulationSettings(
+            frames=frames, cells=cells, division_rate=0.003, death_rate=0.002, seed=1
+        )
+        simulate_to_folder(settings, path)
+    return path
+
+
+def side_by_side(movie: Path, frames: int, repeats: int) -> dict[str, list[dict[str, Any]]]:
+    """Runs of every tool, taking turns."""
+    runs: dict[str, list[dict[str, Any]]] = {tool: [] for tool in TOOLS}
+    for _ in range(repeats):
+        for tool in [t for t in TOOLS if t in runs]:
+            result = in_own_process(tool, movie, frames)
+            if result is None:
+                del runs[tool]
+            else:
+                runs[tool].append(result)
+    return runs
+
+
+def middle(runs: list[dict[str, Any]], key: str) -> float:
+    """Median of a figure."""
+    return statistics.median(r[key] for r in runs)
+
+
+def print_tools(runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Time, memory and mistakes of every tool."""
+    ours = middle(runs["bridgetrack"], "seconds")
+    print("| tool | seconds | relative | CPU seconds | peak MB | wrong links | missed links |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for tool, results in runs.items():
+        seconds = middle(results, "seconds")
+        last = results[-1]
+        print(
+            f"| {tool} | {seconds:.1f} | {seconds / ours:.2f} | {middle(results, 'cpu'):.1f} | "
+            f"{middle(results, 'memory'):,.0f} | {last['wrong']:,} | {last['missed']:,} |"
+        )
+    print(f"\n{runs['bridgetrack'][-1]['true']:,} true links\n")
+
+
+def print_stages(runs: list[dict[str, Any]]) -> None:
+    """What Bridgetrack's time goes to."""
+    stages = {s: statistics.median(r["stages"][s] for r in runs) for s in runs[0]["stages"]}
+    total = sum(stages.values())
+    print("| stage | seconds | share |")
+    print("| --- | ---: | ---: |")
+    for stage, seconds in stages.items():
+        print(f"| {stage} | {seconds:.2f} | {seconds / total:.0%} |")
+    print()
+
+
+def print_growth(rows: list[tuple[str, float, float, float]], what: str) -> None:
+    """How time and memory grow, each row against the one before."""
+    print(f"| {what} | seconds | peak MB | size, against the row above | time, likewise |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    before: tuple[str, float, float, float] | None = None
+    for row in rows:
+        name, size, seconds, memory = row
+        ratios = ["", ""] if before is None else [f"{size / before[1]:.2f}"]
+        if before is not None:
+            ratios.append(f"{seconds / before[2]:.2f}")
+        print(f"| {name} | {seconds:.2f} | {memory:,.0f} | {' | '.join(ratios)} |", flush=True)
+        before = row
+    print()
+
+
+def growth(movie_frames: list[tuple[str, float, Path, int]], repeats: int) -> list[Any]:
+    """Median seconds (imports left out) and memory of Bridgetrack for every movie."""
+    rows = []
+    for name, size, movie, frames in movie_frames:
+        runs = [in_own_process("bridgetrack", movie, frames) for _ in range(repeats)]
+        good = [r for r in runs if r is not None]
+        rows.append((name, size, middle(good, "work"), middle(good, "memory")))
+    return rows
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--frames", type=int, default=100)
+    parser.add_argument("--cells", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--one", nargs=3, metavar=("TOOL", "MOVIE", "FRAMES"))
+    given = parser.parse_args()
+    if given.one:
+        tool, movie, frames = given.one
+        print(json.dumps(measure(tool, Path(movie), int(frames))))
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.folder or Path(scratch)
+        n, cells = given.frames, given.cells
+        movie = movie_of(folder, n, cells)
+        runs = side_by_side(movie, n, given.repeats)
+        print_tools(runs)
+        print_stages(runs["bridgetrack"])
+        parts = [n // 4, n // 2, n]
+        rows = growth([(str(f), f, movie, f) for f in parts], given.repeats)
+        print_growth(rows, "frames")
+        few = max(2, n // 4)
+        counts = [cells // 4, cells // 2, cells, 2 * cells]
+        movies = [(f"{c:,}", c, movie_of(folder, few, c), few) for c in counts]
+        print_growth(growth(movies, given.repeats), f"cells ({few} frames)")
+
+
+if __name__ == "__main__":
+    main()

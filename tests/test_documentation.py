@@ -1,0 +1,92 @@
+"""What README and docs show works as it is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bridgetrack
+from bridgetrack.annotations.store import load_annotations
+from bridgetrack.cli.main import main
+
+PROJECT = Path(__file__).resolve().parents[1]
+PAGES = ("README.md", "docs/command_line.md", "docs/files.md", "docs/python.md")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Code blocks of a page in one language."""
+    text = (PROJECT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def run_python(page: str) -> None:
+    """Run the blocks of a page one after another."""
+    found = blocks(page, "python")
+    assert found
+    names: dict[str, object] = {}
+    for block in found:
+        exec(compile(block, page, "exec"), names)
+
+
+def test_quick_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (commands,) = blocks("README.md", "sh")
+    for line in commands.splitlines():
+        words = shlex.split(line, comments=True)
+        assert words[0] == "bridgetrack"
+        assert main(words[1:]) == 0, line
+    assert (tmp_path / "result" / "ctc" / "res_track.txt").is_file()
+    run_python("README.md")
+
+
+def test_python_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_python("docs/python.md")
+
+
+def test_annotation_example_is_valid(tmp_path: Path) -> None:
+    (example,) = blocks("docs/files.md", "json")
+    (tmp_path / "a.json").write_text(example)
+    assert (
+        len(load_annotations(tmp_path / "a.json")) == 2 == len(json.loads(example)["annotations"])
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    path = PROJECT / page
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_commands_and_options_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (PROJECT / "docs" / "command_line.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^    bridgetrack (\w+) +(.*)$", text, re.MULTILINE)
+    assert len({name for name, _ in shown}) >= 6
+    for name, rest in shown:
+        assert main([name, "--help"]) == 0
+        known = capsys.readouterr().out
+        for option in re.findall(r"--[a-z][a-z-]*", rest):
+            assert f"{option} " in known, f"{name} {option}"
+
+
+def test_public_names_are_there_and_documented() -> None:
+    assert bridgetrack.__version__
+    for name in bridgetrack.__all__:
+        assert getattr(bridgetrack, name).__doc__, name
+    assert set(bridgetrack.__all__) <= set(dir(bridgetrack))
+    with pytest.raises(AttributeError, match="nonsense"):
+        _ = bridgetrack.nonsense
+
+
+def test_import_is_light() -> None:
+    code = "import sys, bridgetrack; print({'numpy', 'pandas', 'mip'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
