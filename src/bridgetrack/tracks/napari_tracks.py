@@ -63,7 +63,7 @@ def to_napari(tracks: Tracks) -> tuple[Array, dict[str, NDArray[Any]], Graph]:
 
 def _histories(tracks: Tracks, ids: NDArray[np.int64], frame: NDArray[np.int64]) -> dict[str, Any]:
     incoming = tracks.edges.drop_duplicates("target").set_index("target").reindex(ids)
-    event = incoming["event"].astype(object).to_numpy()
+    event = incoming["event"].astype(object).to_numpy(copy=True)
     unknown = incoming["event"].isna().to_numpy(dtype=bool)
     event[unknown] = np.where(frame[unknown] == 0, "start", "appear")
     values = {name: incoming[name].to_numpy(dtype=np.float64, copy=True) for name in _MEANS}

@@ -1,0 +1,203 @@
+"""Scores agree with what py-ctcmetrics and traccuracy say of the same files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bridgetrack.errors import DependencyError, InputError
+from bridgetrack.evaluation.evaluate import evaluate
+from bridgetrack.evaluation.graph import graph_of_ctc, match_cells
+from bridgetrack.evaluation.graph_scores import quiet_traccuracy
+from bridgetrack.export.csv import write_csv
+from bridgetrack.export.ctc import write_ctc
+from bridgetrack.export.results import write_results
+from bridgetrack.importing.ctc import CtcTruth, read_ctc
+from bridgetrack.tracks.assemble import assemble_tracks
+from bridgetrack.tracks.tracks import Tracks
+from lineage_cases import DIVIDING, DIVIDING_ROWS, movie_of, write_ctc_folder
+
+pytest.importorskip("ctc_metrics")
+pytest.importorskip("traccuracy")
+
+ALL = [
+    "edge_precision",
+    "edge_recall",
+    "edge_f1",
+    "division_precision",
+    "division_recall",
+    "division_f1",
+    "division_f1_within_1",
+    "complete_tracks",
+    "tra",
+    "det",
+    "lnk",
+    "ct",
+    "tf",
+    "bc",
+    "bc_within_1",
+    "bio",
+    "chota",
+]
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> CtcTruth:
+    """The small dividing movie."""
+    folder = tmp_path / "data" / "01_GT" / "TRA"
+    return read_ctc(write_ctc_folder(folder, DIVIDING, DIVIDING_ROWS))
+
+
+def damaged(tracks: Tracks, seed: int) -> Tracks:
+    """The same with a tenth of the edges gone and a tenth of the divisions' too."""
+    keep = np.random.default_rng(seed).random(len(tracks.edges)) > 0.1
+    nodes = tracks.nodes.drop(columns=["track_id", "lineage_id"])
+    edges = tracks.edges.loc[keep, ["source", "target"]]
+    return assemble_tracks(nodes, edges, tracks.geometry)
+
+
+def test_perfect_is_one(truth: CtcTruth) -> None:
+    scores = evaluate(truth.tracks, truth, labels=truth.labels).to_dict()
+    assert {name: scores[name] for name in ALL} == dict.fromkeys(ALL, 1.0)
+    assert (scores["n_cells"], scores["n_edges"], scores["n_divisions"]) == (9, 7, 1)
+
+
+def test_every_kind_of_result(truth: CtcTruth, tmp_path: Path) -> None:
+    folder = truth.labels.source
+    write_results(truth.tracks, truth.labels, tmp_path / "out")
+    expected = evaluate(truth.tracks, truth, labels=truth.labels)
+    assert evaluate(tmp_path / "out", folder) == expected
+    assert evaluate(tmp_path / "out" / "ctc", tmp_path / "data", sequence="01") == expected
+    for name in ("detections.csv", "tracks.geff"):
+        assert evaluate(tmp_path / "out" / name, folder, labels=truth.labels) == expected
+    write_csv(truth.tracks, tmp_path / "points")
+    points = evaluate(tmp_path / "points", folder)
+    assert (points.matching, points.edge_f1, points.tra) == ("distance", 1.0, None)
+    assert (points.ct, points.chota) == (1.0, None)
+
+
+def test_nothing_reaches_the_terminal(truth: CtcTruth, capfd: pytest.CaptureFixture[str]) -> None:
+    evaluate(truth.tracks, truth, labels=truth.labels)
+    evaluate(truth.tracks, truth.tracks)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_late_division_counts_within_one_frame(tmp_path: Path, truth: CtcTruth) -> None:
+    nodes = truth.tracks.nodes.drop(columns=["track_id", "lineage_id"])
+    label = dict(zip(nodes["id"], zip(nodes["frame"], nodes["label"], strict=True), strict=True))
+    ids = {cell: i for i, cell in label.items()}
+    edges = [((0, 1), (1, 1)), ((1, 1), (2, 2)), ((2, 2), (3, 2)), ((2, 2), (3, 3))]
+    table = pd.DataFrame([(ids[a], ids[b]) for a, b in edges], columns=["source", "target"])
+    late = assemble_tracks(nodes, table, truth.tracks.geometry)
+    scores = evaluate(late, truth, labels=truth.labels)
+    assert (scores.division_f1, scores.division_f1_within_1) == (0.0, 1.0)
+    assert (scores.bc, scores.bc_within_1) == (0.0, 1.0)
+
+
+def test_sparse_truth_gives_only_what_is_safe(truth: CtcTruth) -> None:
+    nodes = truth.tracks.nodes[truth.tracks.nodes["label"] != 4]
+    edges = truth.tracks.edges[truth.tracks.edges["source"].isin(nodes["id"])]
+    part = assemble_tracks(
+        nodes.drop(columns=["track_id", "lineage_id"]),
+        edges[["source", "target"]],
+        truth.tracks.geometry,
+    )
+    sparse = CtcTruth(part, truth.labels, None, truth.table)
+    scores = evaluate(truth.tracks, sparse, labels=truth.labels, sparse=True).to_dict()
+    safe = {"edge_recall", "division_recall", "complete_tracks", "tf"}
+    assert {k for k in (*ALL, "cca") if scores[k] is not None} == safe
+    assert all(scores[k] == 1.0 for k in safe)
+    full = evaluate(truth.tracks, sparse, labels=truth.labels)
+    assert full.edge_precision is not None
+    assert full.edge_precision < 1
+
+
+def test_what_cannot_be_compared(truth: CtcTruth, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        evaluate(tmp_path / "nowhere", truth)
+    fewer = movie_of(DIVIDING[:3])
+    nodes = truth.tracks.nodes[truth.tracks.nodes["frame"] < 3]
+    edges = truth.tracks.edges[truth.tracks.edges["target"].isin(nodes["id"])]
+    short = assemble_tracks(nodes, edges, fewer.geometry)
+    with pytest.raises(InputError, match=r"3 frames, the ground truth .* has 4"):
+        evaluate(short, truth, labels=fewer)
+    nothing = assemble_tracks(nodes[:0], edges[:0], fewer.geometry)
+    with pytest.raises(InputError, match="no cells"):
+        evaluate(nothing, truth, labels=fewer)
+    with pytest.raises(InputError, match="radius must be positive"):
+        evaluate(truth.tracks, truth.tracks, radius=0.0)
+
+
+@pytest.mark.parametrize("package", ["ctc_metrics", "traccuracy"])
+def test_missing_packages_are_named(
+    truth: CtcTruth, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    for name in [m for m in sys.modules if m.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(DependencyError, match=r"bridgetrack\[evaluate\]"):
+        evaluate(truth.tracks, truth, labels=truth.labels)
+
+
+def official(result: Path, truth: Path) -> dict[str, Any]:
+    """What py-ctcmetrics says of two folders, read and matched by itself."""
+    from ctc_metrics.scripts.evaluate import evaluate_sequence
+
+    metrics = ["Valid", "TRA", "DET", "LNK", "CT", "TF", "BC", "CCA", "CHOTA"]
+    values: dict[str, Any] = evaluate_sequence(str(result), str(truth), metrics, threads=1)
+    return values
+
+
+@pytest.mark.parametrize("name", ["HL60-3D-small"])
+def test_scores_are_the_official_ones(shared_data: Path, tmp_path: Path, name: str) -> None:
+    truth = read_ctc(shared_data / name)
+    result = damaged(truth.tracks, 1)
+    write_ctc(result, truth.labels, tmp_path / "out")
+    write_ctc(truth.tracks, truth.labels, tmp_path / "GT" / "TRA")
+    (tmp_path / "GT" / "TRA" / "res_track.txt").rename(tmp_path / "GT" / "TRA" / "man_track.txt")
+    theirs = official(tmp_path / "out", tmp_path / "GT")
+    ours = evaluate(result, truth, labels=truth.labels)
+    assert theirs["Valid"] == 1
+    assert ours.tra is not None
+    assert ours.tra < 1
+    names = {"bc": "BC(0)", "bc_within_1": "BC(1)", "bio": "BIO(0)"}
+    for field in ("tra", "det", "lnk", "ct", "tf", "bc", "bc_within_1", "cca", "bio", "chota"):
+        assert getattr(ours, field) == pytest.approx(theirs[names.get(field, field.upper())])
+
+
+def test_markers_are_matched_as_the_challenge_does(shared_data: Path) -> None:
+    from ctc_metrics.utils.representations import match
+
+    folder = shared_data / "Fluo-N2DL-HeLa-01"
+    truth = read_ctc(folder)
+    true = graph_of_ctc(truth, markers=True)
+    found = graph_of_ctc(truth, markers=False)
+    rows, columns, _ = match_cells(true, found)
+    for t in (0, 60):
+        name = f"man_track{t:03d}.tif"
+        theirs = match(str(folder / "01_GT/TRA" / name), str(folder / "01_GT/FULL" / name))
+        here = true.frame[rows] == t
+        pairs = zip(true.label[rows[here]].tolist(), found.label[columns[here]], strict=True)
+        assert sorted(pairs) == sorted(zip(theirs[2], theirs[3], strict=True))
+
+
+def test_traccuracy_agrees_on_edges(tmp_path: Path, truth: CtcTruth) -> None:
+    with quiet_traccuracy():
+        from traccuracy.loaders import load_ctc_data
+        from traccuracy.matchers import CTCMatcher
+        from traccuracy.metrics import BasicMetrics
+
+        result = damaged(truth.tracks, 4)
+        write_ctc(result, truth.labels, tmp_path / "out")
+        write_ctc(truth.tracks, truth.labels, tmp_path / "truth")
+        graphs = [load_ctc_data(str(tmp_path / n)) for n in ("truth", "out")]
+        theirs = BasicMetrics().compute(CTCMatcher().compute_mapping(*graphs)).results
+    ours = evaluate(result, truth, labels=truth.labels)
+    assert ours.edge_recall == theirs["Edge Recall"]
+    assert ours.edge_recall < 1
+    assert ours.edge_precision == theirs["Edge Precision"]
