@@ -77,11 +77,19 @@ def test_empty_frames(run: Run, tmp_path: Path) -> None:
 
 def test_no_cells_at_all(run: Run, tmp_path: Path) -> None:
     labels = stack(tmp_path / "l.tif", np.zeros((3, 20, 20), dtype=np.uint8))
-    shown = run("track", labels, "--out", tmp_path / "out", "--json")
-    if shown.status == 0:
-        assert json.loads(shown.out)["counts"]["cells"] == 0
-    else:
-        refused(shown, tmp_path / "out", "cell")
+    refused(run("track", labels, "--out", tmp_path / "out"), tmp_path / "out", "no cell")
+
+
+def test_a_label_in_two_places_and_nan_pixels(run: Run, tmp_path: Path) -> None:
+    labels = squares()
+    labels[1, 30:34, 5:9] = 1
+    pixels = np.random.default_rng(0).random(labels.shape)
+    pixels[:, 6, 6] = np.nan
+    image = stack(tmp_path / "image.tif", pixels.astype(np.float32))
+    words = ("track", stack(tmp_path / "l.tif", labels), "--image", image)
+    shown = run(*words, "--out", tmp_path / "out", "--json")
+    assert shown.status == 0, shown.err
+    assert json.loads(shown.out)["counts"]["cells"] == 6
 
 
 def test_an_image_in_place_of_labels(run: Run, tmp_path: Path) -> None:

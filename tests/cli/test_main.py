@@ -51,6 +51,7 @@ def test_every_command_has_help(run: Run, command: str) -> None:
         ("track", "labels.tif", "--out", "x", "--scale", "1"),
         ("track", "labels.tif", "--out", "x", "--scale", "1,-1"),
         ("track", "labels.tif", "--out", "x", "--frame-interval", "soon"),
+        ("track", "labels.tif", "--out", "x", "--unit", "furlong"),
         ("annotate", "labels.tif", "--ground-truth", "GT", "--out", "a.json"),
         (
             "annotate",

@@ -8,6 +8,22 @@ from typing import Annotated
 
 import typer
 
+UNITS = ("micrometer", "pixel")
+
+
+def parse_choice(text: str, known: tuple[str, ...], option: str) -> str:
+    """One word out of a list.
+
+    Raises
+    ------
+    typer.BadParameter
+        Where it is not in the list.
+    """
+    if text not in known:
+        raise typer.BadParameter(f"{option} {text!r} is unknown; choose from {', '.join(known)}")
+    return text
+
+
 Labels = Annotated[
     Path,
     typer.Argument(
@@ -32,7 +48,12 @@ Scale = Annotated[
 ]
 Unit = Annotated[
     str | None,
-    typer.Option("--unit", metavar="UNIT", help="Unit of the scale: micrometer or pixel."),
+    typer.Option(
+        "--unit",
+        metavar="UNIT",
+        help="Unit of the scale: micrometer or pixel.",
+        callback=lambda text: None if text is None else parse_choice(text, UNITS, "--unit"),
+    ),
 ]
 FrameInterval = Annotated[
     float | None,

@@ -12,6 +12,7 @@ import typer
 
 from bridgetrack.cli.options import parse_scale
 from bridgetrack.detections.table import Detections
+from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.movie.movie import Movie
 
 TABLES = (".csv", ".tsv", ".txt")
@@ -123,5 +124,5 @@ def collecting_warnings(notes: list[str]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    found = (str(w.message) for w in caught if w.category is UserWarning)
+    found = (str(w.message) for w in caught if w.category in (UserWarning, BridgetrackWarning))
     notes += list(dict.fromkeys(found))
