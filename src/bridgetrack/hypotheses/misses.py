@@ -15,6 +15,7 @@ from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+_Found = tuple[Index, Index, Array, NDArray[np.bool_]]
 
 
 def _plausible(evidence: Evidence) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -45,7 +46,7 @@ def skip_pairs(evidence: Evidence, limits: Limits) -> tuple[Index, Index]:
     detections, motion = evidence.detections, evidence.motion
     offsets, position = detections.offsets, detections.position
     drift = [pair.drift for pair in motion.pairs]
-    found: list[tuple[Index, Index, Array]] = []
+    found: list[_Found] = []
     for t in range(detections.geometry.n_frames - 2):
         lost = offsets[t] + np.flatnonzero(~followed[offsets[t] : offsets[t + 1]])
         here = evidence.predicted[lost]
@@ -55,7 +56,8 @@ def skip_pairs(evidence: Evidence, limits: Limits) -> tuple[Index, Index]:
             new = rows.start + np.flatnonzero(~preceded[rows])
             gate = 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
             i, j, distance = _mutual_pairs(here, position[new], float(gate))
-            found.append((lost[i], new[j], distance + 0.3 * gap * motion.diameter))
+            blank = np.full(len(i), offsets[t + 1] == offsets[t + gap])
+            found.append((lost[i], new[j], distance + 0.3 * gap * motion.diameter, blank))
     return _best_skips(evidence, found, limits)
 
 
@@ -69,10 +71,11 @@ def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index,
     return i[mutual], j[mutual], distance[mutual]
 
 
-def _best_skips(
-    evidence: Evidence, found: list[tuple[Index, Index, Array]], limits: Limits
-) -> tuple[Index, Index]:
-    """Skips between cells of similar size, no more than a small share of all cells."""
+def _best_skips(evidence: Evidence, found: list[_Found], limits: Limits) -> tuple[Index, Index]:
+    """Skips between cells of similar size, no more than a small share of all cells.
+
+    Skips over frames without any cell tie nothing together, so they do not count.
+    """
     if not found:
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty
@@ -82,7 +85,9 @@ def _best_skips(
     change = np.abs(size[source] - size[target]) * evidence.detections.geometry.ndim
     keep = np.flatnonzero(change < np.log(2.5))
     most = max(3, int(limits.skip_share * len(evidence.detections)))
-    keep = keep[np.argsort(cost[keep], kind="stable")[:most]]
+    blank = np.concatenate([f[3] for f in found])[keep]
+    best = keep[~blank][np.argsort(cost[keep[~blank]], kind="stable")[:most]]
+    keep = np.append(keep[blank], best)
     return source[keep], target[keep]
 
 
