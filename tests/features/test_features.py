@@ -1,0 +1,251 @@
+"""The built-in features: documented, finite, and the same at any scale, place and gain."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bridgetrack.detections.table import Detections
+from bridgetrack.features.default import default_features
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+from gallery import GALLERY, Situation, movie_of
+from scenes import (
+    Described,
+    channels_movie,
+    described,
+    image_movie,
+    label_movie,
+    simulated,
+    situation_scene,
+)
+
+FEATURES = default_features()
+DOCS = Path(__file__).parents[2] / "docs"
+ids = [s.name for s in GALLERY]
+
+
+def movie_2d() -> tuple[np.ndarray, np.ndarray, tuple[float, ...]]:
+    movie = simulated(cells=25, frames=5, division_rate=0.05)
+    return movie.labels.astype(np.int32), movie.image.astype(float), movie.geometry.scale
+
+
+def values(scene: Described) -> np.ndarray:
+    return scene.matrix.sparse().toarray()
+
+
+def assert_same_features(one: Described, two: Described, tolerance: float = 1e-7) -> None:
+    np.testing.assert_array_equal(one.hypotheses.event, two.hypotheses.event)
+    np.testing.assert_array_equal(one.hypotheses.sources, two.hypotheses.sources)
+    np.testing.assert_array_equal(one.hypotheses.targets, two.hypotheses.targets)
+    difference = np.abs(values(one) - values(two)).max(axis=0)
+    wrong = [FEATURES.keys[k] for k in np.flatnonzero(difference > tolerance)]
+    assert not wrong
+
+
+def test_there_are_80_with_unique_names_in_order() -> None:
+    assert len(FEATURES) == 80
+    assert len(set(FEATURES.keys)) == 80
+    events = [f.event for f in FEATURES.features]
+    assert events == sorted(events)
+    assert all(len(FEATURES.of(event)) for event in Event)
+
+
+@pytest.mark.parametrize("feature", FEATURES.features, ids=FEATURES.keys)
+def test_each_is_documented(feature) -> None:
+    assert feature.formula.strip()
+    assert feature.unit.strip()
+    assert feature.needs in ("", "mask", "image")
+    assert feature.key == f"{feature.event.name.lower()}.{feature.name}"
+
+
+def test_every_event_has_a_bias_first() -> None:
+    scene = described(*(_labels_and_image()))
+    for event in Event:
+        assert FEATURES.of(event)[0].name == "bias"
+        assert (scene.matrix.blocks[event][:, 0] == 1).all()
+
+
+def _labels_and_image():
+    labels, image, scale = movie_2d()
+    return movie_of(labels, scale=scale), image_movie(image, scale)
+
+
+@pytest.mark.parametrize("situation", GALLERY, ids=ids)
+def test_finite_on_the_gallery(situation: Situation) -> None:
+    assert np.isfinite(values(situation_scene(situation))).all()
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_finite_and_in_bounds_with_an_image(dim: int) -> None:
+    movie = simulated(dim=dim, frames=5, cells=20)
+    image = image_movie(movie.image.astype(float), movie.geometry.scale)
+    scene = described(label_movie(movie), image)
+    assert scene.evidence.detections.channels
+    phi = values(scene)
+    assert np.isfinite(phi).all()
+    assert np.abs(phi).max() <= 9.0, "no feature may dwarf the others"
+    used = (np.ptp(phi, axis=0) > 0) | np.array([k.endswith("bias") for k in FEATURES.keys])
+    rare = {f"{e}.{n.name}" for e in ("skip", "false") for n in FEATURES.of(Event.from_key(e))}
+    idle = {FEATURES.keys[k] for k in np.flatnonzero(~used)} - rare
+    assert not idle
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.5, 30.0])
+def test_the_size_of_a_pixel_does_not_matter(factor: float) -> None:
+    labels, image, _ = movie_2d()
+    one = described(movie_of(labels), image_movie(image, (1.0, 1.0)))
+    scale = (factor, factor)
+    two = described(movie_of(labels, scale=scale), image_movie(image, scale))
+    assert_same_features(one, two)
+
+
+def test_the_place_in_the_frame_matters_to_the_border_only() -> None:
+    labels, image, _ = movie_2d()
+    one = described(movie_of(labels), image_movie(image, (1.0, 1.0)))
+    wide = [(0, 0), (13, 40), (29, 0)]
+    background = float(np.median(image))
+    two = described(
+        movie_of(np.pad(labels, wide)),
+        image_movie(np.pad(image, wide, constant_values=background), (1.0, 1.0)),
+    )
+    assert len(one.hypotheses) == len(two.hypotheses)
+    border = [k for k, key in enumerate(FEATURES.keys) if key.endswith(".border")]
+    # the background is a quantile of the frame, so intensities follow it a little
+    bright = [k for k, f in enumerate(FEATURES.features) if f.needs == "image"]
+    rest = np.setdiff1d(np.arange(len(FEATURES)), border + bright)
+    np.testing.assert_allclose(values(two)[:, rest], values(one)[:, rest], atol=1e-9)
+    assert values(two)[:, border].sum() < values(one)[:, border].sum()
+    assert np.abs(values(two)[:, bright] - values(one)[:, bright]).max() < 0.5
+
+
+@pytest.mark.parametrize(("gain", "offset"), [(3.0, 0.0), (1.0, 100.0), (0.01, -5.0)])
+def test_gain_and_offset_of_the_camera_do_not_matter(gain: float, offset: float) -> None:
+    labels, image, scale = movie_2d()
+    one = described(movie_of(labels, scale=scale), image_movie(image, scale))
+    two = described(movie_of(labels, scale=scale), image_movie(image * gain + offset, scale))
+    assert_same_features(one, two, 1e-6)
+
+
+def test_equally_bright_cells_differ_in_no_brightness() -> None:
+    labels, _, scale = movie_2d()
+    image = np.where(labels > 0, 61_234.567, 1_000.1)
+    scene = described(movie_of(labels, scale=scale), image_movie(image, scale))
+    names = ("source_brightness", "level_change", "mother_brightness", "brightness_gain")
+    columns = [k for k, f in enumerate(FEATURES.features) if f.name in names]
+    assert np.abs(values(scene)[:, columns]).max() < 1e-4
+
+
+def test_equal_channels_count_as_one() -> None:
+    labels, image, scale = movie_2d()
+    opened = movie_of(labels, scale=scale)
+    one = described(opened, image_movie(image, scale))
+    two = described(opened, channels_movie(np.stack([image, image], axis=1), scale))
+    assert len(two.evidence.detections.channels) == 2
+    assert_same_features(one, two)
+
+
+def test_without_an_image_its_features_are_zero() -> None:
+    labels, image, scale = movie_2d()
+    bare = values(described(movie_of(labels, scale=scale)))
+    full = values(described(movie_of(labels, scale=scale), image_movie(image, scale)))
+    needs = np.array([f.needs == "image" for f in FEATURES.features])
+    assert (bare[:, needs] == 0).all()
+    assert (full[:, needs] != 0).any(axis=0).sum() >= 8
+    np.testing.assert_array_equal(bare[:, ~needs], full[:, ~needs])
+
+
+def test_without_masks_their_features_are_zero_and_overlaps_are_those_of_discs() -> None:
+    labels, _, scale = movie_2d()
+    full = described(movie_of(labels, scale=scale))
+    detections = full.evidence.detections
+    columns = ["frame", "label", "y", "x", "area"]
+    points = Detections(detections.table[columns], detections.geometry, has_masks=False)
+    scene = described(points)
+    phi = values(scene)
+    assert np.isfinite(phi).all()
+    needs = np.array([bool(f.needs) for f in FEATURES.features])
+    assert (phi[:, needs] == 0).all()
+    overlap = FEATURES.keys.index("move.overlap")
+    moves = scene.hypotheses.of(Event.MOVE)
+    mutual = phi[moves, FEATURES.keys.index("move.mutual")] == 1
+    assert phi[moves][mutual, overlap].mean() > 0.5
+    assert phi[moves][~mutual, overlap].mean() < 0.2
+
+
+def test_discs_of_unknown_size_take_that_of_the_spacing() -> None:
+    rng = np.random.default_rng(0)
+    grid = np.stack(np.mgrid[0:200:20, 0:200:20], axis=-1).reshape(-1, 2).astype(float)
+    frames = [grid + rng.normal(0, 1.5, grid.shape) for _ in range(3)]
+    rows = [(t, k + 1, *p, 1.0) for t, points in enumerate(frames) for k, p in enumerate(points)]
+    table = pd.DataFrame(rows, columns=["frame", "label", "y", "x", "area"])
+    scene = described(Detections(table, Geometry(3, None, (1.0, 1.0)), has_masks=False))
+    moves = scene.hypotheses.of(Event.MOVE)
+    same = scene.hypotheses.sources[moves, 0] + 100 == scene.hypotheses.targets[moves, 0]
+    overlap = values(scene)[moves, FEATURES.keys.index("move.overlap")]
+    assert overlap[same].mean() > 0.5 > overlap[~same].mean()
+
+
+def test_a_skip_is_measured_from_where_the_drift_has_carried_the_cell() -> None:
+    rng = np.random.default_rng(3)
+    labels = np.zeros((4, 120, 200), dtype=np.int32)
+    places = [(y, x) for y in range(10, 110, 20) for x in range(10, 110, 20)]
+    shake = rng.integers(-4, 5, (len(places), 2))
+    for t in range(4):
+        for k, (y, x) in enumerate(places):
+            if k == 12 and t in (1, 2):
+                continue
+            top, left = y + shake[k, 0], x + shake[k, 1] + 14 * t
+            labels[t, top : top + 8, left : left + 8] = k + 1
+    scene = described(movie_of(labels))
+    d = scene.evidence.detections
+    rows = scene.hypotheses.of(Event.SKIP)
+    mine = [
+        h
+        for h in rows
+        if scene.hypotheses.sources[h, 0] == d.row_of(0, 13)
+        and scene.hypotheses.targets[h, 0] == d.row_of(3, 13)
+    ]
+    (h,) = mine
+    assert scene.matrix.row(h)[FEATURES.keys.index("skip.distance")] == pytest.approx(0, abs=0.1)
+    assert scene.matrix.row(h)[FEATURES.keys.index("skip.gap")] == 1.0
+
+
+def test_division_geometry() -> None:
+    labels = np.zeros((2, 60, 160), dtype=np.int32)
+    for k in range(6):  # cells that stay, for the scale
+        labels[:, 5 + 2 * k : 15 + 2 * k, 60 + 15 * k : 70 + 15 * k] = 10 + k
+    labels[0, 20:30, 20:30] = 1
+    labels[1, 20:30, 8:18], labels[1, 20:30, 32:42] = 2, 3
+    scene = described(movie_of(labels))
+    d = scene.evidence.detections
+    h = scene.hypotheses
+    (row,) = [
+        k
+        for k in h.of(Event.DIVIDE)
+        if h.sources[k, 0] == d.row_of(0, 1)
+        and tuple(h.targets[k]) == (d.row_of(1, 2), d.row_of(1, 3))
+    ]
+    value = dict(zip(FEATURES.keys, scene.matrix.row(row), strict=True))
+    diameter = scene.evidence.motion.diameter
+    assert value["divide.angle"] == pytest.approx(0.0, abs=1e-6)
+    assert value["divide.middle"] == pytest.approx(0.0, abs=1e-6)
+    assert value["divide.separation"] == pytest.approx(24 / diameter)
+    assert value["divide.growth"] == pytest.approx(np.log(2))
+    assert value["divide.size_asymmetry"] == pytest.approx(0.0)
+    assert value["divide.orphans"] == 2.0
+    assert not any(v for k, v in value.items() if not k.startswith("divide."))
+
+
+def test_the_page_of_features_is_current() -> None:
+    spec = importlib.util.spec_from_file_location("make_features", DOCS / "make_features.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = (DOCS / "features.md").read_text(encoding="utf-8")
+    assert page == module.page(), "run: python docs/make_features.py"
+    assert all(f"`{key}`" in page for key in FEATURES.keys)

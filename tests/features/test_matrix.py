@@ -1,0 +1,137 @@
+"""The matrix of features: scores, joint features, and a user's own feature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InputError, ModelError
+from bridgetrack.features.default import default_features
+from bridgetrack.features.feature import Feature, FeatureSet
+from bridgetrack.features.matrix import compute_features
+from bridgetrack.features.view import View, best_other, rank_within
+from bridgetrack.hypotheses.events import Event
+from gallery import BY_NAME
+from scenes import Described, situation_scene
+
+FEATURES = default_features()
+
+
+@pytest.fixture(scope="module")
+def scene() -> Described:
+    return situation_scene(BY_NAME["two divisions in a row"])
+
+
+def test_scores_and_joint_features_are_products(scene: Described) -> None:
+    rng = np.random.default_rng(0)
+    phi = scene.matrix.sparse()
+    assert phi.shape == (len(scene.hypotheses), 80)
+    weights, chosen = rng.normal(size=80), rng.random(len(scene.hypotheses))
+    np.testing.assert_allclose(scene.matrix.scores(weights), phi @ weights)
+    np.testing.assert_allclose(scene.matrix.joint(chosen), phi.T @ chosen)
+    np.testing.assert_allclose(
+        scene.matrix.scores(weights) @ chosen, scene.matrix.joint(chosen) @ weights
+    )
+
+
+def test_rows(scene: Described) -> None:
+    phi = scene.matrix.sparse().toarray()
+    for h in range(0, len(scene.hypotheses), 37):
+        np.testing.assert_array_equal(scene.matrix.row(h), phi[h])
+        block = FEATURES.block(Event(scene.hypotheses.event[h]))
+        outside = np.ones(80, bool)
+        outside[block] = False
+        assert not phi[h, outside].any()
+
+
+def test_blocks_follow_each_other() -> None:
+    stops = [FEATURES.block(event) for event in Event]
+    assert stops[0].start == 0 and stops[-1].stop == 80
+    assert all(a.stop == b.start for a, b in zip(stops, stops[1:], strict=False))
+
+
+def test_a_feature_of_ones_own(scene: Described) -> None:
+    def wide(v: View) -> np.ndarray:
+        return v.offset * 2
+
+    own = FEATURES.with_feature(Feature(Event.DIVIDE, "twice", "2 d", "diameters", wide))
+    assert len(own) == 81 and len(FEATURES) == 80
+    assert own.of(Event.DIVIDE)[-1].key == "divide.twice"
+    matrix = compute_features(scene.evidence, scene.hypotheses, own)
+    rows = scene.hypotheses.of(Event.DIVIDE)
+    source, target = scene.hypotheses.sources[rows, 0], scene.hypotheses.targets[rows, 0]
+    shift = scene.evidence.detections.position[target] - scene.evidence.predicted[source]
+    distance = np.minimum(np.linalg.norm(shift, axis=1) / scene.evidence.motion.diameter, 5)
+    np.testing.assert_allclose(matrix.blocks[Event.DIVIDE][:, -1], 2 * distance)
+    assert matrix.blocks[Event.DIVIDE][:, -1].max() > 0
+    for event in set(Event) - {Event.DIVIDE}:
+        np.testing.assert_array_equal(matrix.blocks[event], scene.matrix.blocks[event])
+
+
+def test_a_name_that_is_taken() -> None:
+    twin = Feature(Event.MOVE, "distance", "d", "1", lambda v: v.offset)
+    with pytest.raises(InputError, match=r"move\.distance.*more than once"):
+        FEATURES.with_feature(twin)
+    other = Feature(Event.SPLIT, "distance", "d", "1", lambda v: v.offset)
+    assert "split.distance" in FEATURES.with_feature(other).keys
+
+
+def test_a_set_out_of_order() -> None:
+    with pytest.raises(InputError, match="sorted by event"):
+        FeatureSet(FEATURES.features[::-1])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (lambda v: np.ones((len(v.source), 2)), r"move\.own returned shape"),
+        (lambda v: 1.0, r"move\.own returned shape \(\)"),
+        (lambda v: v.offset * np.nan, r"move\.own is not a number for the event at cell row"),
+        (lambda v: v.offset / 0.0, r"move\.own is not a number"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_a_feature_that_fails(scene: Described, values, message: str) -> None:
+    own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", values))
+    with pytest.raises(InputError, match=message):
+        compute_features(scene.evidence, scene.hypotheses, own)
+
+
+def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described) -> None:
+    def never(v: View) -> np.ndarray:
+        raise AssertionError("computed without an image")
+
+    own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", never, "image"))
+    matrix = compute_features(scene.evidence, scene.hypotheses, own)
+    assert not matrix.blocks[Event.MOVE][:, -1].any()
+
+
+def test_weights_are_brought_into_order() -> None:
+    keys = FEATURES.keys[::-1]
+    weights = np.arange(80.0)
+    np.testing.assert_array_equal(FEATURES.align(keys, weights), weights[::-1])
+
+
+def test_models_of_other_features_are_named() -> None:
+    keys = ("move.magic", *FEATURES.keys[1:])
+    with pytest.raises(ModelError) as caught:
+        FEATURES.align(keys, np.zeros(80))
+    assert "only in the model: move.magic" in str(caught.value)
+    assert "only in the program: move.bias" in str(caught.value)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), max_size=20))
+def test_ranks_and_rivals_within_groups(entries: list[tuple[int, int]]) -> None:
+    group = np.array([g for g, _ in entries], dtype=np.int64)
+    value = np.array([v for _, v in entries], dtype=np.float64)
+    ranks, others = rank_within(group, value), best_other(group, value, 2.5)
+    for k in range(len(entries)):
+        mates = np.flatnonzero(group == group[k])
+        below = int((value[mates] < value[k]).sum())
+        assert below <= ranks[k] <= below + int((value[mates] == value[k]).sum()) - 1
+        rest = [value[m] for m in mates if m != k]
+        assert others[k] == min([*rest, 2.5])
+    assert len({(g, r) for g, r in zip(group.tolist(), ranks.tolist(), strict=True)}) == len(group)

@@ -1,0 +1,182 @@
+"""Model files: what is saved comes back, what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import ModelError, OutputError
+from bridgetrack.features.default import default_features
+from bridgetrack.features.feature import Feature
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models import untrained
+from bridgetrack.models.model import Model
+from bridgetrack.models.store import from_json, load_model, save_model, to_json
+from bridgetrack.models.untrained import untrained_model
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | NUMBERS | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(min_size=1, max_size=5), JSON, max_size=3)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Model:
+    keys = draw(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=6, unique=True))
+    return Model(
+        tuple(keys),
+        np.array([draw(NUMBERS) for _ in keys]),
+        tuple(draw(st.text(max_size=5)) for _ in keys),
+        name=draw(st.text(max_size=10)),
+        loss=draw(st.sampled_from(["", "bridge"])),
+        strength=draw(st.none() | NUMBERS),
+        history=draw(OBJECTS),
+        provenance={"program": "1.0", **draw(OBJECTS)},
+        estimate=draw(OBJECTS),
+    )
+
+
+@settings(max_examples=80, deadline=None)
+@given(models())
+def test_what_is_written_is_read(model: Model) -> None:
+    again = from_json(to_json(model), "here")
+    np.testing.assert_array_equal(again.weights, model.weights)
+    for name in ("keys", "units", "name", "loss", "strength", "history", "provenance", "estimate"):
+        assert getattr(again, name) == getattr(model, name)
+
+
+def test_a_file_and_back(tmp_path: Path) -> None:
+    path = save_model(untrained_model(), tmp_path / "new" / "model.json")
+    again = load_model(path)
+    assert again.keys == untrained_model().keys
+    np.testing.assert_array_equal(again.weights, untrained_model().weights)
+    assert again.provenance["program"]
+    assert [p.name for p in path.parent.iterdir()] == ["model.json"]
+    content = json.loads(path.read_text())
+    assert content["features"][0] == {"name": "move.bias", "weight": 3.0, "unit": "1"}
+
+
+def valid() -> dict[str, Any]:
+    return json.loads(to_json(untrained_model()))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "not a model file"),
+        ({"version": 2}, "file version 2, this program reads 1"),
+        ({"version": None}, "file version None"),
+        ({"features": []}, "at least one entry"),
+        ({"features": {"move.bias": 1}}, "at least one entry"),
+        ({"features": [{"name": "move.bias"}]}, "feature number 1 needs a name and a finite"),
+        ({"features": [{"name": "a", "weight": "3"}]}, "feature number 1"),
+        ({"features": [{"name": "a", "weight": True}]}, "feature number 1"),
+        ({"features": [{"name": "a", "weight": 10**400}]}, "feature number 1"),
+        ({"features": [{"weight": 1.0}]}, "feature number 1"),
+        ({"features": ["move.bias"]}, "feature number 1"),
+        ({"features": [{"name": "a", "weight": 1}] * 2}, "listed twice"),
+        ({"lambda": "much"}, '"lambda" must be a number or null'),
+        ({"name": 3}, '"name" must be text'),
+        ({"history": [1]}, '"history" must be an object'),
+    ],
+)
+def test_damaged_content(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        from_json(json.dumps(valid() | change), "old.json")
+    assert str(caught.value).startswith("old.json: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        "null",
+        to_json(untrained_model())[:200],
+        to_json(untrained_model()).replace("3.0", "NaN", 1),
+        to_json(untrained_model()).replace('"history": {}', '"history": {"gap": [Infinity]}'),
+        to_json(untrained_model()).replace("3.0", "1e999", 1),
+        "[" * 100_000,
+    ],
+)
+def test_damaged_text(text: str) -> None:
+    with pytest.raises(ModelError):
+        from_json(text, "old.json")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot be read"):
+        load_model(tmp_path / "none.json")
+    with pytest.raises(ModelError, match="cannot be read"):
+        load_model(tmp_path)
+    (tmp_path / "picture.json").write_bytes(b"\xff\xfe\x00\x81")
+    with pytest.raises(ModelError, match="not text"):
+        load_model(tmp_path / "picture.json")
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save_model(untrained_model(), tmp_path / "model.json")
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    other = Model(("a",), np.ones(1), ("1",))
+    with pytest.raises(OutputError, match=r"cannot be written.*No space left"):
+        save_model(other, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
+
+
+def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError, match="cannot be written"):
+        save_model(untrained_model(), tmp_path / "file" / "model.json")
+
+
+@pytest.mark.parametrize("value", [float("nan"), np.int64(3), {1, 2}])
+def test_histories_that_json_cannot_hold(tmp_path: Path, value: object) -> None:
+    model = Model(("a",), np.ones(1), ("1",), name="mine", history={"gap": value})
+    with pytest.raises(ModelError, match="'mine' holds what JSON cannot say"):
+        save_model(model, tmp_path / "model.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_models_check_themselves() -> None:
+    with pytest.raises(ModelError, match="2 features, 1 weights and 1 units"):
+        Model(("a", "b"), np.ones(1), ("1",))
+    with pytest.raises(ModelError, match="weight of b is not a finite number"):
+        Model(("a", "b"), np.array([1.0, np.inf]), ("1", "1"))
+
+
+def test_other_features_are_named() -> None:
+    own = default_features().with_feature(Feature(Event.SKIP, "mine", "?", "1", lambda v: v.offset))
+    model = untrained_model()
+    np.testing.assert_array_equal(model.aligned(default_features()), model.weights)
+    with pytest.raises(ModelError, match=r"only in the program: skip\.mine\. Train a new model"):
+        model.aligned(own)
+    wider = untrained_model(own)
+    assert wider.aligned(own)[own.keys.index("skip.mine")] == 0.0
+    assert wider.aligned(own)[0] == model.weights[0]
+    assert wider.events == tuple(Event)
+
+
+def test_hand_set_weights_name_built_in_features_only() -> None:
+    for event in Event:
+        known = {f.name for f in default_features().of(event)}
+        assert set(getattr(untrained, event.name)) <= known
