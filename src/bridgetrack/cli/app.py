@@ -12,6 +12,7 @@ from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.segment import segment
 from bridgetrack.cli.simulate import simulate
 from bridgetrack.cli.track import track
+from bridgetrack.cli.train import train
 
 app = typer.Typer(
     name="bridgetrack",
@@ -44,5 +45,5 @@ def _program(
     pass
 
 
-for command in (demo, simulate, segment, track, annotate, evaluate):
+for command in (demo, simulate, segment, track, annotate, train, evaluate):
     app.command()(command)

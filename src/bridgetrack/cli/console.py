@@ -16,6 +16,10 @@ from bridgetrack.pipeline.progress import Progress, Steps, run
 Result = TypeVar("Result")
 
 
+class Stopped(Exception):  # noqa: N818 - not an error
+    """Ctrl-C at a point where something was kept; the message says what."""
+
+
 class Stopwatch:
     """Adds up the seconds between the reports of long work, stage by stage."""
 
@@ -42,14 +46,16 @@ class Stopwatch:
         self._since = now
 
 
-def show(steps: Steps[Result], watch: Stopwatch | None = None) -> Result:
+def show(steps: Steps[Result], watch: Callable[[Progress], None] | None = None) -> Result:
     """Drive long work to its end, with a progress bar where a person watches."""
     with reporting(watch) as report:
         return run(steps, report)
 
 
 @contextmanager
-def reporting(watch: Stopwatch | None = None) -> Iterator[Callable[[Progress], None]]:
+def reporting(
+    watch: Callable[[Progress], None] | None = None,
+) -> Iterator[Callable[[Progress], None]]:
     """A function that takes reports of progress, for work that calls back."""
     with _bar() as draw:
 
@@ -59,7 +65,7 @@ def reporting(watch: Stopwatch | None = None) -> Iterator[Callable[[Progress], N
                 watch(step)
 
         yield report
-    if watch is not None:
+    if isinstance(watch, Stopwatch):
         watch.stop()
 
 

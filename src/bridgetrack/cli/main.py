@@ -62,8 +62,12 @@ def _interrupted() -> int:
 
 
 def _failed(error: Exception, debug: bool) -> int:
+    from bridgetrack.cli.console import Stopped
     from bridgetrack.errors import BridgetrackError
 
+    if isinstance(error, Stopped):
+        _say(str(error))
+        return INTERRUPTED
     if type(error).__name__ == "Abort":
         return _interrupted()
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):

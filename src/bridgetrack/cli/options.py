@@ -65,6 +65,9 @@ Axes = Annotated[
         "--axes", metavar="ORDER", help="Axis order of the file, letters out of TCZYX, e.g. TZYX."
     ),
 ]
+ImageAxes = Annotated[
+    str | None, typer.Option("--image-axes", metavar="ORDER", help="Axis order of the image.")
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print results for machines, as JSON, and nothing else.")
 ]

@@ -12,6 +12,7 @@ from bridgetrack.cli.options import (
     Axes,
     FrameInterval,
     Image,
+    ImageAxes,
     Json,
     Labels,
     Scale,
@@ -47,9 +48,7 @@ def track(
     unit: Unit = None,
     frame_interval: FrameInterval = None,
     axes: Axes = None,
-    image_axes: Annotated[
-        str | None, typer.Option("--image-axes", metavar="ORDER", help="Axis order of the image.")
-    ] = None,
+    image_axes: ImageAxes = None,
     json: Json = False,
 ) -> None:
     """Track the cells of a label movie, or of a table of detections.

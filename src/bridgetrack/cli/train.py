@@ -1,0 +1,202 @@
+"""``bridgetrack train``: learn weights from annotations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bridgetrack.cli.console import Stopped, Stopwatch, emit, plural, say, show
+from bridgetrack.cli.options import Axes, FrameInterval, Image, ImageAxes, Json, Labels, Scale, Unit
+from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.errors import InputError
+
+if TYPE_CHECKING:
+    from bridgetrack.models.model import Model
+    from bridgetrack.pipeline.progress import Progress
+    from bridgetrack.pipeline.scene import Scene
+    from bridgetrack.training.options import TrainingOptions
+    from bridgetrack.training.train import Training
+
+
+def train(
+    labels: Labels,
+    annotations: Annotated[
+        Path,
+        typer.Option(
+            "--annotations", metavar="A.json", help="Answers to learn from.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="MODEL.json", help="File to write.", show_default=False),
+    ],
+    image: Image = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            "--prior", metavar="M.json", help="Weights to start from; without it the shipped ones."
+        ),
+    ] = None,
+    loss: Annotated[
+        str,
+        typer.Option("--loss", metavar="NAME", help="bridge, hinge, ramp, max, ramp-delta, ..."),
+    ] = "bridge",
+    regularizer: Annotated[
+        str, typer.Option("--regularizer", metavar="NAME", help="l2 or l1.")
+    ] = "l2",
+    strength: Annotated[
+        str,
+        typer.Option(
+            "--lambda",
+            metavar="auto|X",
+            help="How close to stay to the starting weights; auto chooses by cross-validation.",
+        ),
+    ] = "auto",
+    scale: Scale = None,
+    unit: Unit = None,
+    frame_interval: FrameInterval = None,
+    axes: Axes = None,
+    image_axes: ImageAxes = None,
+    json: Json = False,
+) -> None:
+    """Learn from a few annotations how the cells of a movie behave.
+
+    Ctrl-C keeps the best model so far. The model is checked on annotations that it has not
+    seen, and the starting weights are kept where they are better.
+    """
+    options = _options(loss, regularizer, strength)
+    reading = Reading(axes, scale, unit, frame_interval, image_axes)
+    notes: list[str] = []
+    watch = Stopwatch()
+    with collecting_warnings(notes):
+        scene, start = _prepared(labels, image, annotations, prior, reading, notes, watch)
+        training = learn(scene, start, options, out, watch)
+    record = describe_training(training, out, watch, notes)
+    if json:
+        emit(record)
+    else:
+        say(*training_lines(record))
+
+
+def _options(loss: str, regularizer: str, strength: str) -> TrainingOptions:
+    from bridgetrack.training.options import TrainingOptions
+
+    try:
+        number = None if strength == "auto" else float(strength)
+        return TrainingOptions(loss=loss, regularizer=regularizer, strength=number)  # type: ignore[arg-type]
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
+    except ValueError:
+        raise typer.BadParameter(f"--lambda {strength!r} must be auto or a number") from None
+
+
+def _prepared(
+    labels: Path,
+    image: Path | None,
+    annotations: Path,
+    prior: Path | None,
+    reading: Reading,
+    notes: list[str],
+    watch: Stopwatch,
+) -> tuple[Scene, Model | None]:
+    from bridgetrack.annotations.store import load_annotations
+    from bridgetrack.models.store import load_model
+    from bridgetrack.pipeline.scene import prepare
+
+    start = None if prior is None else load_model(prior)
+    answers = load_annotations(annotations)
+    sources = open_sources(labels, image, reading)
+    notes += sources.notes
+    return show(prepare(sources.cells, sources.image, answers), watch), start
+
+
+def learn(
+    scene: Scene, prior: Model | None, options: TrainingOptions, out: Path, watch: Stopwatch
+) -> Training:
+    """Train and save the model; after Ctrl-C, save the best one so far.
+
+    Raises
+    ------
+    Stopped
+        After Ctrl-C, once there was a model to save.
+    """
+    from bridgetrack.models.store import save_model
+    from bridgetrack.training.train import TrainingProgress, train_steps
+
+    best: list[Model] = []
+
+    def remember(step: Progress) -> None:
+        watch(step)
+        if isinstance(step, TrainingProgress) and step.model is not None:
+            best[:] = [step.model]
+
+    try:
+        training = show(train_steps(scene, prior, options), remember)
+    except KeyboardInterrupt:
+        if not best:
+            raise
+        note = {"note": "training was interrupted; the best model so far"}
+        partly = replace(best[0], name="trained", loss=options.loss, provenance=note)
+        save_model(replace(partly, regularizer=options.regularizer), out)
+        raise Stopped(f"interrupted; the best model so far is in {out}") from None
+    watch.stop()
+    save_model(training.model, out)
+    return training
+
+
+def describe_training(
+    training: Training, out: Path, watch: Stopwatch, notes: list[str]
+) -> dict[str, Any]:
+    """What came of a training, as JSON values."""
+    result, estimate = training.result, training.estimate
+    return {
+        "model": str(out),
+        "kept": training.kept,
+        "reason": training.reason,
+        "annotations": training.n_annotations,
+        "lambda": training.strength,
+        "lambda_chosen_by": training.chosen_by,
+        "objective": _finite(result.objective),
+        "gap": _finite(result.gap),
+        "converged": result.converged,
+        "estimate": None if estimate is None else estimate.to_json(),
+        "estimate_words": None if estimate is None else estimate.words,
+        "changes": {
+            event: {"before": before, "after": after}
+            for event, (before, after) in training.changes.items()
+        },
+        "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
+        "notes": list(dict.fromkeys([*notes, *training.notes])),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def training_lines(record: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    gap = "unknown" if record["gap"] is None else f"{record['gap']:.1e}"
+    lines = [
+        f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g} "
+        f"({record['lambda_chosen_by']}), gap {gap}",
+        record["reason"],
+    ]
+    if record["estimate_words"]:
+        lines.append(f"estimated accuracy: {record['estimate_words']}")
+    lines.append(f"against the starting model: {_gained_and_lost(record['changes'])}")
+    lines += [f"note: {note}" for note in record["notes"]]
+    return [*lines, f"{sum(record['seconds'].values()):.1f} s; model: {record['model']}"]
+
+
+def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:
+    parts = [
+        f"{event} {c['before']:,} -> {c['after']:,}"
+        for event, c in changes.items()
+        if c["before"] != c["after"]
+    ]
+    return ", ".join(parts) or "as many events of every kind"

@@ -1,0 +1,107 @@
+"""Weights from clicks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bridgetrack.models.store import load_model
+from bridgetrack.models.untrained import untrained_model
+from cli.conftest import Run, one_line
+
+
+@pytest.fixture
+def clicks(run: Run, movie: Path, truth: Path, tmp_path: Path) -> Path:
+    """A few answers about the small movie."""
+    out = tmp_path / "a.json"
+    words = ("--ground-truth", movie / "01_GT", "--count", 25, "--out", out)
+    assert run("annotate", truth, *words).status == 0
+    return out
+
+
+def test_clicks_to_a_model_that_tracks(
+    run: Run, movie: Path, truth: Path, clicks: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "m.json"
+    given = (truth, "--image", movie / "01", "--annotations", clicks, "--out", model)
+    shown = run("train", *given, "--lambda", 0.1, "--json")
+    assert shown.status == 0, shown.err
+    assert shown.err == ""
+    record = json.loads(shown.out)
+    assert record["annotations"] > 0
+    assert record["lambda"] == 0.1
+    assert record["lambda_chosen_by"] == "user"
+    assert record["gap"] is not None
+    assert record["kept"] in ("trained", "prior")
+    trained, plain = load_model(model), untrained_model()
+    assert trained.keys == plain.keys
+    assert (trained.name == "trained") == (record["kept"] == "trained")
+    assert np.array_equal(trained.weights, plain.weights) == (record["kept"] == "prior")
+    tracked = run("track", truth, "--model", model, "--out", tmp_path / "out", "--json")
+    assert json.loads(tracked.out)["model"]["name"] == trained.name
+
+
+def test_a_summary_for_people(run: Run, truth: Path, clicks: Path, tmp_path: Path) -> None:
+    model = tmp_path / "m.json"
+    shown = run("train", truth, "--annotations", clicks, "--out", model, "--lambda", 1)
+    assert shown.status == 0, shown.err
+    for words in ("annotations used", "lambda 1 (user)", "gap ", "starting model", str(model)):
+        assert words in shown.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--loss", "zero"), ("--regularizer", "l7"), ("--lambda", "much"), ("--lambda", "-1")],
+)
+def test_wrong_use(run: Run, truth: Path, tmp_path: Path, words: tuple[str, str]) -> None:
+    out = tmp_path / "m.json"
+    shown = run("train", truth, "--annotations", tmp_path / "a.json", "--out", out, *words)
+    assert shown.status == 2
+    assert one_line(shown.err)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("with_model", [True, False])
+def test_ctrl_c_keeps_the_best_model_so_far(
+    run: Run,
+    truth: Path,
+    clicks: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    with_model: bool,
+) -> None:
+    from bridgetrack.training.train import TrainingProgress
+
+    best = untrained_model()
+
+    def interrupted(*_: object, **__: object) -> Iterator[TrainingProgress]:
+        yield TrainingProgress("Learning", 0.5, 1.0, 0.1, best if with_model else None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bridgetrack.training.train.train_steps", interrupted)
+    out = tmp_path / "m.json"
+    shown = run("train", truth, "--annotations", clicks, "--out", out)
+    assert shown.status == 130
+    assert one_line(shown.err)
+    assert out.exists() == with_model
+    if with_model:
+        assert str(out) in shown.err
+        assert np.array_equal(load_model(out).weights, best.weights)
+        assert "interrupted" in load_model(out).provenance["note"]
+
+
+def test_nothing_to_learn_from(run: Run, truth: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "a.json"
+    movie = {"n_frames": 10, "shape": [160, 160], "scale": [1, 1], "unit": "pixel"}
+    movie["frame_interval"] = None
+    content = {"format": "bridgetrack-annotations", "version": 1, "movie": movie}
+    empty.write_text(json.dumps({**content, "annotations": []}))
+    shown = run("train", truth, "--annotations", empty, "--out", tmp_path / "m.json")
+    assert shown.status == 1
+    assert one_line(shown.err)
+    assert "annotation" in shown.err
+    assert not (tmp_path / "m.json").exists()
