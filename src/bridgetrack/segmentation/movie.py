@@ -1,0 +1,203 @@
+"""Segment whole movies, one frame in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.writers import label_writer
+from bridgetrack.segmentation.backends import make_segmenter
+from bridgetrack.segmentation.cells import Labels
+from bridgetrack.segmentation.estimate import complete_settings
+from bridgetrack.segmentation.settings import SegmentationSettings
+
+_SAMPLED_FRAMES = 5
+
+
+@dataclass(frozen=True)
+class SegmentedFrame:
+    """One frame that is done.
+
+    Parameters
+    ----------
+    frame
+        Its number.
+    n_frames
+        How many there are.
+    labels
+        Labels 1 to n, 0 for background, shape ([Z,] Y, X).
+    """
+
+    frame: int
+    n_frames: int
+    labels: Labels
+
+
+def movie_settings(
+    movie: Movie, settings: SegmentationSettings | None = None, *, channel: int | str = 0
+) -> SegmentationSettings:
+    """Settings in which what was left open is decided for the whole movie from five frames.
+
+    Parameters
+    ----------
+    movie
+        The movie.
+    settings
+        What is already decided.
+    channel
+        Number or name of the channel that shows the cells.
+    """
+    settings = settings or SegmentationSettings()
+    number = channel_number(movie, channel)
+    times = np.unique(np.linspace(0, movie.n_frames - 1, _SAMPLED_FRAMES).round().astype(int))
+    return complete_settings([movie.channel_frame(int(t), number) for t in times], settings)
+
+
+def segment_movie(
+    movie: Movie,
+    settings: SegmentationSettings | None = None,
+    *,
+    channel: int | str = 0,
+    backend: str = "builtin",
+    model: str | None = None,
+) -> Iterator[SegmentedFrame]:
+    """Segment a movie frame by frame; close the generator to cancel.
+
+    Parameters
+    ----------
+    movie
+        The movie.
+    settings, backend, model
+        See `make_segmenter`; what the settings leave open is decided once for the movie.
+    channel
+        Number or name of the channel that shows the cells.
+
+    Yields
+    ------
+    SegmentedFrame
+        In order of time.
+
+    Raises
+    ------
+    InputError
+        Where a frame cannot be read or there is no such channel.
+    DependencyError
+        Where the back end is not installed.
+    """
+    number = channel_number(movie, channel)
+    segmenter = make_segmenter(
+        _decided(movie, settings, number, backend),
+        scale=movie.geometry.scale,
+        backend=backend,
+        model=model,
+    )
+    for t in range(movie.n_frames):
+        labels = segmenter(movie.channel_frame(t, number))
+        yield SegmentedFrame(t, movie.n_frames, labels)
+
+
+def segment_to_file(
+    movie: Movie,
+    path: str | Path,
+    settings: SegmentationSettings | None = None,
+    *,
+    channel: int | str = 0,
+    backend: str = "builtin",
+    model: str | None = None,
+) -> Generator[SegmentedFrame, None, Path]:
+    """Segment a movie and write each frame at once; the result appears when all are done.
+
+    Closing the generator cancels, and removes what was written.
+
+    Parameters
+    ----------
+    movie, settings, channel, backend, model
+        See `segment_movie`.
+    path
+        A name that ends in ``.tif`` gives a TIFF stack, any other a folder of masks.
+
+    Yields
+    ------
+    SegmentedFrame
+        After it was written.
+
+    Returns
+    -------
+    Path
+        What was written.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be written.
+    """
+    frames = segment_movie(movie, settings, channel=channel, backend=backend, model=model)
+    with label_writer(path, movie.geometry) as writer:
+        for done in frames:
+            writer.write(done.labels)
+            yield done
+    return writer.path
+
+
+def segment_lazily(
+    movie: Movie,
+    settings: SegmentationSettings | None = None,
+    *,
+    channel: int | str = 0,
+    backend: str = "builtin",
+    model: str | None = None,
+) -> Movie:
+    """A label movie whose frames are segmented when they are looked at.
+
+    Parameters
+    ----------
+    movie, settings, channel, backend, model
+        See `segment_movie`.
+    """
+    number = channel_number(movie, channel)
+    segmenter = make_segmenter(
+        _decided(movie, settings, number, backend),
+        scale=movie.geometry.scale,
+        backend=backend,
+        model=model,
+    )
+
+    def segment(block: NDArray[Any]) -> NDArray[np.int32]:
+        return segmenter(block[0, 0])[np.newaxis, np.newaxis]
+
+    array = movie.array[:, number : number + 1]
+    array = array.rechunk((1, 1, *(movie.geometry.shape or ())))
+    labels = array.map_blocks(segment, dtype=np.int32, meta=np.empty((0,) * array.ndim, np.int32))
+    return replace(movie, array=labels, channels=("labels",))
+
+
+def channel_number(movie: Movie, channel: int | str) -> int:
+    """Number of a channel given by number or name.
+
+    Raises
+    ------
+    InputError
+        Where there is no such channel.
+    """
+    if isinstance(channel, str) and channel in movie.channels:
+        return movie.channels.index(channel)
+    if isinstance(channel, int) and 0 <= channel < len(movie.channels):
+        return channel
+    known = ", ".join(f"{i} ({name})" for i, name in enumerate(movie.channels))
+    raise InputError(f"{movie.source}: there is no channel {channel!r}; the movie has {known}")
+
+
+def _decided(
+    movie: Movie, settings: SegmentationSettings | None, channel: int, backend: str
+) -> SegmentationSettings:
+    """Networks find out for themselves what the built-in method has to be told."""
+    if backend != "builtin":
+        return settings or SegmentationSettings()
+    return movie_settings(movie, settings, channel=channel)
