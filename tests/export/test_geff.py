@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 from geff import validate_structure
 from geff.core_io import read_to_memory, write_arrays
+from geff.validate.tracks import validate_lineages, validate_tracklets
+from hypothesis import given, settings
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.export.geff import write_geff
+from bridgetrack.export.geff import track_props, write_geff
 from bridgetrack.importing.geff_reader import read_geff
-from lineage_cases import tracks_of
+from bridgetrack.tracks.tracks import Tracks
+from lineage_cases import random_tracks, tracks_of
 
 DIVISION = [(0, 1, 5, 5, 1), (1, 1, 5, 5, 1), (2, 1, 4, 5, 2), (2, 2, 6, 5, 3)]
 EDGES = [(0, 1, "move"), (1, 2, "divide"), (1, 3, "divide")]
@@ -52,6 +55,17 @@ def test_ids_that_break_the_rules_are_not_called_tracklets(tmp_path: Path) -> No
     assert "tracklets" in note
     properties = read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props
     assert properties == {"lineage": "lineage_id"}
+
+
+@settings(deadline=None, max_examples=60)
+@given(random_tracks())
+def test_what_is_called_a_tracklet_is_one(tracks: Tracks) -> None:
+    ids, edges = tracks.nodes["id"], tracks.edges[["source", "target"]].to_numpy()
+    props, _ = track_props(tracks)
+    lineages = validate_lineages(ids, edges, tracks.nodes["lineage_id"])[0]
+    assert ("lineage" in props) == lineages
+    if "tracklet" in props:
+        assert validate_tracklets(ids, edges, tracks.nodes["track_id"])[0]
 
 
 def foreign(path: Path, **changes: Any) -> Path:

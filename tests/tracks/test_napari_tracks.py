@@ -61,10 +61,10 @@ def test_round_trip(tracks: Tracks) -> None:
     nodes = tracks.nodes.set_index("id").sort_index()
     again = back.nodes.set_index("id").sort_index()
     columns = ["frame", "label", *tracks.geometry.axes, "area", "track_id"]
-    assert np.allclose(nodes[columns], again[columns], rtol=1e-12, atol=0)
+    assert np.array_equal(nodes[columns], again[columns])
     assert back.links[["track_id", "parent_id"]].equals(tracks.links[["track_id", "parent_id"]])
     data, properties, graph = to_napari(back)
-    assert np.allclose(data, arrays[0], rtol=1e-12, atol=0)
+    assert np.array_equal(data, arrays[0])
     assert graph == arrays[2]
     assert properties["node_id"].tolist() == arrays[1]["node_id"].tolist()
 

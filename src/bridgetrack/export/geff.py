@@ -15,6 +15,7 @@ from bridgetrack.export.atomic import refuse_foreign, staged_files
 from bridgetrack.export.csv import as_plain
 from bridgetrack.export.version import program_version
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.assemble import chains, components, edge_rows
 from bridgetrack.tracks.tracks import Tracks
 
 _OURS = (".zgroup", ".zattrs", "zarr.json", "nodes", "edges", ".zmetadata")
@@ -64,7 +65,7 @@ def write_geff(
         ("t" if c == "frame" else str(c)): _prop(nodes[c]) for c in nodes.columns if c != "id"
     }
     edge_props = {str(c): _prop(edges[c]) for c in edges.columns if c not in ("source", "target")}
-    track_props, notes = _track_props(nodes, pairs.astype(np.int64))
+    props, notes = track_props(tracks)
     related = None
     if labels_path is not None:
         related = [geff_spec.RelatedObject(path=str(labels_path), type="labels", node_prop="label")]
@@ -74,7 +75,7 @@ def write_geff(
         axes=_axes(tracks.geometry),
         node_props_metadata=_described(node_props),
         edge_props_metadata=_described(edge_props),
-        track_node_props=track_props or None,
+        track_node_props=props or None,
         related_objects=related,
         display_hints=geff_spec.DisplayHint(
             display_horizontal="x", display_vertical="y", display_depth=depth, display_time="t"
@@ -119,26 +120,32 @@ def _axes(geometry: Geometry) -> list[Any]:
     return axes
 
 
-def _track_props(
-    nodes: pd.DataFrame, pairs: NDArray[np.int64]
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Track and lineage ids that hold to the format's definition of them."""
-    from geff.validate.tracks import validate_lineages, validate_tracklets
+def track_props(tracks: Tracks) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Track and lineage ids that are what the format calls tracklets and lineages.
 
-    ids = nodes["id"].to_numpy(dtype=np.int64)
+    A tracklet is a longest unbranched path, a lineage a connected component.
+    """
+    nodes = tracks.nodes
+    src, tgt = edge_rows(nodes, tracks.edges, "the tracks")
     props, notes = {}, []
-    if validate_tracklets(ids, pairs, nodes["track_id"].to_numpy())[0]:
+    if _same_groups(nodes["track_id"].to_numpy(), chains(len(nodes), src, tgt)):
         props["tracklet"] = "track_id"
     else:
         notes.append(
             "some tracks are not the longest unbranched paths that GEFF calls tracklets; "
             "track_id is a plain property"
         )
-    if validate_lineages(ids, pairs, nodes["lineage_id"].to_numpy())[0]:
+    if _same_groups(nodes["lineage_id"].to_numpy(), components(len(nodes), src, tgt)):
         props["lineage"] = "lineage_id"
     else:
         notes.append("merges tie lineages together, so lineage_id is a plain property")
     return props, tuple(notes)
+
+
+def _same_groups(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Whether two numberings put the same nodes together."""
+    sizes = [len(np.unique(x, axis=0)) for x in (one, other, np.column_stack([one, other]))]
+    return min(sizes) == max(sizes)
 
 
 def _extra(tracks: Tracks) -> dict[str, Any]:

@@ -62,7 +62,8 @@ def assemble_tracks(
     src, tgt = edge_rows(nodes, edges, source)
     edges = _complete_edges(nodes, edges, src, tgt)
     if "track_id" not in nodes.columns:
-        nodes["track_id"] = _chains(len(nodes), src, tgt, edges["event"].to_numpy())
+        chained = edges["event"].isin(["move", "skip"]).to_numpy(dtype=bool)
+        nodes["track_id"] = chains(len(nodes), src, tgt, chained)
     nodes["track_id"] = nodes["track_id"].astype(np.int64)
     if "lineage_id" not in nodes.columns:
         nodes["lineage_id"] = lineage_ids(nodes["track_id"].to_numpy(), src, tgt)
@@ -139,16 +140,29 @@ def _complete_edges(nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Ro
     return edges[head + [c for c in edges.columns if c not in head]]
 
 
-def _components(n: int, src: Rows, tgt: Rows) -> Rows:
+def components(n: int, src: Rows, tgt: Rows) -> Rows:
+    """Number of the connected component of every node, shape (n,)."""
     graph = sp.coo_matrix((np.ones(len(src), dtype=np.int8), (src, tgt)), shape=(n, n))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
-def _chains(n: int, src: Rows, tgt: Rows, event: NDArray[np.object_]) -> Rows:
-    simple = np.isin(event.astype(str), ["move", "skip"])
-    simple &= np.bincount(src, minlength=n)[src] == 1
+def chains(n: int, src: Rows, tgt: Rows, allowed: NDArray[np.bool_] | None = None) -> Rows:
+    """Number of the longest unbranched path of every node, from 1 by first node, shape (n,).
+
+    Parameters
+    ----------
+    n
+        Number of nodes.
+    src, tgt
+        Rows that every edge joins, shapes (E,) and (E,).
+    allowed
+        Edges that a path may take, shape (E,); all where None.
+    """
+    simple = np.bincount(src, minlength=n)[src] == 1
     simple &= np.bincount(tgt, minlength=n)[tgt] == 1
-    component = _components(n, src[simple], tgt[simple])
+    if allowed is not None:
+        simple &= allowed
+    component = components(n, src[simple], tgt[simple])
     _, first, inverse = np.unique(component, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(1, len(first) + 1)
@@ -163,7 +177,7 @@ def lineage_ids(track_id: Rows, src: Rows, tgt: Rows) -> Rows:
     _, row = np.unique(track_id, return_index=True)
     first_of_track = row[np.searchsorted(track_id[row], track_id)]
     # Tying every node to the first of its track keeps pieces of one cell in one lineage.
-    component = _components(
+    component = components(
         n, np.concatenate([src, np.arange(n)]), np.concatenate([tgt, first_of_track])
     )
     _, first, inverse = np.unique(component, return_index=True, return_inverse=True)

@@ -44,16 +44,18 @@ def to_napari(tracks: Tracks) -> tuple[Array, dict[str, NDArray[Any]], Graph]:
     new = np.r_[True, (np.diff(track) != 0) | (np.diff(frame) != 0)][: len(order)]
     row, largest = np.cumsum(new) - 1, order[new]
     total = np.bincount(row, weights=weight[order], minlength=len(largest))
+    pieces = np.bincount(row, minlength=len(largest))
     columns = [track[new].astype(np.float64), frame[new].astype(np.float64)]
     for axis in axes:
-        moment = weight[order] * nodes[axis].to_numpy(dtype=np.float64)[order]
-        columns.append(np.bincount(row, weights=moment, minlength=len(largest)) / total)
+        here = nodes[axis].to_numpy(dtype=np.float64)
+        moment = np.bincount(row, weights=(weight * here)[order], minlength=len(largest))
+        columns.append(np.where(pieces == 1, here[largest], moment / total))
     area = nodes["area"].to_numpy(dtype=np.float64)[order]
     properties: dict[str, NDArray[Any]] = {
         "frame": frame[new],
         "label": nodes["label"].to_numpy(dtype=np.int64)[largest],
         "node_id": nodes["id"].to_numpy(dtype=np.int64)[largest],
-        "pieces": np.bincount(row, minlength=len(largest)),
+        "pieces": pieces,
         "area": np.bincount(row, weights=area, minlength=len(largest)),
         "lineage_id": nodes["lineage_id"].to_numpy(dtype=np.int64)[largest],
     }
