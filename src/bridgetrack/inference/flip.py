@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bridgetrack.errors import SolverError
+from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.margins import best_without, margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
@@ -52,7 +52,7 @@ def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask 
         members = sets.indices[sets.indptr[a] : sets.indptr[a + 1]]
         try:
             cost, added, dropped = best_without(problem, scores, best, held[a], members)
-        except SolverError:
+        except InfeasibleError:
             continue
         if cost < cheapest:
             cheapest = cost
