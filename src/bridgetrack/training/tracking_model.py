@@ -53,7 +53,9 @@ class _Chunk:
 class TrackingModel:
     """A `StructuredModel` over the samples of a training set.
 
-    An output ``y`` is the vector of (possibly fractional) choices of a sample's columns.
+    An output ``y`` is the vector of (possibly fractional) choices of a sample's columns. Joint
+    features and task losses carry the sample's importance as a factor, which makes the risk a
+    weighted one without the learners knowing.
 
     Parameters
     ----------
@@ -163,7 +165,8 @@ class TrackingModel:
         losses = np.asarray(self._n_of - kept, dtype=np.float64)
         losses[np.abs(losses) < 1e-9] = 0.0
         values = np.bincount(self.data.column_sample[used], x[used] * scores[used], minlength=n)
-        return features, losses, np.asarray(values, dtype=np.float64)
+        factor = self.data.importance
+        return features * factor[:, None], losses * factor, np.asarray(values * factor)
 
     def satisfied(self, w: Array) -> Array:
         """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,)."""
@@ -181,15 +184,16 @@ class TrackingModel:
 
     def joint_feature(self, x: int, y: Array) -> Array:
         """Sum of the features of the chosen columns, shape (d,)."""
-        return np.asarray(self.data.phi[self.columns(x)].T @ y).ravel()
+        feature = np.asarray(self.data.phi[self.columns(x)].T @ y).ravel()
+        return np.asarray(feature * self.data.importance[x])
 
     def task_loss(self, y_star: tuple[int, ...], y: Array) -> float:
         """Annotations that a choice contradicts."""
         if not y_star:
             return 0.0
-        columns = self.columns(int(self.data.annotation_sample[y_star[0]]))
-        sets = self.data.sets[list(y_star)][:, columns]
-        return float(len(y_star) - (sets @ y).sum())
+        x = int(self.data.annotation_sample[y_star[0]])
+        sets = self.data.sets[list(y_star)][:, self.columns(x)]
+        return float(len(y_star) - (sets @ y).sum()) * float(self.data.importance[x])
 
     def inference(self, x: int, w: Array) -> Inferred:
         """Maximise f over all outputs."""
@@ -242,7 +246,7 @@ class TrackingModel:
     def _inferred(
         self, x: int, y_star: tuple[int, ...], y: Array, scores: Array, constant: float
     ) -> Inferred:
-        value = float(scores @ y) + constant
+        value = (float(scores @ y) + constant) * float(self.data.importance[x])
         return Inferred(y, self.joint_feature(x, y), self.task_loss(y_star, y), value)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,8 +45,8 @@ class TrainingSet:
         Sample of every annotation, shape (A,).
     allowed
         Columns that some compatible output may choose, shape (H,).
-    frame
-        Frame of every annotation's slot, shape (A,).
+    pair
+        Earlier frame of the frame pair of every annotation's slot, shape (A,).
     event
         Event of every annotation's first allowed column, shape (A,), values of `Event`.
     single
@@ -55,6 +55,8 @@ class TrainingSet:
         Movie of every annotation, shape (A,).
     unbiased
         Whether an annotation was drawn at random, shape (A,).
+    importance
+        Factor of every sample's joint features and task loss, shape (n,); see `balanced`.
     samples
         The samples as the learners see them; ``x`` is the number of the sample and ``y_star``
         the numbers of its annotations.
@@ -67,11 +69,12 @@ class TrainingSet:
     sets: sp.csr_matrix
     annotation_sample: Index
     allowed: NDArray[np.bool_]
-    frame: Index
+    pair: Index
     event: NDArray[np.int8]
     single: NDArray[np.bool_]
     scene: Index
     unbiased: NDArray[np.bool_]
+    importance: Array
     samples: tuple[Sample, ...]
 
     @property
@@ -107,6 +110,36 @@ def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> Train
     return parts[0] if len(parts) == 1 else _join(parts)
 
 
+def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSet:
+    """Count kinds of events less that were annotated more often than they occur.
+
+    People seek out divisions and other rare events. Every annotation of kind e gets the factor
+    ``(share of e in the movie / share of e among the annotations) ** balance``, scaled to mean
+    1; a sample has the mean of its annotations.
+
+    Parameters
+    ----------
+    data
+        The annotated components.
+    population
+        How often each kind of event occurs in the movies, shape (len(Event),).
+    balance
+        0 counts annotations as they are, 1 makes them stand for the movie.
+    """
+    annotated = np.bincount(data.event, minlength=len(population)).astype(np.float64)
+    expected = (population + 1.0) / (population + 1.0).sum()
+    factor = (expected / np.maximum(annotated / annotated.sum(), 1e-12)) ** balance
+    each = factor[data.event]
+    each = each / each.mean()
+    count = np.bincount(data.annotation_sample, minlength=len(data.samples))
+    mean = np.bincount(data.annotation_sample, each, minlength=len(data.samples)) / count
+    samples = tuple(
+        Sample(s.x, s.y_star, (s.key, float(c)), s.version)
+        for s, c in zip(data.samples, mean, strict=True)
+    )
+    return replace(data, importance=mean, samples=samples)
+
+
 def _part(scene: Scene, number: int, largest: int) -> TrainingSet | None:
     """Annotated components of one movie."""
     constraints = scene.constraints
@@ -139,7 +172,6 @@ def _part(scene: Scene, number: int, largest: int) -> TrainingSet | None:
     allowed[left_out[left_out >= 0]] = False
     first = constraints.indices[np.minimum(constraints.indptr[:-1], len(constraints.indices) - 1)]
     source = [scene.anchored.listed[k].source for k in constraints.annotation]
-    detections = scene.detections
     part = TrainingSet(
         phi=sp.csr_matrix(scene.matrix.sparse()[columns]),
         incidence=sp.csr_matrix(incidence[columns][:, slots]),
@@ -148,14 +180,21 @@ def _part(scene: Scene, number: int, largest: int) -> TrainingSet | None:
         sets=sets,
         annotation_sample=annotation_sample.astype(np.int64),
         allowed=allowed,
-        frame=detections.frame[constraints.slot % scene.hypotheses.n_detections],
+        pair=_frame_pair(scene, constraints.slot),
         event=scene.hypotheses.event[first],
         single=counts == 1,
         scene=np.full(len(constraints), number, dtype=np.int64),
-        unbiased=np.asarray([s in ("random", "import", "simulated") for s in source], dtype=bool),
+        unbiased=np.asarray([s in ("random", "import") for s in source], dtype=bool),
+        importance=np.ones(len(wanted)),
         samples=(),
     )
     return _with_samples(part)
+
+
+def _frame_pair(scene: Scene, slot: Index) -> Index:
+    """Earlier frame of the pair that a fate or a history belongs to."""
+    n = scene.hypotheses.n_detections
+    return np.asarray(scene.detections.frame[slot % n] - (slot >= n), dtype=np.int64)
 
 
 def _untied(scene: Scene, largest: int) -> sp.csr_matrix:
@@ -199,11 +238,12 @@ def _join(parts: Sequence[TrainingSet]) -> TrainingSet:
         sets=sp.csr_matrix(sp.block_diag([p.sets for p in parts])),
         annotation_sample=shifted("annotation_sample"),
         allowed=joined("allowed"),
-        frame=np.concatenate([p.frame for p in parts]),
+        pair=np.concatenate([p.pair for p in parts]),
         event=np.concatenate([p.event for p in parts]),
         single=joined("single"),
         scene=np.concatenate([p.scene for p in parts]),
         unbiased=joined("unbiased"),
+        importance=np.concatenate([p.importance for p in parts]),
         samples=(),
     )
     return _with_samples(whole)
@@ -226,7 +266,7 @@ def _with_samples(part: TrainingSet) -> TrainingSet:
         samples.append(
             Sample(k, tuple(int(r) for r in rows), (key, seen[key]), _digest(sets, sets))
         )
-    return TrainingSet(**{**part.__dict__, "samples": tuple(samples)})
+    return replace(part, samples=tuple(samples))
 
 
 def _digest(one: sp.csr_matrix, two: sp.csr_matrix) -> bytes:

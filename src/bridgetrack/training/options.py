@@ -1,0 +1,74 @@
+"""What a user may choose about training; the defaults need no thought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bridgetrack.errors import InputError
+from bridgetrack.learning import LOSSES
+from bridgetrack.learning import TrainingOptions as Optimiser
+from bridgetrack.learning.losses import Treatment
+
+DEFAULT_STRENGTH = 0.3
+"""λ where there are too few annotations to choose it: in the middle of what cross-validation
+chose on real movies with fifty annotations."""
+
+GRID = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
+"""Values of λ that cross-validation tries, from close to the prior to far."""
+
+ENOUGH_TO_VALIDATE = 10
+"""Annotations from which on cross-validation is tried."""
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Choices of a training.
+
+    Parameters
+    ----------
+    loss
+        One of `bridgetrack.learning.LOSSES`.
+    treatment
+        What becomes of satisfied samples, see `bridgetrack.learning.losses`.
+    regularizer
+        Squared (``"l2"``) or absolute (``"l1"``) distance from the prior.
+    strength
+        The factor λ of the regulariser, which is also the strength of the prior; None: chosen
+        by cross-validation.
+    balance
+        How far annotated kinds of events are weighted by how often they occur in the movie:
+        0 not at all, 1 fully (see `training_set.balanced`).
+    folds
+        Folds of the cross-validation.
+    seed
+        For the interval of the estimated accuracy.
+    optimiser
+        Switches and limits of the optimisation.
+
+    Raises
+    ------
+    InputError
+        Where a choice does not exist.
+    """
+
+    loss: str = "bridge"
+    treatment: Treatment = "exact"
+    regularizer: Literal["l2", "l1"] = "l2"
+    strength: float | None = None
+    balance: float = 0.75
+    folds: int = 5
+    seed: int = 0
+    optimiser: Optimiser = field(default_factory=Optimiser)
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSSES:
+            raise InputError(f"there is no loss {self.loss!r}; choose one of {', '.join(LOSSES)}")
+        if self.regularizer not in ("l2", "l1"):
+            raise InputError(f"there is no regularizer {self.regularizer!r}; choose l2 or l1")
+        if self.strength is not None and not self.strength > 0:
+            raise InputError(f"lambda must be positive, not {self.strength}")
+        if not 0 <= self.balance <= 1:
+            raise InputError(f"the balance must lie between 0 and 1, not {self.balance}")
+        if self.folds < 2:
+            raise InputError(f"cross-validation needs at least 2 folds, not {self.folds}")

@@ -1,0 +1,185 @@
+"""Cross-validation over annotations: how strong the prior should be, and how good the result is.
+
+Folds are blocks of frame pairs, and a sample is never shared by two folds, so that neighbouring
+cells and frames do not leak between training and test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.learning import L1, L2, Regularizer, train
+from bridgetrack.learning.result import Progress as Step
+from bridgetrack.learning.result import TrainingResult, TrainingState
+from bridgetrack.training.options import ENOUGH_TO_VALIDATE, TrainingOptions
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import TrainingSet
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What a model does on annotations it was not trained on.
+
+    Parameters
+    ----------
+    wrong
+        1 where plain inference contradicts an annotation (fractions where relaxed inference is
+        torn), shape (A,).
+    loss
+        Hinge of every sample divided among its annotations, shape (A,).
+    """
+
+    wrong: Array
+    loss: Array
+
+    @property
+    def error(self) -> float:
+        """Share of contradicted annotations."""
+        return float(self.wrong.mean())
+
+    @property
+    def risk(self) -> float:
+        """Mean hinge per annotation."""
+        return float(self.loss.mean())
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Result of a cross-validation.
+
+    Parameters
+    ----------
+    strengths
+        Values of λ tried, strongest first.
+    held_out
+        One `HeldOut` each.
+    prior
+        The prior on the same annotations.
+    """
+
+    strengths: tuple[float, ...]
+    held_out: tuple[HeldOut, ...]
+    prior: HeldOut
+
+    @property
+    def best(self) -> int:
+        """Index of the strength to use.
+
+        The strongest λ whose held-out loss is not clearly worse than the smallest: within one
+        standard error of the paired difference. With few annotations the minimum itself is
+        drawn by chance, and staying closer to the prior costs little.
+        """
+        best = int(np.argmin([round(h.risk, 6) for h in self.held_out]))
+        for k in range(best):
+            difference = self.held_out[k].loss - self.held_out[best].loss
+            error = float(difference.std(ddof=1)) / np.sqrt(len(difference))
+            if float(difference.mean()) <= error:
+                return k
+        return best
+
+
+def folds_of(data: TrainingSet, folds: int) -> Index | None:
+    """Fold of every sample, shape (n,); None where there is too little to divide.
+
+    Frame pairs are cut into blocks, three per fold where there are enough, and dealt out in turn.
+    """
+    if data.n_annotations < ENOUGH_TO_VALIDATE:
+        return None
+    first = np.full(len(data.samples), -1, dtype=np.int64)
+    order = np.lexsort((data.pair, data.annotation_sample))
+    sample, where = np.unique(data.annotation_sample[order], return_index=True)
+    place = data.scene * (int(data.pair.max()) + 2) + data.pair
+    first[sample] = place[order][where]
+    pairs, number = np.unique(first, return_inverse=True)
+    count = min(folds, len(pairs))
+    if count < 2:
+        return None
+    block = max(1, len(pairs) // (3 * count))
+    return np.asarray((number // block) % count, dtype=np.int64)
+
+
+def judge(model: TrackingModel, w: Array) -> HeldOut:
+    """What weights do on all annotations of a training set."""
+    data = model.data
+    augmented = model.loss_augmented_batch(data.samples, w).values(w, 1)
+    compatible = model.compatible_batch(data.samples, w).values(w, 0)
+    count = np.bincount(data.annotation_sample, minlength=len(data.samples))
+    share = np.maximum(augmented - compatible, 0.0) / np.maximum(count, 1)
+    wrong = np.clip(1.0 - model.satisfied(w), 0.0, 1.0)
+    return HeldOut(wrong, np.asarray(share[data.annotation_sample]))
+
+
+def regularizer_of(options: TrainingOptions, strength: float, prior: Array) -> Regularizer:
+    """The chosen regulariser around a prior."""
+    kind = L2 if options.regularizer == "l2" else L1
+    return kind(strength, prior=prior)
+
+
+def cross_validate(
+    model: TrackingModel,
+    prior: Array,
+    options: TrainingOptions,
+    fold: Index,
+    strengths: tuple[float, ...],
+) -> Generator[tuple[float, Step], None, Validation]:
+    """Try strengths of the prior on held-out annotations, along a warm-started path.
+
+    Yields
+    ------
+    share, step
+        The share of the work done and where the present training stands.
+
+    Returns
+    -------
+    Validation
+        The path ends early where the held-out risk has risen twice in a row.
+    """
+    data = model.data
+    prior_judged = judge(model, prior)
+    loose = replace(options.optimiser, precision=max(options.optimiser.precision, 5e-3))
+    states: dict[int, TrainingState | None] = {}
+    results: list[HeldOut] = []
+    for number, strength in enumerate(strengths):
+        held = HeldOut(np.zeros(data.n_annotations), np.zeros(data.n_annotations))
+        for k in range(int(fold.max()) + 1):
+            inside = np.flatnonzero(fold != k)
+            steps = train(
+                model,
+                [data.samples[i] for i in inside],
+                regularizer_of(options, strength, prior),
+                n_annotations=float(np.isin(data.annotation_sample, inside).sum()),
+                loss=options.loss,
+                treatment=options.treatment,
+                options=loose,
+                state=states.get(k),
+            )
+            share = (number + k / (fold.max() + 1)) / len(strengths)
+            result = yield from _shared(steps, float(share))
+            states[k] = result.state
+            judged = judge(model, result.w)
+            mine = fold[data.annotation_sample] == k
+            held.wrong[mine], held.loss[mine] = judged.wrong[mine], judged.loss[mine]
+        results.append(held)
+        risks = [h.risk for h in results]
+        if len(risks) > 2 and risks[-1] > risks[-2] > risks[-3]:
+            break
+    return Validation(strengths[: len(results)], tuple(results), prior_judged)
+
+
+def _shared(
+    steps: Generator[Step, None, TrainingResult], share: float
+) -> Generator[tuple[float, Step], None, TrainingResult]:
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as stop:
+            result: TrainingResult = stop.value
+            return result
+        yield share, step
