@@ -33,13 +33,16 @@ if TYPE_CHECKING:
     from bridgetrack.pipeline.scene import Scene, prepare
     from bridgetrack.pipeline.summary import count_events, least_certain
     from bridgetrack.pipeline.tracking import Tracking, track, track_scene, track_steps
-    from bridgetrack.segmentation.movie import segment_movie
+    from bridgetrack.segmentation.backends import segment_frame
+    from bridgetrack.segmentation.movie import segment_lazily, segment_movie, segment_to_file
     from bridgetrack.segmentation.settings import SegmentationSettings
     from bridgetrack.simulation.movie import simulate
     from bridgetrack.simulation.sample import sample_folder
     from bridgetrack.simulation.settings import SimulationSettings
     from bridgetrack.tracks.overlay import draw_montage, draw_overlay
     from bridgetrack.tracks.tracks import Tracks
+    from bridgetrack.training.options import TrainingOptions
+    from bridgetrack.training.train import train_steps
 
 __all__ = [
     "AnnotationSet",
@@ -54,6 +57,7 @@ __all__ = [
     "SimulationSettings",
     "Tracking",
     "Tracks",
+    "TrainingOptions",
     "count_events",
     "draw_annotations",
     "draw_montage",
@@ -75,11 +79,15 @@ __all__ = [
     "save_annotations",
     "save_labels",
     "save_model",
+    "segment_frame",
+    "segment_lazily",
     "segment_movie",
+    "segment_to_file",
     "simulate",
     "track",
     "track_scene",
     "track_steps",
+    "train_steps",
     "true_events",
     "untrained_model",
     "write_results",
@@ -110,13 +118,16 @@ _PLACES = {
     "pipeline.scene": ("Scene", "prepare"),
     "pipeline.summary": ("count_events", "least_certain"),
     "pipeline.tracking": ("Tracking", "track", "track_scene", "track_steps"),
-    "segmentation.movie": ("segment_movie",),
+    "segmentation.backends": ("segment_frame",),
+    "segmentation.movie": ("segment_lazily", "segment_movie", "segment_to_file"),
     "segmentation.settings": ("SegmentationSettings",),
     "simulation.movie": ("simulate",),
     "simulation.sample": ("sample_folder",),
     "simulation.settings": ("SimulationSettings",),
     "tracks.overlay": ("draw_montage", "draw_overlay"),
     "tracks.tracks": ("Tracks",),
+    "training.options": ("TrainingOptions",),
+    "training.train": ("train_steps",),
 }
 _ELSEWHERE = {"draw_annotations": "draw"}
 _HOME = {name: module for module, names in _PLACES.items() for name in names}

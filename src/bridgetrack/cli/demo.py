@@ -10,6 +10,7 @@ import typer
 
 from bridgetrack.cli.console import Stopwatch, emit, plural, say, show, table
 from bridgetrack.cli.options import Json
+from bridgetrack.cli.segment import segmenting
 
 if TYPE_CHECKING:
     from bridgetrack.evaluation.scores import Scores
@@ -32,7 +33,7 @@ def demo(
     ] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Segment, track and score the sample movie, and draw a picture of its tracks."""
+    """Segment, track, train, track again and score the sample movie; draw its tracks."""
     from bridgetrack.cli.record import check_folder
     from bridgetrack.cli.sources import collecting_warnings
 
@@ -51,18 +52,18 @@ class _Result:
     """What the demo found."""
 
     record: dict[str, Any]
+    training: dict[str, Any]
     scores: dict[str, Scores]
     picture: Path
-    labels: Path
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
         scores = {name: s.to_dict() for name, s in self.scores.items()}
         return {
             "run": self.record,
+            "training": self.training,
             "scores": scores,
             "picture": str(self.picture),
-            "labels": str(self.labels),
         }
 
     def lines(self) -> list[str]:
@@ -74,10 +75,12 @@ class _Result:
         return [
             *tracking_lines(self.record),
             "",
+            f"training: {self.training['reason']}",
+            *([self.training["estimate_words"]] if self.training["estimate_words"] else []),
+            "",
             *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
             "",
             f"picture: {self.picture}",
-            f"labels:  {self.labels}",
         ]
 
 
@@ -89,12 +92,14 @@ def _demo(out: Path, notes: list[str]) -> _Result:
     from bridgetrack.annotations.store import load_annotations
     from bridgetrack.cli.record import Given, finish
     from bridgetrack.cli.sources import Reading
+    from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.evaluate import evaluate
     from bridgetrack.importing.ctc import read_ctc
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.pipeline.scene import annotate, prepare
     from bridgetrack.pipeline.tracking import track_scene
     from bridgetrack.simulation.sample import SAMPLE_SEQUENCE, sample_folder
+    from bridgetrack.training.options import TrainingOptions
 
     sample = sample_folder()
     image = open_movie(sample / SAMPLE_SEQUENCE)
@@ -103,23 +108,35 @@ def _demo(out: Path, notes: list[str]) -> _Result:
     labels = _segmented(image, out / "labels.tif", watch)
     truth = read_ctc(sample / f"{SAMPLE_SEQUENCE}_GT")
     scene: Scene = show(prepare(labels, image), watch)
-    plain: Tracking = show(track_scene(scene), watch)
-    tracking: Tracking = show(track_scene(annotate(scene, load_annotations(answers))), watch)
-    clicks = plural(len(tracking.scene.anchored.annotations), "click")
-    scores = {
-        "untrained": evaluate(plain.tracks, truth, labels=labels),
-        f"held to {clicks}": evaluate(tracking.tracks, truth, labels=labels),
+    clicked = annotate(scene, load_annotations(answers))
+    training = learn(clicked, None, TrainingOptions(), out / "model.json", watch)
+    clicks = plural(training.n_annotations, "click")
+    tracked: dict[str, Tracking] = {
+        "untrained": show(track_scene(scene)),
+        f"trained on {clicks}": show(track_scene(scene, training.model), watch),
     }
-    given = Given(out / "labels.tif", sample / SAMPLE_SEQUENCE, None, answers, FORMATS, Reading())
-    record = finish(tracking, out, given, watch, notes)
-    return _Result(record, scores, _picture(image, labels, tracking, out), out / "labels.tif")
+    tracked["trained, and held to them"] = show(track_scene(clicked, training.model), watch)
+    scores = {name: evaluate(t.tracks, truth, labels=labels) for name, t in tracked.items()}
+    last = tracked["trained, and held to them"]
+    given = Given(
+        out / "labels.tif",
+        sample / SAMPLE_SEQUENCE,
+        out / "model.json",
+        answers,
+        FORMATS,
+        Reading(),
+    )
+    record = finish(last, out, given, watch, notes)
+    picture = _picture(image, labels, last, out)
+    return _Result(
+        record, describe_training(training, out / "model.json", watch, []), scores, picture
+    )
 
 
 def _segmented(image: Movie, path: Path, watch: Stopwatch) -> Movie:
     from bridgetrack.movie.opening import open_labels
-    from bridgetrack.segmentation.movie import segment_movie
 
-    show(segment_movie(image, path), watch)
+    show(segmenting(image, path), watch)
     return open_labels(path)
 
 

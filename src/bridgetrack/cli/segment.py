@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch
-from bridgetrack.cli.options import Axes, FrameInterval, Json, Scale, Unit, parse_scale
+from bridgetrack.cli.console import Stopwatch, emit, plural, say, show
+from bridgetrack.cli.options import (
+    Axes,
+    FrameInterval,
+    Json,
+    Scale,
+    Unit,
+    parse_choice,
+    parse_scale,
+)
 from bridgetrack.cli.settings import one_option_each
 from bridgetrack.errors import InputError
+from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.segmentation.settings import SegmentationSettings
+
+if TYPE_CHECKING:
+    from bridgetrack.movie.movie import Movie
+
+BACKENDS = ("builtin", "cellpose", "stardist")
 
 
 @one_option_each(SegmentationSettings)
@@ -34,18 +49,22 @@ def segment(
             show_default=False,
         ),
     ],
-    method: Annotated[
+    backend: Annotated[
         str,
         typer.Option(
-            "--method", metavar="NAME", help="builtin, or cellpose or stardist where installed."
+            "--backend", metavar="NAME", help="builtin, or cellpose or stardist where installed."
         ),
     ] = "builtin",
-    channel: Annotated[
+    network: Annotated[
         str | None,
+        typer.Option("--network", metavar="NAME", help="Network of cellpose or stardist."),
+    ] = None,
+    channel: Annotated[
+        str,
         typer.Option(
             "--channel", metavar="C", help="Number or name of the channel with the cells."
         ),
-    ] = None,
+    ] = "0",
     scale: Scale = None,
     unit: Unit = None,
     frame_interval: FrameInterval = None,
@@ -60,11 +79,46 @@ def segment(
         wanted = SegmentationSettings(**settings)
     except InputError as error:
         raise typer.BadParameter(str(error)) from error
+    parse_choice(backend, BACKENDS, "--backend")
     movie = open_movie(
-        image,
-        axes=axes,
-        scale=parse_scale(scale),
-        unit=unit,
-        frame_interval=frame_interval,
+        image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
     )
+    number = int(channel) if channel.isdecimal() else channel
     watch = Stopwatch()
+    steps = segmenting(movie, out, wanted, channel=number, backend=backend, network=network)
+    path, counts = show(steps, watch)
+    seconds = sum(watch.seconds.values())
+    if json:
+        result = {"labels": str(path), "frames": movie.n_frames, "cells": counts}
+        emit({**result, "seconds": round(seconds, 3)})
+        return
+    cells = plural(sum(counts), "cell")
+    frames = plural(movie.n_frames, "frame")
+    say(f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)")
+    say(f"{seconds:.1f} s; labels: {path}")
+
+
+def segmenting(
+    movie: Movie,
+    out: Path,
+    settings: SegmentationSettings | None = None,
+    *,
+    channel: int | str = 0,
+    backend: str = "builtin",
+    network: str | None = None,
+) -> Steps[tuple[Path, list[int]]]:
+    """Segment a movie into a file; the file and the number of cells of every frame."""
+    from bridgetrack.segmentation.movie import segment_to_file
+
+    counts: list[int] = []
+    yield Progress("Segmenting", 0.0)
+    frames = segment_to_file(movie, out, settings, channel=channel, backend=backend, model=network)
+    with closing(frames):
+        while True:
+            try:
+                done = next(frames)
+            except StopIteration as stop:
+                path: Path = stop.value
+                return path, counts
+            counts.append(int(done.labels.max(initial=0)))
+            yield Progress("Segmenting", (done.frame + 1) / done.n_frames)
