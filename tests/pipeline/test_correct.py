@@ -1,0 +1,115 @@
+"""Solving again only what new annotations touch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.annotation import Annotation, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.contradictions import conflicts_with
+from bridgetrack.errors import ContradictionError, InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie import open_labels
+from bridgetrack.pipeline.correct import correct, resolve_tracking
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import annotate, prepare
+from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.simulation.sample import sample_folder
+
+
+def labels(n: int) -> np.ndarray:
+    return np.asarray(open_labels(sample_folder() / "01_GT" / "TRA").array[:n, 0].compute())
+
+
+@pytest.fixture(scope="module")
+def tracked():
+    scene = run(prepare(open_labels(labels(6), axes="TYX")))
+    return run(track_scene(scene))
+
+
+def answers_for(tracking, seeds):
+    """Confirmations and rejections of events drawn by number, without contradictions."""
+    scene = tracking.scene
+    chosen = AnnotationSet(scene.detections.geometry)
+    for k, (number, kind) in enumerate(seeds):
+        h = number % len(scene.hypotheses)
+        one = np.array([h])
+        (event,) = event_refs(
+            scene.detections,
+            scene.hypotheses.event[one],
+            scene.hypotheses.sources[one],
+            scene.hypotheses.targets[one],
+        )
+        new = Annotation(f"a{k}", kind, (event,))
+        if not conflicts_with(chosen, new):
+            chosen = chosen.add(new)
+    return chosen
+
+
+kinds = st.sampled_from([Kind.CONFIRM, Kind.CONFIRM, Kind.REJECT])
+draws = st.lists(st.tuples(st.integers(0, 10**6), kinds), min_size=1, max_size=6)
+
+
+@given(first=draws, second=draws)
+@settings(max_examples=15, deadline=None)
+def test_equals_a_full_solve_through_any_changes(tracked, first, second):
+    current = tracked
+    for seeds in (first, second):
+        annotations = answers_for(tracked, seeds)
+        try:
+            scene = annotate(current.scene, annotations)
+            full = run(track_scene(scene))
+        except ContradictionError:
+            continue
+        correction = resolve_tracking(current, scene)
+        current = correction.tracking
+        assert current.solution.value == pytest.approx(full.solution.value, abs=1e-6)
+        assert current.solution.gap <= full.solution.gap + 1e-6
+        current.solution.check(scene.problem, current.scores)
+    none = AnnotationSet(tracked.scene.detections.geometry)
+    back = resolve_tracking(current, annotate(tracked.scene, none))
+    assert back.tracking.solution.value == pytest.approx(tracked.solution.value, abs=1e-6)
+
+
+def test_touches_little(tracked):
+    annotations = answers_for(tracked, [(int(np.flatnonzero(tracked.solution.chosen)[40]),
+                                         Kind.REJECT)])  # fmt: skip
+    correction = correct(tracked, annotations)
+    assert 0 < correction.touched < len(tracked.scene.slots) / 4
+    assert correction.tracking.solution.value < tracked.solution.value
+
+
+def test_nothing_new_touches_nothing(tracked):
+    chosen = np.flatnonzero(
+        tracked.solution.chosen & (tracked.scene.hypotheses.event == Event.MOVE)
+    )
+    annotations = answers_for(tracked, [(int(h), Kind.CONFIRM) for h in chosen[:5]])
+    assert len(annotations) == 5
+    correction = correct(tracked, annotations)
+    assert correction.touched == 0
+    assert np.array_equal(correction.tracking.solution.chosen, tracked.solution.chosen)
+
+
+def test_an_event_that_was_not_proposed_is_honoured(tracked):
+    from bridgetrack.annotations.anchored import cell_refs
+    from bridgetrack.annotations.annotation import EventRef
+
+    detections = tracked.scene.detections
+    a, b = (int(np.flatnonzero(detections.frame == t)[k]) for t, k in ((0, 0), (1, -1)))
+    one, two = cell_refs(detections, np.array([a, b]))
+    event = EventRef(Event.MOVE, (one,), (two,))
+    far = Annotation("far", Kind.CONFIRM, (event,))
+    correction = correct(tracked, AnnotationSet(detections.geometry, [far]))
+    moved = correction.tracking.tracks.events
+    assert ((moved["event"] == "move") & (moved["sources"] == (a,))).any()
+    assert moved.loc[(moved["sources"] == (a,)), "targets"].tolist() == [(b,)]
+
+
+def test_other_cells_are_refused(tracked):
+    other = run(prepare(open_labels(labels(4), axes="TYX")))
+    with pytest.raises(InputError, match="track it again"):
+        resolve_tracking(tracked, other)
