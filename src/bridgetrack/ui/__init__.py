@@ -1,0 +1,1 @@
+"""The napari plugin: panels that show state and controllers that hold it."""

@@ -1,0 +1,287 @@
+"""What hovering, clicking and keys mean: the controller behind the canvas and its buttons."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from psygnal import Signal
+
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.words import describe_event
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui import picking
+from bridgetrack.ui.finder import CellFinder
+from bridgetrack.ui.picking import Mode, Picking, Step
+from bridgetrack.ui.proposals import Proposal, chosen_event, proposals
+from bridgetrack.ui.session import Session
+
+
+class Annotator:
+    """Turns pointing into answers.
+
+    Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
+    when the view should go somewhere, `mode_changed`.
+    """
+
+    changed = Signal()
+    show = Signal(int, object)
+    mode_changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._finder: CellFinder | None = None
+        self.picking = Picking()
+        self.hovered = -1
+        self.history = False
+        self.proposals: list[Proposal] = []
+        self._swap: int = -1
+        self._since = time.monotonic()
+        session.source_changed.connect(self._reset)
+        session.scene_changed.connect(self._on_scene)
+        session.answers_changed.connect(self._refresh)
+        session.tracking_changed.connect(self._refresh)
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def finder(self) -> CellFinder | None:
+        """Finds cells by position; None until the movie is measured."""
+        return self._finder
+
+    @property
+    def hint(self) -> str:
+        """What to do next."""
+        session = self._session
+        if session.source is None:
+            return "Choose a segmentation first."
+        if session.scene is None:
+            return "Measuring the cells; a moment please."
+        return self.picking.hint
+
+    def _reset(self) -> None:
+        self._finder, self.hovered, self.proposals = None, -1, []
+        self.picking, self._swap = Picking(self.picking.mode), -1
+        self.changed.emit()
+
+    def _on_scene(self) -> None:
+        scene = self._session.scene
+        if scene is None or scene.labels is None:
+            return
+        self._finder = CellFinder(scene.labels, scene.detections)
+        self.hovered = -1
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._propose()
+        self.changed.emit()
+
+    def _propose(self) -> None:
+        tracking = self._session.tracking
+        if tracking is None or self.hovered < 0 or self.picking.mode != Mode.REVIEW:
+            self.proposals = []
+        else:
+            self.proposals = proposals(tracking, self.hovered, history=self.history)
+
+    # ------------------------------------------------------------------ pointing
+
+    def hover(self, frame: int, point: tuple[float, ...]) -> None:
+        """The pointer moved."""
+        row = -1 if self._finder is None else self._finder.row_at(frame, point)
+        if row != self.hovered:
+            self.hovered = row
+            self.history = False
+            self._refresh()
+
+    def point_at(self, row: int) -> None:
+        """As if the pointer were on a cell."""
+        self.hovered, self.history = row, False
+        self._refresh()
+
+    def leave(self) -> None:
+        """The pointer points nowhere."""
+        if self.hovered >= 0:
+            self.hovered = -1
+            self._refresh()
+
+    def toggle_history(self) -> None:
+        """Ask where the cell comes from rather than where it goes, or back."""
+        self.history = not self.history
+        self._refresh()
+
+    def click(self, frame: int, point: tuple[float, ...]) -> None:
+        """A click in the image."""
+        if self._finder is None:
+            self._session.message.emit("info", self.hint)
+            return
+        self.hover(frame, point)
+        if self.picking.mode == Mode.REVIEW:
+            self.accept()
+        elif self.hovered < 0:
+            if not self.picking.empty:
+                self._session.message.emit("info", f"There is no cell here. {self.hint}")
+        elif self.picking.mode == Mode.SWAP:
+            self._swap_with(self.hovered)
+        else:
+            self._follow(picking.click(self.picking, self._finder.ref(self.hovered)))
+
+    def _follow(self, step: Step) -> None:
+        self.picking = step.picking
+        if step.problem:
+            self._session.message.emit("info", step.problem)
+        if step.event is not None:
+            self._answer(Kind.CONFIRM, [step.event], "click")
+        if step.frame is not None:
+            self.hovered = -1
+            self.show.emit(step.frame, None)
+        self._refresh()
+
+    # ------------------------------------------------------------------ keys and buttons
+
+    def set_mode(self, mode: Mode) -> None:
+        """Begin annotating another kind of event."""
+        back = self.picking.sources[0].frame if self.picking.waits_for_target else None
+        self.picking, self._swap = Picking(mode), -1
+        if back is not None:
+            self.show.emit(back, None)
+        self.mode_changed.emit()
+        self._refresh()
+
+    def start(self, mode: Mode) -> None:
+        """As `set_mode`, beginning with the cell under the pointer."""
+        row = self.hovered
+        self.set_mode(mode)
+        if row < 0 or self._finder is None:
+            return
+        if mode == Mode.SWAP:
+            self._swap_with(row)
+        elif mode != Mode.REVIEW:
+            self._follow(picking.click(self.picking, self._finder.ref(row)))
+
+    def accept(self) -> None:
+        """Enter: yes to the proposal, or an end to picking."""
+        if self.picking.mode == Mode.REVIEW:
+            self.choose(1)
+        else:
+            self._follow(picking.finish(self.picking))
+
+    def choose(self, number: int) -> None:
+        """Pick the alternative with this number, from 1."""
+        if 1 <= number <= len(self.proposals):
+            self._answer(Kind.CONFIRM, [self.proposals[number - 1].event], "review")
+            self._refresh()
+
+    def reject(self) -> None:
+        """Backspace: the proposal is wrong; or forget what was picked."""
+        if self.picking.mode != Mode.REVIEW:
+            self.cancel()
+        elif self.proposals:
+            self._answer(Kind.REJECT, [self.proposals[0].event], "review")
+            self._refresh()
+
+    def cancel(self) -> None:
+        """Esc: forget what was picked, then go back to review."""
+        before = self.picking.mode
+        step = picking.cancel(self.picking)
+        self._swap = -1
+        self._follow(step)
+        if self.picking.mode != before:
+            self.mode_changed.emit()
+
+    def break_link(self) -> None:
+        """B: the cell under the pointer does not go where the tracks say."""
+        tracking = self._session.tracking
+        if tracking is None or self.hovered < 0:
+            self._session.message.emit("info", "Point at a cell whose link is wrong, then press B.")
+            return
+        event = chosen_event(tracking, self.hovered)
+        if event is None:
+            self._session.message.emit("info", "This cell has no link to a later frame.")
+            return
+        self._answer(Kind.REJECT, [event], "correction")
+
+    def _swap_with(self, row: int) -> None:
+        tracking = self._session.tracking
+        if tracking is None or self._finder is None:
+            return
+        if self._swap < 0:
+            self._swap = row
+            self.picking = Picking(Mode.SWAP, (self._finder.ref(row),))
+            self._refresh()
+            return
+        pair = [chosen_event(tracking, r) for r in (self._swap, row)]
+        self._swap, self.picking = -1, Picking(Mode.SWAP)
+        one, two = pair
+        moves = one is not None and two is not None and one.event == two.event == Event.MOVE
+        if one is None or two is None or not moves or one.sources[0].frame != two.sources[0].frame:
+            self._session.message.emit(
+                "info", "Only two cells of one frame that both move on can be swapped."
+            )
+        else:
+            for a, b in ((one, two), (two, one)):
+                self._answer(
+                    Kind.CONFIRM, [EventRef(Event.MOVE, a.sources, b.targets)], "correction"
+                )
+        self._refresh()
+
+    def delete_here(self) -> None:
+        """D: remove the answers about the cell under the pointer."""
+        answers = self._session.answers
+        if answers is None or self._finder is None or self.hovered < 0:
+            return
+        cell = self._finder.ref(self.hovered).cell
+        found = [a.id for a in answers.annotations.at(*cell)]
+        if not found:
+            self._session.message.emit("info", "There is no answer about this cell to delete.")
+        self._guarded(lambda: answers.remove(*found))
+
+    def undo(self) -> None:
+        """Take back the last answer."""
+        self._step("undo")
+
+    def redo(self) -> None:
+        """Repeat the answer undone last."""
+        self._step("redo")
+
+    def _step(self, what: str) -> None:
+        answers = self._session.answers
+        if answers is None:
+            return
+        if not self.picking.empty:
+            self.cancel()
+            return
+
+        def step() -> None:
+            if not (answers.undo() if what == "undo" else answers.redo()):
+                self._session.message.emit("info", f"There is nothing to {what}.")
+
+        self._guarded(step)
+
+    def go_to(self, cell: CellRef) -> None:
+        """Show a cell."""
+        self.show.emit(cell.frame, cell.position)
+
+    # ------------------------------------------------------------------ answers
+
+    def _answer(self, kind: Kind, events: list[EventRef], source: str) -> None:
+        answers = self._session.answers
+        if answers is None:
+            return
+        seconds = round(time.monotonic() - self._since, 2)
+        self._since = time.monotonic()
+
+        def add() -> None:
+            _, replaced = answers.answer(kind, events, source, min(seconds, 600.0))
+            words = describe_event(events[0])
+            words = words if kind == Kind.CONFIRM else f"not {words}"
+            more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
+            self._session.message.emit("info", f"Noted: {words}.{more}")
+
+        self._guarded(add)
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except BridgetrackError as error:
+            self._session.message.emit("error", str(error))

@@ -1,0 +1,52 @@
+"""One desk per viewer: the controllers that all its panels share."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.canvas import Canvas
+from bridgetrack.ui.session import Session
+from bridgetrack.ui.trainer import Trainer
+from bridgetrack.ui.workers import ThreadRunner
+
+_desks: weakref.WeakKeyDictionary[Any, Desk] = weakref.WeakKeyDictionary()
+
+
+class Desk:
+    """Session, annotator and canvas of one viewer."""
+
+    def __init__(self, viewer: Any) -> None:
+        self.session = Session(ThreadRunner())
+        self.annotator = Annotator(self.session)
+        self.canvas = Canvas(viewer, self.session, self.annotator)
+        self.trainer = Trainer(self.session)
+        self._panels = 0
+
+    @property
+    def viewer(self) -> Any:
+        """The viewer; None once it is closed."""
+        return self.canvas.viewer
+
+    def attach(self) -> None:
+        """A panel uses this desk."""
+        self._panels += 1
+
+    def detach(self) -> None:
+        """A panel is gone; with the last one all work ends."""
+        self._panels -= 1
+        if self._panels == 0:
+            self.session.close()
+            self.canvas.close()
+            viewer = self.viewer
+            if viewer is not None:
+                _desks.pop(viewer, None)
+
+
+def desk_of(viewer: Any) -> Desk:
+    """The desk of a viewer, made at the first call."""
+    viewer = getattr(viewer, "__wrapped__", viewer)
+    if viewer not in _desks:
+        _desks[viewer] = Desk(viewer)
+    return _desks[viewer]

@@ -1,0 +1,153 @@
+"""Writing results, with a preview of the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bridgetrack.export.csv import plain_cells
+from bridgetrack.export.presets import ilastik_cells, trackmate_cells
+from bridgetrack.export.results import write_results
+from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.ui.widgets import Panel, button, row, text
+
+_PRESETS = (("plain table", "plain"), ("for TrackMate", "trackmate"), ("for ilastik", "ilastik"))
+_SHOWN = 5
+
+
+class ExportBox(QWidget):
+    """Formats, a preview, and a button."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self._panel = panel
+        self._tracking: Tracking | None = None
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        self.csv = QCheckBox("CSV")
+        self.csv.setToolTip("Tables for spreadsheets and scripts")
+        self.ctc = QCheckBox("CTC")
+        self.ctc.setToolTip("Masks and res_track.txt of the Cell Tracking Challenge")
+        self.geff = QCheckBox("GEFF")
+        self.geff.setToolTip("A graph file that other trackers read; holds everything")
+        self.csv.setChecked(True)
+        box.addWidget(row(self.csv, self.ctc, self.geff))
+        self.preset = QComboBox()
+        self.preset.addItems([words for words, _ in _PRESETS])
+        self.preset.setToolTip("How the columns of the CSV table are named")
+        self.preset.currentIndexChanged.connect(lambda _: self._preview())
+        box.addWidget(self.preset)
+        self.preview = QTableWidget(0, 0)
+        self.preview.setMaximumHeight(170)
+        self.preview.verticalHeader().hide()
+        box.addWidget(self.preview)
+        self.save = button("Export to a folder…", "Write the chosen formats", self.ask)
+        self.project = button(
+            "Save project…", "One file to go on from here, or to repeat this run without a window",
+            self.ask_project,
+        )  # fmt: skip
+        box.addWidget(row(self.save, self.project))
+        self.words = text()
+        box.addWidget(self.words)
+        self.set_tracking(None)
+
+    @property
+    def formats(self) -> list[str]:
+        """The formats ticked."""
+        boxes = (("csv", self.csv), ("ctc", self.ctc), ("geff", self.geff))
+        return [name for name, box in boxes if box.isChecked()]
+
+    def set_tracking(self, tracking: Tracking | None) -> None:
+        """Show what would be written."""
+        self._tracking = tracking
+        self.save.setEnabled(tracking is not None)
+        self.project.setEnabled(tracking is not None)
+        self.words.setText("" if tracking is not None else "There is nothing to export yet.")
+        self._preview()
+
+    def _preview(self) -> None:
+        if self._tracking is None:
+            self.preview.setRowCount(0)
+            self.preview.setColumnCount(0)
+            return
+        table = _table(self._tracking, _PRESETS[self.preset.currentIndex()][1])
+        head = table.head(_SHOWN)
+        self.preview.setColumnCount(len(head.columns))
+        self.preview.setRowCount(len(head))
+        self.preview.setHorizontalHeaderLabels([str(c) for c in head.columns])
+        for i in range(len(head)):
+            for j in range(len(head.columns)):
+                self.preview.setItem(i, j, QTableWidgetItem(_cell(head.iat[i, j])))
+        self.preview.resizeColumnsToContents()
+
+    def ask(self) -> None:
+        """Ask for a folder and write there."""
+        folder = QFileDialog.getExistingDirectory(self, "Folder for the results")
+        if folder:
+            self.write(Path(folder))
+
+    def write(self, folder: Path) -> None:
+        """Write the chosen formats in the background."""
+        tracking, formats = self._tracking, self.formats
+        if tracking is None:
+            return
+        if not formats:
+            self.words.setText("Tick at least one format.")
+            return
+        preset = _PRESETS[self.preset.currentIndex()][1]
+
+        def work() -> Steps[tuple[str, ...]]:
+            yield Progress("Writing", 0.0)
+            return write_results(
+                tracking.tracks, tracking.scene.labels, folder, formats, preset=preset
+            )
+
+        def done(notes: tuple[str, ...]) -> None:
+            more = "".join(f"\n{n}" for n in notes)
+            self.words.setText(f"Written to {folder}.{more}")
+
+        self.words.setText("Writing…")
+        self._panel.session.run("export", work, done, lambda e: self.words.setText(str(e)))
+
+    def ask_project(self) -> None:
+        """Ask for a file and save the project."""
+        name, _ = QFileDialog.getSaveFileName(
+            self, "Save project", "movie.bridgetrack.json", "Bridgetrack project (*.json)"
+        )
+        if name:
+            self.write_project(Path(name))
+
+    def write_project(self, path: Path) -> None:
+        """Save the project."""
+        from bridgetrack.errors import BridgetrackError
+        from bridgetrack.ui.project_bridge import save_session
+
+        try:
+            notes = save_session(self._panel.session, path)
+        except BridgetrackError as error:
+            self.words.setText(str(error))
+            return
+        self.words.setText(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
+
+
+def _table(tracking: Tracking, preset: str) -> Any:
+    if preset == "trackmate":
+        return trackmate_cells(tracking.tracks)[0]
+    if preset == "ilastik":
+        return ilastik_cells(tracking.tracks)
+    return plain_cells(tracking.tracks)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

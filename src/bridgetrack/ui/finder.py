@@ -1,0 +1,78 @@
+"""Which cell lies under a point, from the label movie, one frame kept at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.anchored import cell_refs
+from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.movie import Movie
+
+_KEPT = 4
+
+
+class CellFinder:
+    """Finds cells by their masks; frames looked at last are kept in memory."""
+
+    def __init__(self, labels: Movie, detections: Detections) -> None:
+        self._labels = labels
+        self._detections = detections
+        self._frames: OrderedDict[int, NDArray[np.integer]] = OrderedDict()
+
+    def forget(self) -> None:
+        """Read the pixels again, because they were changed."""
+        self._frames.clear()
+
+    def frame(self, t: int) -> NDArray[np.integer]:
+        """Labels of a frame, shape ([Z,] Y, X)."""
+        if t not in self._frames:
+            self._frames[t] = self._labels.channel_frame(t)
+            while len(self._frames) > _KEPT:
+                self._frames.popitem(last=False)
+        self._frames.move_to_end(t)
+        return self._frames[t]
+
+    def row_at(self, t: int, point: tuple[float, ...]) -> int:
+        """Row of the cell at a point in pixels of frame `t`, -1 where there is none."""
+        if not 0 <= t < self._labels.n_frames:
+            return -1
+        pixels = self.frame(t)
+        at = tuple(round(p) for p in point)
+        if not all(0 <= a < n for a, n in zip(at, pixels.shape, strict=True)):
+            return -1
+        label = int(pixels[at])
+        try:
+            return self._detections.row_of(t, label) if label else -1
+        except InputError:
+            return -1
+
+    def ref(self, row: int) -> CellRef:
+        """A reference to a cell by its row."""
+        return cell_refs(self._detections, np.array([row]))[0]
+
+    def outline(self, row: int) -> NDArray[np.float64]:
+        """Pixels along a cell's border, shape (k, ndim); in 3D those of its middle slice."""
+        t, label = int(self._detections.frame[row]), int(self._detections.label[row])
+        inside = self.frame(t) == label
+        where = np.argwhere(inside)
+        if not len(where):
+            return np.zeros((0, inside.ndim))
+        low = np.maximum(where.min(axis=0) - 1, 0)
+        box = inside[tuple(slice(a, b + 2) for a, b in zip(low, where.max(axis=0), strict=True))]
+        return np.argwhere(_border(box)).astype(np.float64) + low
+
+
+def _border(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Pixels of a mask that have a neighbour in the plane outside of it."""
+    padded = np.pad(mask, 1)
+    inner = padded.copy()
+    for axis in (-2, -1):
+        for shift in (-1, 1):
+            inner &= np.roll(padded, shift, axis)
+    core = tuple(slice(1, -1) for _ in mask.shape)
+    return np.asarray(mask & ~inner[core])

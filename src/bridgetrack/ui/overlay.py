@@ -1,0 +1,186 @@
+"""What is drawn over the image: markers and arrows as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.ui.colours import GHOST, LOOKS, PROPOSAL, rgba
+from bridgetrack.ui.proposals import Proposal
+
+Array = NDArray[np.float64]
+Colour = tuple[float, float, float, float]
+
+CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
+EDGE: Colour = (0.0, 0.0, 0.0, 0.8)
+
+
+@dataclass
+class Drawing:
+    """Markers and arrows of the slice in view, positions as (y, x) in pixels.
+
+    Parameters
+    ----------
+    points, symbols, sizes, faces, borders, texts
+        One entry per marker; sizes in pixels of the image.
+    arrows, arrow_colours
+        Start and direction of every arrow, and its colour.
+    """
+
+    points: list[tuple[float, float]] = field(default_factory=list)
+    symbols: list[str] = field(default_factory=list)
+    sizes: list[float] = field(default_factory=list)
+    faces: list[Colour] = field(default_factory=list)
+    borders: list[Colour] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    arrows: list[tuple[tuple[float, float], tuple[float, float]]] = field(default_factory=list)
+    arrow_colours: list[Colour] = field(default_factory=list)
+
+    def mark(
+        self,
+        position: Sequence[float],
+        symbol: str,
+        size: float,
+        face: Colour,
+        border: Colour = EDGE,
+        text: str = "",
+    ) -> None:
+        """Add a marker."""
+        self.points.append((position[-2], position[-1]))
+        self.symbols.append(symbol)
+        self.sizes.append(size)
+        self.faces.append(face)
+        self.borders.append(border)
+        self.texts.append(text)
+
+    def ring(self, position: Sequence[float], size: float, colour: Colour, text: str = "") -> None:
+        """Add an open circle."""
+        self.mark(position, "disc", size, CLEAR, colour, text)
+
+    def arrow(self, start: CellRef, stop: CellRef, colour: Colour) -> None:
+        """Add an arrow between two cells; cells that hardly move get a short one."""
+        (y, x), (v, u) = start.position[-2:], stop.position[-2:]
+        self.arrows.append(((y, x), (v - y, u - x)))
+        self.arrow_colours.append(colour)
+
+    @property
+    def mark_state(self) -> tuple[object, ...]:
+        """Everything about the markers, to see whether anything changed."""
+        return self.points, self.symbols, self.sizes, self.faces, self.borders, self.texts
+
+    @property
+    def arrow_state(self) -> tuple[object, ...]:
+        """Everything about the arrows."""
+        return self.arrows, self.arrow_colours
+
+    def point_array(self) -> Array:
+        """Markers, shape (k, 2)."""
+        return np.asarray(self.points, dtype=np.float64).reshape(-1, 2)
+
+    def arrow_array(self) -> Array:
+        """Arrows, shape (k, 2, 2)."""
+        return np.asarray(self.arrows, dtype=np.float64).reshape(-1, 2, 2)
+
+
+@dataclass(frozen=True)
+class View:
+    """The slice in view: its frame, its plane in 3D, and the size of a cell in pixels."""
+
+    frame: int
+    plane: float | None
+    size: float
+
+    def holds(self, cell: CellRef) -> bool:
+        """Whether a cell is to be drawn here."""
+        if cell.frame != self.frame:
+            return False
+        return self.plane is None or abs(cell.position[0] - self.plane) <= self.size / 2
+
+
+def draw_answers(drawing: Drawing, answers: Iterable[Annotation], view: View) -> None:
+    """Annotations that concern a frame: shape and colour by event, rejections barred."""
+    for annotation in answers:
+        event = annotation.events[0]
+        if annotation.kind == Kind.CONFIRM:
+            _draw_event(drawing, event, view)
+        elif annotation.kind == Kind.REJECT:
+            _draw_rejection(drawing, event, view)
+
+
+def _draw_rejection(drawing: Drawing, event: EventRef, view: View) -> None:
+    colour = rgba(LOOKS[event.event].colour)
+    for cell in event.sources or event.targets:
+        if view.holds(cell):
+            drawing.ring(cell.position, 0.7 * view.size, colour)
+            drawing.mark(cell.position, "hbar", 0.7 * view.size, colour)
+
+
+def _draw_event(drawing: Drawing, event: EventRef, view: View) -> None:
+    look = LOOKS[event.event]
+    colour = rgba(look.colour)
+    mark = 0.55 * view.size
+    now = [c for c in event.sources if view.holds(c)]
+    for cell in now:
+        drawing.mark(cell.position, look.symbol, mark, colour)
+        for target in event.targets:
+            drawing.arrow(cell, target, colour)
+    for cell in event.targets:
+        if view.holds(cell) and event.sources:
+            drawing.ring(cell.position, mark, colour)
+        elif view.holds(cell):
+            drawing.mark(cell.position, look.symbol, mark, colour)
+
+
+def draw_proposals(drawing: Drawing, found: list[Proposal], view: View, outline: Array) -> None:
+    """The best proposal as arrows with its confidence, other targets with their numbers."""
+    if not found:
+        return
+    best = found[0]
+    look = LOOKS[best.event.event]
+    colour = rgba(look.colour)
+    _draw_outline(drawing, outline, colour)
+    top, left = outline[:, -2:].min(axis=0) if len(outline) else best.event.cells[0].position[-2:]
+    words = f"{look.name}, {percent(best.confidence)}"
+    label = f"{look.sign} {words}"
+    drawing.mark((top - 0.35 * view.size, left), "disc", 0.1, CLEAR, CLEAR, label)
+    for a in best.event.sources:
+        for b in best.event.targets:
+            drawing.arrow(a, b, colour)
+            drawing.ring(b.position, 0.5 * view.size, colour)
+    _draw_numbers(drawing, found, view)
+
+
+def percent(share: float) -> str:
+    """A confidence in words: never 0 or 100."""
+    return f"{min(max(round(100 * share), 1), 99)} %"
+
+
+def _draw_numbers(drawing: Drawing, found: list[Proposal], view: View) -> None:
+    """Numbers of the alternatives with a single target, where they differ from the first."""
+    seen = {c.cell for c in found[0].event.targets}
+    for number, proposal in enumerate(found[1:], 2):
+        targets = proposal.event.targets
+        if len(targets) == 1 and targets[0].cell not in seen and not proposal.excluded:
+            seen.add(targets[0].cell)
+            place = targets[0].position
+            drawing.ring(place, 0.4 * view.size, rgba(PROPOSAL, 0.8), str(number))
+
+
+def draw_ghost(
+    drawing: Drawing, outlines: Iterable[Array], picked: Iterable[CellRef], view: View
+) -> None:
+    """Outlines of the cells clicked a frame earlier, and rings on what is clicked here."""
+    for outline in outlines:
+        _draw_outline(drawing, outline, rgba(GHOST, 0.9))
+    for cell in picked:
+        if view.holds(cell):
+            drawing.ring(cell.position, 0.8 * view.size, rgba(PROPOSAL))
+
+
+def _draw_outline(drawing: Drawing, outline: Array, colour: Colour) -> None:
+    for point in outline.tolist():
+        drawing.mark(point, "disc", 1.4, colour, colour)

@@ -1,0 +1,256 @@
+"""The state behind the panels of one viewer, without Qt and without layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from psygnal import Signal
+
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.models.model import Model
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.movie import Movie, check_same_extent
+from bridgetrack.pipeline.correct import Correction, resolve_tracking
+from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.pipeline.scene import Scene, annotate, prepare
+from bridgetrack.pipeline.tracking import Tracking, track_scene
+from bridgetrack.ui.answers import Answers, autosave_path
+from bridgetrack.ui.jobs import Runner
+
+
+@dataclass(frozen=True)
+class Source:
+    """The movie that is worked on.
+
+    Parameters
+    ----------
+    labels
+        The segmentation.
+    image
+        Intensities, None where there are none.
+    name
+        What to call it.
+    path
+        File or folder that the image (or else the segmentation) came from.
+    layers
+        Image and segmentation layers that these were taken from, for panels.
+    """
+
+    labels: Movie
+    image: Movie | None = None
+    name: str = "movie"
+    path: Path | None = None
+    layers: tuple[Any, Any] = (None, None)
+
+
+class Session:
+    """Movie, answers, model and tracking of one viewer, and the work on them.
+
+    Every change is announced by a signal; `message` carries (level, words) for people, where
+    level is ``"info"``, ``"warning"`` or ``"error"``. `progress` carries the job's name and
+    what it yielded, None when it ends.
+    """
+
+    source_changed = Signal()
+    scene_changed = Signal()
+    answers_changed = Signal()
+    model_changed = Signal()
+    tracking_changed = Signal()
+    message = Signal(str, str)
+    progress = Signal(str, object)
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self.source: Source | None = None
+        self.answers: Answers | None = None
+        self.scene: Scene | None = None
+        self._base: Scene | None = None
+        self.tracking: Tracking | None = None
+        self.model: Model = untrained_model()
+        self._tracked_answers: AnnotationSet | None = None
+
+    # ------------------------------------------------------------------ movie
+
+    def open(self, source: Source, answers_path: Path | None = None) -> bool:
+        """Take a movie, resume its answers, and make it ready in the background."""
+        try:
+            if source.image is not None:
+                check_same_extent(source.image, source.labels)
+            path = answers_path or autosave_path(source.path, source.name, source.labels.geometry)
+            answers = Answers(path, source.labels.geometry)
+        except (BridgetrackError, OSError) as error:
+            self.message.emit("error", str(error))
+            return False
+        self.close_movie()
+        self.source, self.answers = source, answers
+        answers.changed.connect(self._on_answers)
+        self.source_changed.emit()
+        self.answers_changed.emit()
+        self.measure()
+        return True
+
+    def close_movie(self) -> None:
+        """Let go of the movie and end the work on it; the answers stay on disk."""
+        self._runner.close()
+        if self.answers is not None:
+            self.answers.changed.disconnect(self._on_answers)
+        self.source = self.answers = self.scene = self.tracking = self._base = None
+        self._tracked_answers = None
+
+    def forget(self) -> None:
+        """Let go of the movie and say so."""
+        if self.source is not None:
+            self.close_movie()
+            self.source_changed.emit()
+            self.answers_changed.emit()
+            self.tracking_changed.emit()
+
+    def measure(self) -> None:
+        """Measure the cells anew, e.g. after painting; tracking follows."""
+        source = self.source
+        if source is None or self.answers is None:
+            return
+        annotations = self.answers.annotations
+        for name in ("track", "correct"):
+            self._runner.cancel(name)
+
+        def work() -> Steps[tuple[Scene, Scene]]:
+            base = yield from prepare(source.labels, source.image)
+            return base, annotate(base, annotations)
+
+        self.run("measure", work, self._measured)
+
+    def _measured(self, scenes: tuple[Scene, Scene]) -> None:
+        # Every later scene is made from the same base, so that it does not depend on the order
+        # of the answers.
+        self._base, scene = scenes
+        self.scene, self.tracking = scene, None
+        self.scene_changed.emit()
+        lost = scene.anchored.lost
+        if lost:
+            self.message.emit(
+                "warning",
+                f"{len(lost)} of your answers name cells that are not there any more, e.g. "
+                f"{lost[0].cell}: {lost[0].reason}. They are kept.",
+            )
+        self.track()
+
+    # ------------------------------------------------------------------ answers
+
+    @property
+    def annotations(self) -> AnnotationSet | None:
+        """The present answers, None without a movie."""
+        return None if self.answers is None else self.answers.annotations
+
+    def _on_answers(self) -> None:
+        self.answers_changed.emit()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Honour answers that came after the last tracking, once nothing else is under way."""
+        tracking, annotations, base = self.tracking, self.annotations, self._base
+        busy = any(self._runner.running(n) for n in ("measure", "track", "correct"))
+        if tracking is None or annotations is None or base is None or busy:
+            return
+        if annotations is self._tracked_answers:
+            return
+
+        def work() -> Steps[Correction]:
+            yield Progress("Honouring your answer", 0.0)
+            return resolve_tracking(tracking, annotate(base, annotations))
+
+        self.run("correct", work, lambda c: self._tracked(c.tracking, annotations))
+
+    def finish_correcting(self, then: Callable[[Scene], None]) -> None:
+        """Call `then` with a scene that holds all present answers."""
+        base, annotations = self._base, self.annotations
+        if base is None or annotations is None:
+            return
+        if self.scene is not None and annotations is self._tracked_answers:
+            then(self.scene)
+            return
+
+        def work() -> Steps[Scene]:
+            yield Progress("Collecting your answers", 0.0)
+            return annotate(base, annotations)
+
+        self.run("collect", work, then)
+
+    # ------------------------------------------------------------------ tracking
+
+    def track(self) -> None:
+        """Track with the present model and answers in the background."""
+        base, annotations, model = self._base, self.annotations, self.model
+        if base is None or annotations is None:
+            return
+        self._runner.cancel("correct")
+
+        def work() -> Steps[Tracking]:
+            yield Progress("Choosing events", 0.0)
+            return (yield from track_scene(annotate(base, annotations), model))
+
+        self.run("track", work, lambda tracking: self._tracked(tracking, annotations))
+
+    def _tracked(self, tracking: Tracking, annotations: AnnotationSet) -> None:
+        self.scene, self.tracking = tracking.scene, tracking
+        self._tracked_answers = annotations
+        self.tracking_changed.emit()
+        self._catch_up()
+
+    def set_model(self, model: Model) -> None:
+        """Use other weights; the movie is tracked anew."""
+        if self.scene is not None:
+            try:
+                model.aligned(self.scene.matrix.features)
+            except BridgetrackError as error:
+                self.message.emit("error", str(error))
+                return
+        self.model = model
+        self.model_changed.emit()
+        self.track()
+
+    # ------------------------------------------------------------------ work
+
+    def run(
+        self,
+        name: str,
+        work: Callable[[], Steps[Any]],
+        done: Callable[[Any], None],
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """Do named work in the background, reporting through `progress` and `message`."""
+
+        def on_done(result: Any) -> None:
+            self.progress.emit(name, None)
+            done(result)
+
+        def on_failed(error: Exception) -> None:
+            self.progress.emit(name, None)
+            if failed is not None:
+                failed(error)
+            if not isinstance(error, BridgetrackError):
+                raise error
+            self.message.emit("error", str(error))
+
+        def on_step(step: Any) -> None:
+            self.progress.emit(name, step)
+
+        self._runner.start(name, work, on_done, on_failed, on_step)
+
+    def cancel(self, name: str) -> None:
+        """End named work at once as far as the session is concerned."""
+        if self._runner.running(name):
+            self._runner.cancel(name)
+            self.progress.emit(name, None)
+
+    def busy(self, *names: str) -> bool:
+        """Whether any of the named work is under way."""
+        return any(self._runner.running(n) for n in names)
+
+    def close(self) -> None:
+        """End all work; the session is not used afterwards."""
+        self.close_movie()

@@ -1,0 +1,137 @@
+"""Choosing the movie and its cells; the first thing that every workflow needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QFormLayout, QWidget
+
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.ui.choices import LayerChoice
+from bridgetrack.ui.layers import labels_of, movie_of, path_of, tags_of
+from bridgetrack.ui.session import Source
+from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, row, text
+
+_REST = 800
+"""Milliseconds without painting after which the cells are measured anew."""
+
+
+class SourceChooser(QWidget):
+    """Image and segmentation layers; opens the movie as soon as both make sense."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self._panel = panel
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setSpacing(SPACE)
+        self.image = LayerChoice(panel, ("image",), "no image")
+        self.image.setToolTip("The movie; its brightness helps to tell cells apart")
+        self.labels = LayerChoice(panel, ("labels",), "choose, or make one below", ("preview",))
+        self.labels.setToolTip("The layer in which every cell has a number in every frame")
+        form.addRow("Movie", self.image)
+        form.addRow("Cells", self.labels)
+        self.notice = Notice()
+        form.addRow(self.notice)
+        self._opened: tuple[Any, Any] | None = None
+        self._painted: Any = None
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.timeout.connect(panel.session.measure)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self.open)
+        self.image.chosen.connect(lambda _: self._soon.start(0))
+        self.labels.chosen.connect(lambda _: self._soon.start(0))
+        self._soon.start(0)
+
+    def open(self) -> None:
+        """Open what is chosen, unless it is open already."""
+        image, labels = self.image.layer, self.labels.layer
+        if labels is None:
+            if self._opened is not None:
+                self._opened = None
+                self._watch(None)
+                self._panel.session.forget()
+            self.notice.say("", "")
+            return
+        if self._opened is not None and self._opened == (image, labels):
+            return
+        session = self._panel.session
+        try:
+            source = self._source(image, labels)
+        except BridgetrackError as error:
+            self.notice.say("error", str(error))
+            return
+        known = session.source
+        if known is not None and known.layers == (image, labels):
+            self._opened = (image, labels)
+            return
+        self._opened = (image, labels)
+        self._watch(labels)
+        self.notice.say("", "")
+        if not session.open(source):
+            self._opened = None
+
+    def _source(self, image: Any, labels: Any) -> Source:
+        movie = None if image is None else movie_of(image)
+        first = image if image is not None else labels
+        return Source(
+            labels_of(labels),
+            movie,
+            str(tags_of(first).get("sample") or first.name),
+            path_of(first),
+            (image, labels),
+        )
+
+    def _watch(self, labels: Any) -> None:
+        """Follow painting in the chosen layer."""
+        if self._painted is not None:
+            self._painted.events.paint.disconnect(self._on_paint)
+        self._painted = labels
+        if labels is not None:
+            labels.events.paint.connect(self._on_paint)
+
+    def _on_paint(self, _: Any = None) -> None:
+        self._pause.start(_REST)
+
+
+class ResumeBar(QWidget):
+    """Says that earlier answers were found, and offers to begin afresh."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self._panel = panel
+        form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setSpacing(SPACE)
+        self.words = text()
+        form.addRow(self.words)
+        self.afresh = button(
+            "Start afresh", "Put the earlier answers aside (they stay on disk)", self._start
+        )
+        self.keep = button("Go on with them", "Keep the earlier answers", self.hide)
+        form.addRow(row(self.keep, self.afresh))
+        self.hide()
+        panel.listen(panel.session.source_changed, self._on_source)
+        self._on_source()
+
+    def _on_source(self) -> None:
+        answers = self._panel.session.answers
+        n = 0 if answers is None else answers.resumed
+        self.setVisible(n > 0)
+        if n:
+            self.words.setText(f"You gave {n} answers about this movie earlier; they are back.")
+
+    def _start(self) -> None:
+        answers = self._panel.session.answers
+        if answers is not None:
+            kept = answers.start_afresh()
+            self._panel.session.message.emit("info", f"The earlier answers are kept in {kept}.")
+        self.hide()
+
+
+def measuring(panel: Panel) -> Work:
+    """Progress of measuring."""
+    return Work(panel, "measure", cancel=False)

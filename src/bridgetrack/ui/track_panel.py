@@ -1,0 +1,176 @@
+"""The Track & Export panel: result, doubtful events, family tree, files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QHeaderView,
+    QTableWidget,
+    QTableWidgetItem,
+)
+
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui.colours import LOOKS
+from bridgetrack.ui.export_box import ExportBox
+from bridgetrack.ui.lineage import family_of
+from bridgetrack.ui.lineage_view import LineageView
+from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.result_layer import ResultLayer
+from bridgetrack.ui.tracks_layer import certainty, least_certain, summary
+from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, text
+
+_COLOURS = (("Colour by family", "family"), ("Colour by certainty", "certainty"))
+
+
+class TrackPanel(Panel):
+    """Tracks the movie and shows what came out."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__(napari_viewer)
+        self.result = ResultLayer(self.desk.viewer)
+        self._wanted = self.result.layer is not None
+        self.go = button("Track the movie", "Find all tracks with the present model", self.track)
+        self.column.addWidget(self.go)
+        self.work = Work(self, "track", "correct")
+        self.column.addWidget(self.work)
+        self.summary = text()
+        self.column.addWidget(self.summary)
+        self.colour = QComboBox()
+        self.colour.addItems([words for words, _ in _COLOURS])
+        self.colour.setToolTip("Orange tracks are doubtful, blue ones are certain")
+        self.colour.currentIndexChanged.connect(self._on_colour)
+        self.column.addWidget(self.colour)
+        self.column.addWidget(heading("Look at these first"))
+        self.doubts = self._table()
+        self.column.addWidget(self.doubts, 1)
+        self.family = LineageView()
+        self.family.picked.connect(self._go_to_track)
+        self.family_words = text()
+        self.column.addWidget(folded("Family tree", self.family_words, self.family))
+        self.export = ExportBox(self)
+        self.column.addWidget(folded("Export", self.export))
+        self.notice = Notice()
+        self.column.addWidget(self.notice)
+        self.listen(self.session.tracking_changed, self._on_tracking)
+        self.listen(self.session.source_changed, self._on_tracking)
+        self.listen(self.session.message, self.notice.say)
+        self.listen(self.desk.annotator.changed, self._on_pointing)
+        self._on_tracking()
+
+    # ------------------------------------------------------------------ intents
+
+    def track(self) -> None:
+        """Show the tracks; they are ready unless the movie is being measured."""
+        self._wanted = True
+        if self.session.tracking is not None and not self.session.busy("track"):
+            self._on_tracking()
+        else:
+            self.session.track()
+
+    def _on_colour(self, k: int) -> None:
+        self.result.colour_by(_COLOURS[k][1])
+
+    def _jump(self, k: int, _: int) -> None:
+        tracking = self.session.tracking
+        if tracking is None or k >= len(self._rows):
+            return
+        canvas = self.desk.canvas
+        canvas.activate()
+        self.desk.annotator.set_mode(Mode.REVIEW)
+        row = self._rows[k]
+        detections = tracking.scene.detections
+        frame = int(detections.frame[row])
+        place = detections.table[list(detections.geometry.axes)].to_numpy()[row]
+        canvas.show(frame, tuple(float(p) for p in place))
+        self.desk.annotator.point_at(row)
+
+    def _go_to_track(self, track: int, frame: int) -> None:
+        tracking = self.session.tracking
+        if tracking is None:
+            return
+        nodes = tracking.tracks.nodes
+        found = nodes[(nodes["track_id"] == track) & (nodes["frame"] == frame)]
+        if len(found):
+            place = found.iloc[0][list(tracking.tracks.geometry.axes)]
+            self.desk.canvas.show(frame, tuple(float(p) for p in place))
+
+    # ------------------------------------------------------------------ state
+
+    def _table(self) -> QTableWidget:
+        table = QTableWidget(0, 3)
+        table.setHorizontalHeaderLabels(["Frame", "Event", "Certain"])
+        table.verticalHeader().hide()
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setMinimumHeight(120)
+        table.setToolTip("Click one to see it; then press Enter for yes, Backspace for no")
+        table.cellClicked.connect(self._jump)
+        self._rows: list[int] = []
+        return table
+
+    def _on_tracking(self) -> None:
+        tracking = self.session.tracking
+        ready = self.session.scene is not None
+        self.go.setEnabled(ready)
+        if tracking is None or not self._wanted:
+            self.summary.setText(
+                "Press the button to see the tracks."
+                if ready
+                else "Choose a movie with its cells first; see the step Cells."
+            )
+            self.doubts.setRowCount(0)
+            self._rows = []
+            self.family.show_family(None, None)
+            self.export.set_tracking(None)
+            self.family_words.setText("Track first; then point at a cell.")
+            return
+        source = self.session.source
+        if source is not None and source.layers[1] is not None:
+            colour = _COLOURS[self.colour.currentIndex()][1]
+            self.result.show(tracking, colour, source.layers[1])
+        self.summary.setText(summary(tracking.tracks))
+        self._list_doubts()
+        self.export.set_tracking(tracking)
+        self._on_pointing()
+
+    def _list_doubts(self) -> None:
+        tracking = self.session.tracking
+        assert tracking is not None
+        found = least_certain(tracking.tracks)
+        self._rows = []
+        self.doubts.setRowCount(len(found))
+        sure = certainty(found["margin"].to_numpy(dtype=float))
+        columns = (found["sources"], found["targets"], found["event"])
+        for k, (sources, targets, event) in enumerate(zip(*columns, strict=True)):
+            first = int((sources or targets)[0])
+            self._rows.append(first)
+            frame = int(tracking.scene.detections.frame[first])
+            look = LOOKS[Event.from_key(str(event))]
+            cells = (str(frame), f"{look.sign} {look.name}", f"{round(100 * sure[k])} %")
+            for column, value in enumerate(cells):
+                item = QTableWidgetItem(value)
+                if column != 1:
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight)
+                self.doubts.setItem(k, column, item)
+
+    def _on_pointing(self) -> None:
+        tracking, row = self.session.tracking, self.desk.annotator.hovered
+        if tracking is None or not self._wanted or row < 0:
+            return
+        nodes = tracking.tracks.nodes
+        lineage = family_of(tracking.tracks, row)
+        if lineage is None:
+            return
+        self.family.show_family(tracking.tracks, lineage)
+        own = nodes[nodes["id"] == row].iloc[0]
+        self.family.mark(int(own["track_id"]), int(own["frame"]))
+        n = len(self.family.branches)
+        self.family_words.setText(f"Family {lineage}: {n} track{'s' if n != 1 else ''}.")

@@ -1,0 +1,93 @@
+"""Tracks as what napari's Tracks layer wants, and lists made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bridgetrack.tracks.tracks import Tracks
+
+_GOLDEN = 0.618033988749895
+SURE = 6.0
+"""Margins from here on are shown as certain."""
+
+
+@dataclass(frozen=True)
+class TracksData:
+    """Rows (id, t, [z,] y, x), one feature value per row, and parents of each track."""
+
+    data: NDArray[np.float64]
+    features: pd.DataFrame
+    graph: dict[int, list[int]]
+
+
+def certainty(margin: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From a margin to a number between 0 (a coin toss) and 1 (nothing else is likely)."""
+    capped = np.minimum(np.nan_to_num(margin, nan=SURE, posinf=SURE), SURE)
+    return np.asarray(np.clip(capped, 0, SURE) / SURE)
+
+
+def node_margins(tracks: Tracks) -> NDArray[np.float64]:
+    """Smallest margin of the events that each node takes part in, shape (nodes,)."""
+    events = tracks.events
+    highest = int(tracks.nodes["id"].max()) + 1 if len(tracks.nodes) else 0
+    best = np.full(highest, np.inf)
+    for column in ("sources", "targets"):
+        long = events[[column, "margin"]].explode(column).dropna()
+        ids = long[column].to_numpy(dtype=np.int64)
+        known = ids < highest
+        np.minimum.at(best, ids[known], long["margin"].to_numpy(dtype=np.float64)[known])
+    return best[tracks.nodes["id"].to_numpy(dtype=np.int64)]
+
+
+def to_layer_data(tracks: Tracks) -> TracksData:
+    """Convert tracks; pieces of one cut cell are drawn at their common centre."""
+    axes = list(tracks.geometry.axes)
+    nodes = tracks.nodes[["track_id", "frame", *axes, "lineage_id"]].copy()
+    nodes["certainty"] = certainty(node_margins(tracks))
+    how = {**dict.fromkeys(axes, "mean"), "lineage_id": "first", "certainty": "min"}
+    merged = nodes.groupby(["track_id", "frame"], as_index=False, sort=True).agg(how)
+    data = merged[["track_id", "frame", *axes]].to_numpy(dtype=np.float64)
+    lineage = merged["lineage_id"].to_numpy(dtype=np.float64)
+    features = pd.DataFrame(
+        {
+            "lineage": (lineage * _GOLDEN) % 1.0,
+            "certainty": merged["certainty"].to_numpy(),
+            "lineage_id": lineage,
+        }
+    )
+    graph: dict[int, list[int]] = {}
+    known = set(merged["track_id"].tolist())
+    for child, parent in zip(
+        tracks.links["track_id"].tolist(), tracks.links["parent_id"].tolist(), strict=True
+    ):
+        if child in known and parent in known and child != parent:
+            graph.setdefault(int(child), []).append(int(parent))
+    return TracksData(data, features, graph)
+
+
+def least_certain(tracks: Tracks, limit: int = 50) -> pd.DataFrame:
+    """Events with the smallest margins first, at most `limit` rows of ``tracks.events``."""
+    events = tracks.events[np.isfinite(tracks.events["margin"].to_numpy(dtype=np.float64))]
+    return events.sort_values("margin", kind="stable").head(limit)
+
+
+def summary(tracks: Tracks) -> str:
+    """The result in a sentence."""
+    counts = tracks.events["event"].value_counts()
+    roots = tracks.nodes["lineage_id"].nunique()
+    parts = [f"{tracks.n_tracks} tracks in {roots} families"]
+    for key, one, many in (
+        ("divide", "division", "divisions"),
+        ("merge", "merge", "merges"),
+        ("split", "wrong cut", "wrong cuts"),
+        ("skip", "closed gap", "closed gaps"),
+        ("false", "false detection", "false detections"),
+    ):
+        n = int(counts.get(key, 0))
+        if n:
+            parts.append(f"{n} {one if n == 1 else many}")
+    return ", ".join(parts) + "."

@@ -1,0 +1,170 @@
+"""The Train panel: one button, a live plot, and what came of it in plain words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from qtpy.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QFileDialog,
+    QFormLayout,
+    QWidget,
+)
+
+from bridgetrack.learning import LOSSES
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, row, text
+
+_FILES = "Bridgetrack model (*.json)"
+
+
+class TrainPanel(Panel):
+    """Learns from the answers."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__(napari_viewer)
+        self.trainer = self.desk.trainer
+        self.words = text()
+        self.column.addWidget(self.words)
+        self.go = button("Train", "Learn from your answers; takes seconds to minutes", self.train)
+        self.column.addWidget(self.go)
+        self.work = Work(self, "train")
+        self.column.addWidget(self.work)
+        self.plot = self._plot()
+        self.column.addWidget(self.plot)
+        self.results = text()
+        self.column.addWidget(self.results)
+        self.advice_title = heading("What would help most")
+        self.column.addWidget(self.advice_title)
+        self.advice = text()
+        self.column.addWidget(self.advice)
+        self.column.addWidget(heading("Model"))
+        self.model = text()
+        self.column.addWidget(self.model)
+        self.load = button("Load…", "Use a model from a file", self.ask_load)
+        self.save = button("Save…", "Keep the present model in a file", self.ask_save)
+        self.reset = button("Start over", "Go back to the untrained model", self.trainer.start_over)
+        self.column.addWidget(row(self.load, self.save, self.reset))
+        self.column.addWidget(folded("Advanced settings", self._advanced()))
+        self.notice = Notice()
+        self.column.addWidget(self.notice)
+        self.column.addStretch(1)
+        self.listen(self.trainer.changed, self._on_change)
+        self.listen(self.session.answers_changed, self._on_change)
+        self.listen(self.session.model_changed, self._on_change)
+        self.listen(self.session.scene_changed, self._on_change)
+        self.listen(self.session.source_changed, self._on_change)
+        self.listen(self.session.message, self.notice.say)
+        self.listen(self.session.progress, lambda *_: self._on_change())
+        self._on_change()
+
+    # ------------------------------------------------------------------ parts
+
+    def _plot(self) -> pg.PlotWidget:
+        plot = pg.PlotWidget(background=None)
+        plot.setMaximumHeight(130)
+        plot.setMouseEnabled(x=False, y=False)
+        plot.setMenuEnabled(False)
+        plot.hideButtons()
+        plot.setLabel("bottom", "steps")
+        plot.addLegend(offset=(-5, 5), labelTextColor="#8a9bb0")
+        self._objective = plot.plot(pen=pg.mkPen("#56b4e9", width=2), name="objective")
+        self._gap = plot.plot(pen=pg.mkPen("#e69f00", width=2), name="gap")
+        plot.setToolTip("Training is done when the gap has closed")
+        plot.hide()
+        return plot
+
+    def _advanced(self) -> QWidget:
+        box = QWidget()
+        form = QFormLayout(box)
+        form.setContentsMargins(0, 0, 0, 0)
+        self.prior = QComboBox()
+        self.prior.addItems(["the present model", "the untrained model"])
+        self.prior.setToolTip("What training starts from and stays close to")
+        form.addRow("Start from", self.prior)
+        self.loss = QComboBox()
+        self.loss.addItems(list(LOSSES))
+        self.loss.setCurrentText(TrainingOptions().loss)
+        form.addRow("Loss", self.loss)
+        self.regularizer = QComboBox()
+        self.regularizer.addItems(["l2", "l1"])
+        form.addRow("Regulariser", self.regularizer)
+        self.strength = QDoubleSpinBox()
+        self.strength.setRange(0.0, 1000.0)
+        self.strength.setDecimals(3)
+        self.strength.setSpecialValueText("chosen by cross-validation")
+        self.strength.setToolTip("How close to stay to the starting model (λ)")
+        form.addRow("Strength λ", self.strength)
+        return box
+
+    # ------------------------------------------------------------------ intents
+
+    @property
+    def options(self) -> TrainingOptions:
+        """What the advanced section says."""
+        return TrainingOptions(
+            loss=self.loss.currentText(),
+            regularizer="l1" if self.regularizer.currentText() == "l1" else "l2",
+            strength=self.strength.value() or None,
+        )
+
+    def train(self) -> None:
+        """Begin."""
+        prior = self.session.model if self.prior.currentIndex() == 0 else untrained_model()
+        self.trainer.train(self.options, prior)
+
+    def ask_load(self) -> None:
+        """Ask for a file and use its model."""
+        name, _ = QFileDialog.getOpenFileName(self, "Load a model", "", _FILES)
+        if name:
+            self.trainer.load(Path(name))
+
+    def ask_save(self) -> None:
+        """Ask for a file and write the model."""
+        name, _ = QFileDialog.getSaveFileName(self, "Save the model", "model.json", _FILES)
+        if name:
+            self.trainer.save(Path(name))
+
+    # ------------------------------------------------------------------ state
+
+    def _on_change(self) -> None:
+        n = len(self.session.annotations or ())
+        ready = self.session.scene is not None
+        self.go.setEnabled(ready and n > 0 and not self.trainer.busy)
+        if not ready:
+            self.words.setText("Training needs a movie with its cells; see the step Cells.")
+        elif not n:
+            self.words.setText("Training needs answers. Give about 20 in the step Annotate.")
+        else:
+            self.words.setText(f"{n} answer{'s' if n != 1 else ''} to learn from.")
+        self._draw()
+        results = self.trainer.results()
+        if self.trainer.problem:
+            results = [f"✕ {self.trainer.problem}"]
+        self.results.setText("\n".join(results))
+        self.results.setVisible(bool(results))
+        advice = self.trainer.advice() if ready else []
+        self.advice.setText("\n".join(f"• {a}" for a in advice))
+        self.advice.setVisible(bool(advice))
+        self.advice_title.setVisible(bool(advice))
+        self.model.setText(_described(self.session.model))
+        self.save.setEnabled(True)
+
+    def _draw(self) -> None:
+        curve = np.asarray(self.trainer.curve, dtype=float).reshape(-1, 2)
+        self.plot.setVisible(len(curve) > 0)
+        steps = np.arange(len(curve))
+        self._objective.setData(steps, curve[:, 0], connect="finite")
+        self._gap.setData(steps, curve[:, 1], connect="finite")
+
+
+def _described(model: Any) -> str:
+    n = model.provenance.get("annotations")
+    if model.loss and n:
+        return f"In use: {model.name}, learned from {n} answers."
+    return f"In use: {model.name}."

@@ -1,0 +1,171 @@
+"""Training of one session, and what came of it in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from psygnal import Signal
+
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.words import NOUN
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.model import Model
+from bridgetrack.models.store import load_model, save_model
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.train import Training, TrainingProgress, train_steps
+from bridgetrack.ui.session import Session
+
+JOB = "train"
+
+WANTED: Mapping[Event, int] = {
+    Event.MOVE: 10,
+    Event.DIVIDE: 5,
+    Event.APPEAR: 3,
+    Event.DISAPPEAR: 3,
+}
+"""Answers per event from which on it is no longer called thin."""
+
+_HOW = {
+    Event.MOVE: "press Enter on cells that the model links rightly, C to link others",
+    Event.DIVIDE: "press Y on a mother, then click her daughters",
+    Event.APPEAR: "press A on a cell that was not there before",
+    Event.DISAPPEAR: "press L on a cell in its last frame",
+}
+
+
+class Trainer:
+    """Learns from the session's answers; emits `changed` when there is something to show.
+
+    `curve` holds (objective, gap) of the training under way or of the last one.
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.curve: list[tuple[float, float]] = []
+        self.training: Training | None = None
+        self.problem = ""
+        session.progress.connect(self._on_progress)
+        session.source_changed.connect(self._reset)
+
+    @property
+    def busy(self) -> bool:
+        """Whether training is under way."""
+        return self._session.busy(JOB)
+
+    def _reset(self) -> None:
+        self.curve, self.training, self.problem = [], None, ""
+        self.changed.emit()
+
+    def train(self, options: TrainingOptions | None = None, prior: Model | None = None) -> None:
+        """Train in the background; the model changes only when it is done."""
+        session = self._session
+        scene = session.scene
+        if scene is None or session.annotations is None:
+            self.problem = "Choose a movie with its cells first."
+            self.changed.emit()
+            return
+        if not len(session.annotations):
+            self.problem = "There are no answers to learn from yet; give some first."
+            self.changed.emit()
+            return
+        self.curve, self.problem = [], ""
+        session.finish_correcting(
+            lambda ready: session.run(
+                JOB, lambda: train_steps(ready, prior, options), self._done, self._failed
+            )
+        )
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Stop; the model stays what it was."""
+        self._session.cancel(JOB)
+        self.changed.emit()
+
+    def _on_progress(self, name: str, step: object) -> None:
+        if name == JOB and isinstance(step, TrainingProgress):
+            self.curve.append((step.objective, step.gap))
+            self.changed.emit()
+
+    def _done(self, training: Training) -> None:
+        self.training = training
+        self._session.set_model(training.model)
+        self.changed.emit()
+
+    def _failed(self, error: Exception) -> None:
+        self.problem = str(error)
+        self.changed.emit()
+
+    # ------------------------------------------------------------------ models
+
+    def load(self, path: Path) -> None:
+        """Use the model of a file."""
+        try:
+            model = load_model(path)
+        except BridgetrackError as error:
+            self._session.message.emit("error", str(error))
+            return
+        self.training = None
+        self._session.set_model(model)
+        self._session.message.emit("info", f"Using the model of {path.name}.")
+        self.changed.emit()
+
+    def save(self, path: Path) -> None:
+        """Write the present model to a file."""
+        try:
+            save_model(replace(self._session.model, name=path.stem), path)
+        except BridgetrackError as error:
+            self._session.message.emit("error", str(error))
+            return
+        self._session.message.emit("info", f"Saved the model to {path}.")
+
+    def start_over(self) -> None:
+        """Go back to the model that learned nothing."""
+        self.training = None
+        self._session.set_model(untrained_model())
+        self.changed.emit()
+
+    # ------------------------------------------------------------------ words
+
+    def results(self) -> list[str]:
+        """What the last training brought, as sentences."""
+        training = self.training
+        if training is None:
+            return []
+        first = training.estimate.words if training.estimate is not None else ""
+        if training.estimate is None:
+            first = "there are too few answers to say how good it is"
+        words = [_sentence(first), _sentence(training.reason)]
+        changes = changes_in_words(training.changes)
+        return [*words, changes] if changes else words
+
+    def advice(self) -> list[str]:
+        """Which events are thinly annotated, and what to do."""
+        annotations = self._session.annotations
+        if annotations is None:
+            return []
+        counts = annotations.counts(Kind.CONFIRM)
+        words = []
+        for event, wanted in WANTED.items():
+            if counts[event] < wanted:
+                noun = NOUN[event][1]
+                words.append(f"{noun.capitalize()}: {counts[event]} so far; {_HOW[event]}.")
+        return words
+
+
+def changes_in_words(changes: Mapping[str, tuple[int, int]]) -> str:
+    """How many events of each kind the new model finds more or less often."""
+    parts = []
+    for key, (before, after) in changes.items():
+        if before != after:
+            parts.append(f"{NOUN[Event.from_key(key)][1]} {before} → {after}")
+    return f"In this movie: {', '.join(parts)}." if parts else ""
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."

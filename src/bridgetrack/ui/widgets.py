@@ -1,0 +1,196 @@
+"""Small widgets that all panels share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from qtpy.QtCore import QSize, Qt
+from qtpy.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+from superqt import QCollapsible
+
+from bridgetrack.ui.desk import Desk, desk_of
+from bridgetrack.ui.session import Session
+from bridgetrack.ui.shortcuts import Shortcut
+
+SPACE = 6
+
+
+class _Links:
+    """Connections of a panel, cut when its widget is gone."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._cuts: list[Callable[[], None]] = []
+        desk.attach()
+
+    def add(self, signal: Any, slot: Callable[..., Any]) -> None:
+        """Connect and remember."""
+        signal.connect(slot)
+        self._cuts.append(lambda: signal.disconnect(slot))
+
+    def cut(self) -> None:
+        """Disconnect everything."""
+        cuts, self._cuts = self._cuts, []
+        for each in cuts:
+            try:
+                each()
+            except (ValueError, RuntimeError, TypeError):
+                continue
+        self._desk.detach()
+
+
+class Panel(QWidget):
+    """A panel of one viewer's desk: a column of widgets that listens to the controllers."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self.desk: Desk = desk_of(napari_viewer)
+        self._links = _Links(self.desk)
+        links = self._links
+        # A lambda keeps the links alive until the widget is gone.
+        self.destroyed.connect(lambda _=None: links.cut())
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
+        self.column.setSpacing(SPACE)
+
+    @property
+    def session(self) -> Session:
+        """The session of the viewer."""
+        return self.desk.session
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Narrow enough for a laptop."""
+        return QSize(370, 640)
+
+    def listen(self, signal: Any, slot: Callable[..., Any]) -> None:
+        """Connect a signal for as long as this panel lives."""
+        self._links.add(signal, slot)
+
+
+def text(words: str = "", *, dim: bool = False) -> QLabel:
+    """A paragraph that wraps."""
+    label = QLabel(words)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+    label.setMinimumWidth(80)
+    if dim:
+        label.setStyleSheet("QLabel { font-size: 11px; }")
+    return label
+
+
+def heading(words: str) -> QLabel:
+    """The title of a group."""
+    label = QLabel(words)
+    label.setStyleSheet("QLabel { font-weight: bold; padding-top: 4px; }")
+    return label
+
+
+def button(
+    words: str,
+    tip: str,
+    act: Callable[[], None],
+    *,
+    key: Shortcut | None = None,
+    checkable: bool = False,
+) -> QPushButton:
+    """A button with its tooltip, and its key where it has one."""
+    shown = f"{words}   [{_shown(key.keys[0])}]" if key is not None else words
+    made = QPushButton(shown)
+    made.setToolTip(f"{tip} (key {_shown(key.keys[0])})" if key is not None else tip)
+    made.setCheckable(checkable)
+    made.clicked.connect(lambda _=False: act())
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return made
+
+
+def _shown(key: str) -> str:
+    return {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)
+
+
+def row(*widgets: QWidget) -> QWidget:
+    """Widgets side by side, of equal width."""
+    box = QWidget()
+    line = QHBoxLayout(box)
+    line.setContentsMargins(0, 0, 0, 0)
+    line.setSpacing(SPACE)
+    for widget in widgets:
+        line.addWidget(widget, 1)
+    return box
+
+
+def folded(title: str, *widgets: QWidget) -> QCollapsible:
+    """A section that is closed until somebody opens it."""
+    section = QCollapsible(title)
+    section.layout().setContentsMargins(0, 0, 0, 0)
+    for widget in widgets:
+        section.addWidget(widget)
+    section.collapse(animate=False)
+    return section
+
+
+def line() -> QFrame:
+    """A thin rule."""
+    rule = QFrame()
+    rule.setFrameShape(QFrame.Shape.HLine)
+    rule.setMaximumHeight(1)
+    return rule
+
+
+class Notice(QLabel):
+    """The last message, with a sign for its weight; takes no room while empty."""
+
+    _SIGNS: ClassVar[dict[str, str]] = {"info": "✓", "warning": "⚠", "error": "✕"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWordWrap(True)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.hide()
+
+    def say(self, level: str, words: str) -> None:
+        """Show a message."""
+        self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
+        self.setVisible(bool(words))
+
+
+class Work(QWidget):
+    """Progress of named work with a Cancel button; hidden while nothing is done."""
+
+    def __init__(self, panel: Panel, *names: str, cancel: bool = True) -> None:
+        super().__init__()
+        self._names, self._session = names, panel.session
+        box = QHBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        self.bar = QProgressBar()
+        self.bar.setRange(0, 100)
+        self.bar.setTextVisible(True)
+        box.addWidget(self.bar, 1)
+        self.stop = button("Cancel", "Stop; nothing is changed", self._cancel)
+        self.stop.setVisible(cancel)
+        box.addWidget(self.stop)
+        self.hide()
+        panel.listen(panel.session.progress, self._on_progress)
+
+    def _on_progress(self, name: str, step: Any) -> None:
+        if name not in self._names:
+            return
+        self.setVisible(step is not None)
+        if step is not None:
+            self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
+            self.bar.setFormat(f"{getattr(step, 'stage', '')} %p %")
+
+    def _cancel(self) -> None:
+        for name in self._names:
+            self._session.cancel(name)

@@ -1,0 +1,95 @@
+"""Background work in threads of napari, with progress, cancel and stale results dropped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from napari.qt.threading import create_worker
+
+from bridgetrack.ui.jobs import Done, Factory, Failed, Report
+
+_EVERY = 0.05
+"""Seconds between two reports, so that fast steps do not flood the event loop."""
+
+
+@dataclass
+class _Outcome:
+    """How work ended: with a value or with an error."""
+
+    value: Any = None
+    error: Exception | None = None
+
+
+def _drive(work: Factory) -> Generator[Any, None, _Outcome]:
+    """Run steps in the worker's thread; closing this generator ends the work."""
+    steps = work()
+    last = 0.0
+    try:
+        while True:
+            step = next(steps)
+            now = time.monotonic()
+            if now - last >= _EVERY or getattr(step, "done", 0.0) in (0.0, 1.0):
+                last = now
+                yield step
+    except StopIteration as stop:
+        return _Outcome(stop.value)
+    except GeneratorExit:
+        raise
+    except Exception as error:
+        return _Outcome(error=error)
+    finally:
+        steps.close()
+
+
+class ThreadRunner:
+    """Runs work in napari's worker threads; reports arrive in the thread that started it."""
+
+    def __init__(self) -> None:
+        self._generation = 0
+        self._active: dict[str, tuple[int, Any]] = {}
+
+    def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
+        """Begin work; an earlier run of this name is told to stop."""
+        self.cancel(name)
+        self._generation += 1
+        mine = self._generation
+        worker = create_worker(_drive, work, _start_thread=False)
+
+        def current() -> bool:
+            return name in self._active and self._active[name][0] == mine
+
+        def on_step(step: Any) -> None:
+            if current():
+                report(step)
+
+        def on_end(outcome: _Outcome) -> None:
+            if not current():
+                return
+            del self._active[name]
+            if outcome.error is not None:
+                failed(outcome.error)
+            else:
+                done(outcome.value)
+
+        worker.yielded.connect(on_step)
+        worker.returned.connect(on_end)
+        self._active[name] = (mine, worker)
+        worker.start()
+
+    def cancel(self, name: str) -> None:
+        """Tell work to stop; what it still delivers is dropped."""
+        found = self._active.pop(name, None)
+        if found is not None:
+            found[1].quit()
+
+    def running(self, name: str) -> bool:
+        """Whether work of this name is under way."""
+        return name in self._active
+
+    def close(self) -> None:
+        """End all work."""
+        for name in list(self._active):
+            self.cancel(name)
