@@ -51,7 +51,7 @@ class Limits:
 
     max_nodes: int = 20_000
     max_seconds: float = 600.0
-    batch: int = 12_000
+    batch: int = 5_000
     workers: int = 2
 
 

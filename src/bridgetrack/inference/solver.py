@@ -122,6 +122,8 @@ class Program:
             _doubles(self.matrix.data),
         )
         solver._col_committed, solver._row_committed = n_columns, n_rows
+        solver._set_string_option_value("solver", "simplex")
+        solver._set_string_option_value("presolve", "off")
 
     def relax(self, scores: Array, max_seconds: float = np.inf) -> Relaxed:
         """Solve the linear relaxation.
