@@ -1,0 +1,313 @@
+"""Real movies made ready for the learning benchmarks, and how a choice of events is scored.
+
+True masks are the segmentation, so that every event has one true answer. A movie is measured
+once; a split divides its true events by frame into those that may be annotated and those that
+are scored. True events of the first part are always among the hypotheses, those of the other
+part only if the program proposes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tifffile
+from numpy.typing import NDArray
+
+import bridgetrack as bt
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.draw import draw
+from bridgetrack.annotations.truth import EventRows, read_events
+from bridgetrack.evaluation.match import match_detections
+from bridgetrack.evaluation.true_events import true_events
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.importing.ctc_layout import find_ctc
+from bridgetrack.importing.ctc_table import read_track_table
+from bridgetrack.inference.solve import solve
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "learning"
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A movie with masks and true tracks.
+
+    Parameters
+    ----------
+    name, folder, sequence
+        Name in tables, folder, and two digits.
+    scale, interval
+        Micrometres per pixel, minutes per frame; None where the source says nothing.
+    stride
+        Every how many frames are used.
+    by
+        What the split halves: ``"frames"`` or, for movies that grow, ``"events"``.
+    test
+        Names of other movies to score on, instead of the second half of this one.
+    """
+
+    name: str
+    folder: str
+    sequence: str = "01"
+    scale: tuple[float, ...] | None = None
+    interval: float | None = None
+    stride: int = 1
+    by: str = "frames"
+    test: tuple[str, ...] = ()
+
+
+_HELA = (0.645, 0.645)
+SETS = {
+    s.name: s
+    for s in (
+        DataSet("epidermis", "MouseEpidermis-01-masks"),
+        DataSet("bacteria", "bacteria", by="events"),
+        DataSet("iPSC 01", "iPSC-01-masks", "01"),
+        DataSet("iPSC 03", "iPSC-03-masks", "03", test=("iPSC 01", "iPSC 04")),
+        DataSet("iPSC 04", "iPSC-04-masks", "04"),
+        DataSet("DIC", "DIC-C2DH-HeLa-01", "01", (0.19, 0.19), 10),
+        DataSet("SIM+", "Fluo-N2DH-SIM+-01-masks"),
+        DataSet("HeLa", "Fluo-N2DL-HeLa-01", "01", _HELA, 30),
+        DataSet("HeLa, every 4th", "Fluo-N2DL-HeLa-01", "01", _HELA, 30, stride=4),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """True events of some frames of a movie, and the movie.
+
+    Parameters
+    ----------
+    scene
+        The movie, without annotations.
+    events
+        The true events.
+    column
+        Hypothesis of every true event, -1 where none was proposed, shape (k,).
+    """
+
+    scene: Scene
+    events: EventRows
+    column: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Where to learn and where to score."""
+
+    name: str
+    train: Part
+    test: tuple[Part, ...]
+
+    def clicks(self, seed: int, **how: Any) -> AnnotationSet:
+        """Simulated answers about the training part (``count`` or ``fraction``)."""
+        return draw(self.train.events, self.train.scene.detections, seed=seed, **how)
+
+    def annotated(self, seed: int, **how: Any) -> Scene:
+        """The training movie with simulated answers."""
+        return annotate(self.train.scene, self.clicks(seed, **how))
+
+
+@dataclass(frozen=True)
+class Score:
+    """Figures over all test parts: share of wrong events, F1 of edges and of divisions."""
+
+    loss: float
+    edge_f1: float
+    division_f1: float
+
+
+def load_task(name: str, root: Path = DATA) -> Task | None:
+    """A data set by name; None, with a message, where it is absent."""
+    data = SETS[name]
+    names = (name, *data.test)
+    for other in names:
+        if not (root / SETS[other].folder).is_dir():
+            print(f"{other} is skipped: there is no {root / SETS[other].folder}", file=sys.stderr)
+            return None
+    scene, events = _load(data, root)
+    if data.test:
+        rest = tuple(_part(*_load(SETS[t], root)) for t in data.test)
+        train = _part(_with_truth(scene, events), events)
+        return Task(name, train, rest)
+    early = _early(data, scene, events)
+    mine, others = events.take(np.flatnonzero(early)), events.take(np.flatnonzero(~early))
+    scene = _with_truth(scene, mine)
+    return Task(name, _part(scene, mine), (_part(scene, others),))
+
+
+def _load(data: DataSet, root: Path) -> tuple[Scene, EventRows]:
+    warnings.simplefilter("ignore")
+    folder = root / data.folder
+    with tempfile.TemporaryDirectory() as spare:
+        if data.stride > 1:
+            folder = _thinned(folder, Path(spare), data)
+        how = {"scale": data.scale, "frame_interval": data.interval and data.interval * data.stride}
+        truth = bt.read_ctc(folder / f"{data.sequence}_GT", **how)
+        raw = folder / data.sequence
+        image = bt.open_movie(raw, **how) if raw.is_dir() else None
+        scene = run(prepare(truth.labels, image))
+        match = match_detections(scene.detections, truth.labels, truth.tracks, truth.labels)
+    events = read_events(true_events(scene.detections, truth.tracks, match), scene.detections)
+    return replace(scene, labels=None), events
+
+
+def _thinned(folder: Path, target: Path, data: DataSet) -> Path:
+    """Every n-th frame of a movie with its tracks, as files."""
+    layout = find_ctc(folder / f"{data.sequence}_GT", None)
+    kept = sorted(layout.masks)[:: data.stride]
+    masks = target / f"{data.sequence}_GT" / "TRA"
+    masks.mkdir(parents=True)
+    seen: dict[int, list[int]] = {}
+    for t, path in enumerate(kept):
+        frame = tifffile.imread(path)
+        tifffile.imwrite(masks / f"man_track{t:03d}.tif", frame)
+        for label in np.unique(frame[frame > 0]).tolist():
+            seen.setdefault(label, []).append(t)
+    parent = {int(row[0]): int(row[3]) for row in read_track_table(layout.table)}
+    lines = []
+    for label, frames in sorted(seen.items()):
+        above = parent.get(label, 0)
+        while above and above not in seen:
+            above = parent.get(above, 0)
+        lines.append(f"{label} {frames[0]} {frames[-1]} {above}")
+    (masks / "man_track.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    raw = sorted((folder / data.sequence).glob("t*.tif"))[:: data.stride]
+    (target / data.sequence).mkdir()
+    for t, path in enumerate(raw):
+        tifffile.imwrite(target / data.sequence / f"t{t:03d}.tif", tifffile.imread(path))
+    return target
+
+
+def _with_truth(scene: Scene, events: EventRows) -> Scene:
+    """The movie with these events among its hypotheses, and no annotations."""
+    geometry = scene.detections.geometry
+    everything = draw(events, scene.detections, fraction=1.0)
+    return annotate(propose(scene.evidence, None, everything), AnnotationSet(geometry))
+
+
+def _frame_pair(scene: Scene, events: EventRows) -> NDArray[np.int64]:
+    """Earlier frame of every event's frame pair."""
+    frame = scene.detections.frame
+    source, target = events.sources[:, 0], events.targets[:, 0]
+    return np.where(source >= 0, frame[source], frame[target] - 1)
+
+
+def _early(data: DataSet, scene: Scene, events: EventRows) -> Mask:
+    """Events of the first half."""
+    pair = _frame_pair(scene, events)
+    if data.by == "frames":
+        return np.asarray(pair < scene.detections.geometry.n_frames // 2)
+    return np.asarray(pair < np.median(pair))
+
+
+def _keys(event: Any, sources: Any, targets: Any) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in np.column_stack([event, sources, targets]).tolist()]
+
+
+def _part(scene: Scene, events: EventRows) -> Part:
+    h = scene.hypotheses
+    place = {key: k for k, key in enumerate(_keys(h.event, h.sources, h.targets))}
+    wanted = _keys(events.event, events.sources, events.targets)
+    column = np.asarray([place.get(key, -1) for key in wanted], dtype=np.int64)
+    return Part(scene, events, column)
+
+
+def score(task: Task, weights: Array) -> Score:
+    """Score weights on the test parts."""
+    return score_by(task, lambda scene: scene.matrix.scores(weights))
+
+
+def score_by(task: Task, scores_of: Any) -> Score:
+    """Score anything that gives every hypothesis of a movie a score."""
+    totals = np.zeros(8)
+    for part in task.test:
+        chosen = solve(part.scene.problem, scores_of(part.scene)).chosen
+        totals += _counts(part, chosen)
+    wrong, n, *rest = totals.tolist()
+    return Score(wrong / n, _f1(*rest[:3]), _f1(*rest[3:]))
+
+
+def _counts(part: Part, chosen: Mask) -> Array:
+    """Wrong events, events, and for edges and divisions hits, true ones and chosen ones."""
+    right = (part.column >= 0) & chosen[np.maximum(part.column, 0)]
+    h = part.scene.hypotheses
+    pairs = np.unique(_frame_pair(part.scene, part.events))
+    columns = np.flatnonzero(chosen)
+    picked = EventRows(h.event[columns], h.sources[columns], h.targets[columns])
+    picked = picked.take(np.flatnonzero(np.isin(_frame_pair(part.scene, picked), pairs)))
+    true, found = _edges(part.events), _edges(picked)
+    divide = part.events.event == Event.DIVIDE
+    return np.array(
+        [
+            len(right) - right.sum(),
+            len(right),
+            len(true & found),
+            len(true),
+            len(found),
+            right[divide].sum(),
+            divide.sum(),
+            (picked.event == Event.DIVIDE).sum(),
+        ],
+        dtype=np.float64,
+    )
+
+
+def _edges(events: EventRows) -> set[tuple[int, int]]:
+    linking = (events.event != Event.FALSE) & (events.event != Event.SKIP)
+    linking &= (events.sources[:, 0] >= 0) & (events.targets[:, 0] >= 0)
+    found: set[tuple[int, int]] = set()
+    for a in range(2):
+        for b in range(2):
+            source, target = events.sources[linking, a], events.targets[linking, b]
+            there = (source >= 0) & (target >= 0)
+            found |= set(zip(source[there].tolist(), target[there].tolist(), strict=True))
+    return found
+
+
+def _f1(hits: float, true: float, found: float) -> float:
+    return 2 * hits / (true + found) if true + found else float("nan")
+
+
+def spread(values: list[float], percent: bool = True, digits: int = 2) -> str:
+    """Mean ± standard deviation."""
+    finite = np.asarray([v for v in values if np.isfinite(v)])
+    if not len(finite):
+        return "–"
+    factor = 100.0 if percent else 1.0
+    mean, deviation = factor * finite.mean(), factor * finite.std(ddof=1 if len(finite) > 1 else 0)
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+
+
+def row(*cells: object) -> str:
+    """A line of a markdown table."""
+    return "| " + " | ".join(str(c) for c in cells) + " |"
+
+
+def header(*cells: str) -> str:
+    """The first two lines of a markdown table."""
+    return row(*cells) + "\n" + row("---", *("---:" for _ in cells[1:]))
+
+
+def arguments(description: str | None, seeds: int, sets: tuple[str, ...]) -> argparse.Namespace:
+    """The options that all benchmarks share."""
+    parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the movies")
+    parser.add_argument("--seeds", type=int, default=seeds, help="repetitions")
+    parser.add_argument("--sets", nargs="*", default=list(sets), choices=list(SETS), metavar="SET")
+    given = parser.parse_args()
+    if not given.data.is_dir():
+        sys.exit(f"{given.data}: there is no such folder; give it with --data")
+    return given
