@@ -253,6 +253,7 @@ def _with_samples(part: TrainingSet) -> TrainingSet:
     """Name the samples so that a later training recognises what did not change."""
     n = int(part.annotation_sample.max()) + 1
     column_cut = np.searchsorted(part.column_sample, np.arange(n + 1))
+    slot_cut = np.searchsorted(part.slot_sample, np.arange(n + 1))
     order = np.argsort(part.annotation_sample, kind="stable")
     annotation_cut = np.searchsorted(part.annotation_sample[order], np.arange(n + 1))
     samples = []
@@ -260,21 +261,23 @@ def _with_samples(part: TrainingSet) -> TrainingSet:
     for k in range(n):
         columns = slice(int(column_cut[k]), int(column_cut[k + 1]))
         rows = order[annotation_cut[k] : annotation_cut[k + 1]]
-        key = _digest(part.phi[columns], part.incidence[columns])
+        slots = slice(int(slot_cut[k]), int(slot_cut[k + 1]))
+        key = _digest(part.phi[columns], part.incidence[columns][:, slots])
         seen[key] = seen.get(key, 0) + 1
         sets = part.sets[rows][:, columns]
-        samples.append(
-            Sample(k, tuple(int(r) for r in rows), (key, seen[key]), _digest(sets, sets))
-        )
+        samples.append(Sample(k, tuple(int(r) for r in rows), (key, seen[key]), _digest(sets)))
     return replace(part, samples=tuple(samples))
 
 
-def _digest(one: sp.csr_matrix, two: sp.csr_matrix) -> bytes:
-    """A name for the content of two sparse matrices."""
+def _digest(*matrices: sp.csr_matrix) -> bytes:
+    """A name for the content of sparse matrices."""
     state = hashlib.blake2b(digest_size=16)
-    for matrix in (one, two):
-        state.update(np.ascontiguousarray(matrix.data).tobytes())
-        smallest = matrix.indices - (matrix.indices.min() if len(matrix.indices) else 0)
-        state.update(np.ascontiguousarray(smallest, dtype=np.int64).tobytes())
-        state.update(np.ascontiguousarray(matrix.indptr, dtype=np.int64).tobytes())
+    for given in matrices:
+        matrix = sp.csr_matrix(given, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        state.update(np.asarray(matrix.shape, dtype=np.int64).tobytes())
+        for values in (matrix.indptr, matrix.indices):
+            state.update(np.ascontiguousarray(values, dtype=np.int64).tobytes())
+        state.update(np.ascontiguousarray(matrix.data, dtype=np.float64).tobytes())
     return state.digest()

@@ -1,0 +1,197 @@
+"""Samples out of annotated movies: what belongs to them, and how a later training knows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bridgetrack.annotations.annotation import Annotation, Kind
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from training.training_cases import (
+    bad_prior,
+    confirmed,
+    plain_scene,
+    says,
+    some_true,
+    true_columns,
+    with_annotations,
+)
+
+
+def names(data: TrainingSet) -> set[tuple[object, object]]:
+    return {(s.key, s.version) for s in data.samples}
+
+
+@pytest.fixture(scope="module")
+def data() -> TrainingSet:
+    return build_training_set([confirmed(plain_scene(), some_true(12))])
+
+
+def test_samples_are_whole_annotated_components(data: TrainingSet) -> None:
+    scene = confirmed(plain_scene(), some_true(12))
+    assert data.n_annotations == len(scene.constraints) == 12
+    covered = np.asarray(data.incidence.sum(axis=1)).ravel()
+    assert (covered > 0).all()
+    slots = [np.flatnonzero(data.slot_sample == k) for k in range(len(data.samples))]
+    for k, mine in enumerate(slots):
+        touching = np.flatnonzero(np.asarray(data.incidence[:, mine].sum(axis=1)).ravel())
+        assert (data.column_sample[touching] == k).all()
+        assert (data.annotation_sample == k).any()
+    # a column of the movie that covers a slot of a sample is in the training set
+    assert data.incidence.shape[0] <= len(scene.hypotheses)
+    assert data.incidence.shape[1] < len(scene.slots)
+
+
+def test_annotations_lie_in_their_samples(data: TrainingSet) -> None:
+    for a in range(data.n_annotations):
+        columns = data.sets[a].indices
+        assert len(columns) == 1
+        assert data.column_sample[columns[0]] == data.annotation_sample[a]
+        assert data.allowed[columns[0]]
+        assert a in data.samples[int(data.annotation_sample[a])].y_star
+    assert sorted(a for s in data.samples for a in s.y_star) == list(range(12))
+
+
+def test_what_annotations_say_of_themselves() -> None:
+    scene, rows = plain_scene(), some_true(8)
+    others = [
+        *says(scene, rows[:4], prefix="r", source="random"),
+        *says(scene, rows[4:6], prefix="c"),
+        *says(scene, rows[6:], Kind.REJECT, prefix="n"),
+    ]
+    annotated = with_annotations(scene, others)
+    found = build_training_set([annotated])
+    ids = np.array([i[0] for i in annotated.constraints.ids])
+    np.testing.assert_array_equal(found.unbiased, ids == "r")
+    np.testing.assert_array_equal(found.single, ids != "n")
+    np.testing.assert_array_equal(
+        found.event[ids != "n"], scene.hypotheses.event[rows[[4, 5, *range(4)]]]
+    )
+    source = scene.hypotheses.sources[rows, 0]
+    frames = dict(zip([*"1234"], scene.detections.frame[source[:4]], strict=True))
+    for name, pair in zip(annotated.constraints.ids, found.pair, strict=True):
+        if name[0] == "r":
+            assert pair == frames[name[1]]
+
+
+def test_large_components_are_cut_into_frame_pairs() -> None:
+    plain = plain_scene(3)
+    false = np.flatnonzero(plain.hypotheses.event == Event.FALSE)
+    named = says(plain, false[:1], prefix="f")
+    free = [a for a in says(plain, some_true(12, seed=3)) if not _share(a, named[0])]
+    scene = with_annotations(plain, [*free, *named])
+    whole, cut = build_training_set([scene]), build_training_set([scene], largest=1)
+    assert cut.n_annotations == whole.n_annotations
+    assert len(cut.samples) > len(whole.samples)
+    bias = scene.matrix.features.keys.index("false.bias")
+    assert np.count_nonzero(whole.phi[:, bias].toarray()) > 1
+    (kept,) = np.flatnonzero(cut.phi[:, bias].toarray())
+    assert kept in cut.sets.indices
+    compatible = TrackingModel(cut).compatible_batch(cut.samples, bad_prior().weights)
+    assert compatible.losses.max() < 1e-6
+
+
+def _share(one: Annotation, other: Annotation) -> bool:
+    return bool({c.cell for c in one.cells} & {c.cell for c in other.cells})
+
+
+def test_a_cut_sample_lies_in_one_frame_pair() -> None:
+    scene = confirmed(plain_scene(3), some_true(12, seed=3))
+    pairs = [
+        [len(np.unique(data.pair[data.annotation_sample == k])) for k in range(len(data.samples))]
+        for data in (build_training_set([scene], largest=1), build_training_set([scene]))
+    ]
+    assert max(pairs[0]) == 1
+    assert max(pairs[1]) > 1
+
+
+def test_joining_movies_equals_their_sum() -> None:
+    scenes = [
+        confirmed(plain_scene(1), some_true(10)),
+        confirmed(plain_scene(2), some_true(8, seed=2)),
+    ]
+    joined = build_training_set(scenes)
+    parts = [build_training_set([s]) for s in scenes]
+    assert joined.n_annotations == 18
+    np.testing.assert_array_equal(np.bincount(joined.scene), [10, 8])
+    assert names(joined) == names(parts[0]) | names(parts[1])
+    w = bad_prior().weights
+    for method in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
+        whole = getattr(TrackingModel(joined), method)(joined.samples, w)
+        single = [getattr(TrackingModel(p), method)(p.samples, w) for p in parts]
+        bounds = np.concatenate([b.bounds for b in single])
+        np.testing.assert_allclose(whole.bounds, bounds, atol=1e-6)
+        features = sum(b.features.sum(axis=0) for b in single)
+        np.testing.assert_allclose(whole.features.sum(axis=0), features, atol=1e-6)
+
+
+def test_movies_without_annotations_are_left_out() -> None:
+    one = build_training_set([confirmed(plain_scene(), some_true(5))])
+    more = build_training_set([plain_scene(2), confirmed(plain_scene(), some_true(5))])
+    assert names(one) == names(more)
+    assert (more.scene == 1).all()
+    with pytest.raises(InputError, match="nothing to learn from"):
+        build_training_set([plain_scene(), plain_scene(2)])
+
+
+def test_the_same_annotations_have_the_same_names() -> None:
+    one = build_training_set([confirmed(plain_scene(), some_true(12))])
+    two = build_training_set([confirmed(plain_scene(), some_true(12))])
+    assert [s.key for s in one.samples] == [s.key for s in two.samples]
+    assert names(one) == names(two)
+
+
+def test_a_corrected_annotation_has_another_version() -> None:
+    """Also where it only moves from one hypothesis of a slot to another."""
+    scene = plain_scene()
+    row = int(some_true(1, divisions=0)[0])
+    slot = int(scene.problem.incidence[row].indices[0])
+    rivals = scene.problem.by_slot[slot].indices
+    other = int(rivals[rivals != row][0])
+    first, second = (build_training_set([confirmed(scene, np.array([c]))]) for c in (row, other))
+    assert len(first.samples) == len(second.samples) == 1
+    assert first.samples[0].key == second.samples[0].key
+    assert first.samples[0].version != second.samples[0].version
+    rejected = with_annotations(scene, says(scene, np.array([row]), Kind.REJECT))
+    assert build_training_set([rejected]).samples[0].version != first.samples[0].version
+
+
+def test_other_weights_of_features_give_other_keys(data: TrainingSet) -> None:
+    scene = confirmed(plain_scene(), some_true(12))
+    doubled = tuple(2 * b for b in scene.matrix.blocks)
+    other = build_training_set([replace(scene, matrix=replace(scene.matrix, blocks=doubled))])
+    assert not {s.key for s in other.samples} & {s.key for s in data.samples}
+
+
+def test_added_annotations_change_only_their_own_samples() -> None:
+    scene, rows = plain_scene(), true_columns()
+    few = build_training_set([confirmed(scene, rows[:60:6])])
+    more = build_training_set([confirmed(scene, rows[[*range(0, 60, 6), -1]])])
+    changed = {(s.key, s.version) for s in few.samples} - names(more)
+    assert len(changed) <= 1
+    assert len(names(few) & names(more)) >= len(few.samples) - 1
+
+
+def test_balance(data: TrainingSet) -> None:
+    population = np.bincount(data.event, minlength=len(Event)) * 1.0
+    population[Event.MOVE] *= 50
+    unchanged = balanced(data, population, 0.0)
+    np.testing.assert_allclose(unchanged.importance, 1.0)
+    found = balanced(data, population, 1.0)
+    assert (found.importance > 0).all()
+    per_annotation = found.importance[found.annotation_sample]
+    assert per_annotation.mean() == pytest.approx(1.0)
+    divisions = np.isin(
+        found.annotation_sample, found.annotation_sample[data.event == Event.DIVIDE]
+    )
+    assert per_annotation[divisions].mean() < per_annotation[~divisions].mean()
+    halfway = balanced(data, population, 0.5).importance[found.annotation_sample]
+    assert halfway[divisions].mean() > per_annotation[divisions].mean()
+    assert not {s.key for s in found.samples} & {s.key for s in data.samples}
+    assert isinstance(found.phi, sp.csr_matrix)

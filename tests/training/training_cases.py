@@ -1,0 +1,166 @@
+"""Annotated movies and tiny training sets, shared by the tests of training."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import scipy.sparse as sp
+
+from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.annotation import Annotation, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.compile import find_hypotheses
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.solve import solve
+from bridgetrack.models.model import Model
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import Scene, annotate, prepare
+from bridgetrack.training.training_set import TrainingSet, _with_samples
+from partition_problems import problem_of, random_covers, tracking_problem
+from scenes import label_movie, simulated, true_moves_and_divisions
+
+
+@cache
+def plain_scene(seed: int = 1, cells: int = 25, frames: int = 8) -> Scene:
+    """A simulated movie without annotations; some cells divide."""
+    movie = simulated(cells=cells, frames=frames, seed=seed, division_rate=0.03)
+    return run(prepare(label_movie(movie)))
+
+
+@cache
+def true_columns(seed: int = 1, cells: int = 25, frames: int = 8) -> np.ndarray:
+    """Hypotheses of the movie of `plain_scene` that hold: moves and divisions."""
+    scene = plain_scene(seed, cells, frames)
+    movie = simulated(cells=cells, frames=frames, seed=seed, division_rate=0.03)
+    rows = sorted(true_moves_and_divisions(movie, scene.detections))
+    event = np.array([e for e, _, _ in rows], dtype=np.int8)
+    sources = np.array([(*s, -1)[:2] for _, s, _ in rows], dtype=np.int64)
+    targets = np.array([(*t, -1)[:2] for _, _, t in rows], dtype=np.int64)
+    found = find_hypotheses(scene.hypotheses, event, sources, targets)
+    return found[found >= 0]
+
+
+def says(
+    scene: Scene,
+    columns: np.ndarray,
+    kind: Kind = Kind.CONFIRM,
+    prefix: str = "a",
+    source: str = "click",
+) -> list[Annotation]:
+    """One annotation for each hypothesis."""
+    h = scene.hypotheses
+    columns = np.asarray(columns, dtype=np.int64)
+    refs = event_refs(scene.detections, h.event[columns], h.sources[columns], h.targets[columns])
+    return [
+        Annotation(f"{prefix}{k}", kind, (ref,), source=source) for k, ref in enumerate(refs, 1)
+    ]
+
+
+def with_annotations(scene: Scene, annotations: list[Annotation]) -> Scene:
+    """The scene with these annotations."""
+    return annotate(scene, AnnotationSet(scene.detections.geometry, annotations))
+
+
+def confirmed(scene: Scene, columns: np.ndarray, **more: str) -> Scene:
+    """The scene with these hypotheses confirmed."""
+    return with_annotations(scene, says(scene, columns, **more))
+
+
+def some_true(count: int, seed: int = 1, draw: int = 0, divisions: int = 3) -> np.ndarray:
+    """Some true hypotheses, a few divisions among them."""
+    true = true_columns(seed)
+    event = plain_scene(seed).hypotheses.event[true]
+    order = np.random.default_rng(draw).permutation(len(true))
+    rare = order[event[order] == Event.DIVIDE][:divisions]
+    common = order[event[order] == Event.MOVE]
+    return true[np.concatenate([rare, common])[:count]]
+
+
+def bad_prior() -> Model:
+    """The untrained weights with much noise: most annotations of a movie are contradicted."""
+    plain = untrained_model()
+    noise = np.random.default_rng(7).normal(size=len(plain.keys))
+    return Model(plain.keys, 0.3 * plain.weights + noise, plain.units, name="bad")
+
+
+def tiny_set(
+    rng: np.random.Generator, n_samples: int = 3, n_features: int = 4, full: bool = False
+) -> TrainingSet:
+    """Random samples of a few slots, small enough to enumerate."""
+    problems = []
+    for _ in range(n_samples):
+        n_slots = int(rng.integers(2, 7))
+        problems.append(problem_of(random_covers(rng, n_slots, 10), n_slots))
+    return set_of(rng, problems, n_features, 1.0 if full else 0.5)
+
+
+def middle_set(rng: np.random.Generator, n_cells: int = 12) -> TrainingSet:
+    """One sample of a few frames, as tracking gives them."""
+    problem, _ = tracking_problem(rng, n_cells, frames=3)
+    return set_of(rng, [problem], 6, 0.3)
+
+
+def set_of(
+    rng: np.random.Generator, problems: list[Problem], n_features: int, share: float
+) -> TrainingSet:
+    """A training set of problems with random features; a share of the slots is annotated.
+
+    Every annotation allows the column of a planted choice and perhaps others of its slot.
+    """
+    incidence = sp.csr_matrix(sp.block_diag([p.incidence for p in problems]))
+    sets, owner = [], []
+    start = 0
+    for k, problem in enumerate(problems):
+        planted = solve(problem, rng.normal(size=problem.n_columns)).chosen
+        n = max(1, round(share * problem.n_slots))
+        for slot in rng.permutation(problem.n_slots)[:n]:
+            here = problem.by_slot[slot].indices
+            more = rng.random(len(here)) < (0.0 if share == 1 else 0.3)
+            row = np.zeros(incidence.shape[0])
+            row[start + here[planted[here] | more]] = 1
+            sets.append(row)
+            owner.append(k)
+        start += problem.n_columns
+    matrix = np.array(sets)
+    by_slot = sp.csr_matrix(incidence.T.tocsr())
+    allowed = np.ones(incidence.shape[0], dtype=bool)
+    for row in matrix:
+        slot = _slot_of(by_slot, row)
+        left = by_slot[slot].indices
+        allowed[left[row[left] == 0]] = False
+    n_annotations, sizes = len(owner), [p.n_columns for p in problems]
+    return _with_samples(
+        TrainingSet(
+            phi=sp.csr_matrix(rng.normal(size=(incidence.shape[0], n_features))),
+            incidence=incidence,
+            column_sample=np.repeat(np.arange(len(problems)), sizes),
+            slot_sample=np.repeat(np.arange(len(problems)), [p.n_slots for p in problems]),
+            sets=sp.csr_matrix(matrix),
+            annotation_sample=np.array(owner),
+            allowed=allowed,
+            pair=np.arange(n_annotations),
+            event=np.zeros(n_annotations, dtype=np.int8),
+            single=matrix.sum(axis=1) == 1,
+            scene=np.zeros(n_annotations, dtype=np.int64),
+            unbiased=np.zeros(n_annotations, dtype=bool),
+            importance=np.ones(len(problems)),
+            samples=(),
+        )
+    )
+
+
+def _slot_of(by_slot: sp.csr_matrix, row: np.ndarray) -> int:
+    """The slot whose columns hold all of a set; any of them where two slots do."""
+    inside = by_slot @ row
+    return int(np.flatnonzero(inside == row.sum())[0])
+
+
+def problem_in(data: TrainingSet, sample: int) -> tuple[Problem, slice]:
+    """A sample as a problem of its own, and its columns."""
+    columns = np.flatnonzero(data.column_sample == sample)
+    part = slice(int(columns[0]), int(columns[-1]) + 1)
+    incidence = data.incidence[part]
+    return Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)])), part
