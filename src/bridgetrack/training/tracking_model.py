@@ -172,8 +172,9 @@ class TrackingModel:
         """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,)."""
         scores = self.data.phi @ w
         x = np.zeros(len(scores))
+        solver = self._solve_exactly if self.exact else _Chunk.solve
         for chunk in self._free:
-            x[chunk.columns] = chunk.solve(scores)
+            x[chunk.columns] = solver(chunk, scores)
         return np.asarray(self.data.sets @ x)
 
     # --- one sample at a time --------------------------------------------------------------

@@ -1,0 +1,362 @@
+"""Tracking fulfils the boundary that learners rely on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import ContradictionError
+from bridgetrack.inference.solver import solve_integer
+from bridgetrack.learning import (
+    L1,
+    L2,
+    LOSSES,
+    TrainingOptions,
+    fit,
+    loss_values,
+    train_perceptron,
+)
+from bridgetrack.learning.cccp import finish
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import TrainingSet, build_training_set
+from partition_problems import brute_force
+from training.training_cases import (
+    bad_prior,
+    confirmed,
+    middle_set,
+    plain_scene,
+    problem_in,
+    some_true,
+    tiny_set,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def weights(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Zero, tied or any weights."""
+    kind = int(rng.integers(4))
+    if kind == 0:
+        return np.zeros(n)
+    return rng.integers(-1, 2, n).astype(float) if kind == 1 else rng.normal(size=n)
+
+
+def outputs(data: TrainingSet, sample: int) -> list[np.ndarray]:
+    """All choices of a sample, by enumeration."""
+    problem, _ = problem_in(data, sample)
+    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots]
+    found: list[np.ndarray] = []
+
+    def extend(picked: list[int], open_slots: set[int]) -> None:
+        if not open_slots:
+            y = np.zeros(problem.n_columns)
+            y[picked] = 1
+            found.append(y)
+            return
+        first = min(open_slots)
+        for h, cover in enumerate(covers):
+            if first in cover and cover <= open_slots:
+                extend([*picked, h], open_slots - cover)
+
+    extend([], set(range(problem.n_slots)))
+    return found
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_batches_equal_single_samples(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = replace(tiny_set(rng), importance=rng.random(3) + 0.5)
+    model, w = TrackingModel(data, exact=True), rng.normal(size=4)
+    samples = data.samples
+    cases = {
+        "plain": (model.inference_batch(samples, w), lambda s: model.inference(s.x, w), 0),
+        "compatible": (
+            model.compatible_batch(samples, w),
+            lambda s: model.compatible_inference(s.x, s.y_star, w),
+            0,
+        ),
+        "augmented": (
+            model.loss_augmented_batch(samples, w),
+            lambda s: model.loss_augmented_inference(s.x, s.y_star, w),
+            1,
+        ),
+        "minus": (
+            model.loss_augmented_batch(samples, w, -1),
+            lambda s: model.loss_augmented_inference(s.x, s.y_star, w, -1),
+            -1,
+        ),
+    }
+    for name, (batch, single, sign) in cases.items():
+        one = [single(s) for s in samples]
+        losses = [model.task_loss(s.y_star, r.output) for s, r in zip(samples, one, strict=True)]
+        np.testing.assert_allclose(batch.features, [r.feature for r in one], atol=1e-9)
+        np.testing.assert_allclose(batch.losses, losses, atol=1e-9)
+        np.testing.assert_allclose(batch.bounds, [r.bound for r in one], atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(batch.values(w, sign), batch.bounds, atol=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_a_batch_of_some_samples_is_part_of_the_whole(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = tiny_set(rng, 5)
+    model, w = TrackingModel(data), rng.normal(size=4)
+    some = rng.permutation(5)[:2]
+    part = model.loss_augmented_batch([data.samples[k] for k in some], w)
+    whole = model.loss_augmented_batch(data.samples, w)
+    np.testing.assert_allclose(part.bounds, whole.bounds[some], atol=1e-7)
+    np.testing.assert_allclose(part.losses, whole.losses[some], atol=1e-7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS)
+def test_the_loss_is_zero_exactly_on_the_compatible_outputs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = replace(tiny_set(rng, 1), importance=np.array([0.7]))
+    model, sample = TrackingModel(data), data.samples[0]
+    ys = outputs(data, 0)
+    assert ys
+    for y in ys:
+        missed = len(sample.y_star) - int((data.sets @ y).sum())
+        compatible = not (y.astype(bool) & ~data.allowed).any()
+        loss = model.task_loss(sample.y_star, y)
+        assert loss == pytest.approx(0.7 * missed)
+        assert (loss == 0) == compatible
+        np.testing.assert_allclose(model.joint_feature(0, y), 0.7 * (data.phi.T @ y))
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS)
+def test_every_inference_equals_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = tiny_set(rng, 2)
+    model, w = TrackingModel(data), weights(rng, 4)
+    for sample in data.samples:
+        problem, part = problem_in(data, sample.x)
+        scores = data.phi[part] @ w
+        credit = np.asarray(data.sets[:, part].sum(axis=0)).ravel()
+        n = len(sample.y_star)
+        plain = model.inference(sample.x, w)
+        assert plain.bound == pytest.approx(brute_force(problem, scores), abs=1e-6)
+        assert plain.loss == 0
+        augmented = model.loss_augmented_inference(sample.x, sample.y_star, w)
+        assert augmented.bound == pytest.approx(n + brute_force(problem, scores - credit), abs=1e-6)
+        reduced = model.loss_augmented_inference(sample.x, sample.y_star, w, -1)
+        assert reduced.bound == pytest.approx(brute_force(problem, scores + credit) - n, abs=1e-6)
+        kept = model.compatible_inference(sample.x, sample.y_star, w)
+        best = brute_force(problem, scores, data.allowed[part])
+        assert kept.bound == pytest.approx(best, abs=1e-6)
+        assert kept.loss == 0
+        assert not (kept.output.astype(bool) & ~data.allowed[part]).any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_the_incompatible_space_equals_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = tiny_set(rng, 1)
+    model, w, sample = TrackingModel(data), weights(rng, 4), data.samples[0]
+    values = [
+        float(data.phi.T @ y @ w) + model.task_loss(sample.y_star, y)
+        for y in outputs(data, 0)
+        if model.task_loss(sample.y_star, y) > 0
+    ]
+    found = model.incompatible_inference(0, sample.y_star, w)
+    if not values:
+        assert found is None
+        return
+    assert found is not None
+    assert found.loss > 0
+    assert found.bound == pytest.approx(max(values), abs=1e-5)
+    assert found.feature @ w + found.loss == pytest.approx(found.bound, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_incompatible_space_equals_the_integer_program_with_the_extra_row(seed: int) -> None:
+    """``sum_a sum_{h in S_a} y_h <= |A| - 1`` (design after 001, section 3).
+
+    Said with rows that equal 1: ``sum_{h in S_a} y_h + d_a + u_a = 1`` and ``sum_a d_a = 1``.
+    """
+    rng = np.random.default_rng(seed)
+    data = middle_set(rng)
+    model, sample = TrackingModel(data), data.samples[0]
+    w = rng.normal(size=6) * (0.3 if seed % 2 else 2.0)
+    n = len(sample.y_star)
+    eye, none = sp.identity(n), sp.csr_matrix((1, data.sets.shape[1]))
+    slots = data.incidence.T
+    rows = sp.csr_matrix(
+        sp.bmat(
+            [
+                [slots, sp.csr_matrix((slots.shape[0], n)), sp.csr_matrix((slots.shape[0], n))],
+                [data.sets, eye, eye],
+                [none, np.ones((1, n)), np.zeros((1, n))],
+            ]
+        )
+    )
+    rows.eliminate_zeros()
+    scores = data.phi @ w - np.asarray(data.sets.sum(axis=0)).ravel()
+    whole = solve_integer(rows, np.concatenate([scores, np.zeros(2 * n)]), None, 100_000, 60.0)
+    found = model.incompatible_inference(0, sample.y_star, w)
+    assert found is not None
+    assert found.loss > 0
+    assert found.bound == pytest.approx(whole.value + n, abs=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS)
+def test_the_six_losses_are_three_functions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = tiny_set(rng)
+    model, w = TrackingModel(data, exact=True), weights(rng, 4)
+    value = {name: loss_values(model, data.samples, w, name) for name in LOSSES}
+    for one, other in (("hinge", "bridge"), ("ramp", "max"), ("ramp-delta", "max-delta")):
+        np.testing.assert_allclose(value[one], value[other], atol=1e-5)
+    assert (value["hinge"] >= value["ramp"] - 1e-6).all()
+
+
+def test_hinge_equals_bridge_on_a_movie() -> None:
+    data = build_training_set([confirmed(plain_scene(), some_true(12))])
+    model = TrackingModel(data, exact=True)
+    rng = np.random.default_rng(0)
+    for scale in (0.1, 1.0):
+        w = rng.normal(size=model.n_features) * scale
+        hinge = loss_values(model, data.samples, w, "hinge")
+        np.testing.assert_allclose(hinge, loss_values(model, data.samples, w, "bridge"), atol=1e-4)
+        assert hinge.max() > 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS, st.booleans())
+def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -> None:
+    rng = np.random.default_rng(seed)
+    data = tiny_set(rng, full=full)
+    relaxed, exact, w = TrackingModel(data), TrackingModel(data, exact=True), weights(rng, 4)
+    upper, best = (m.loss_augmented_batch(data.samples, w).bounds for m in (relaxed, exact))
+    reward, kept = (m.compatible_batch(data.samples, w).bounds for m in (relaxed, exact))
+    assert (upper >= best - 1e-6).all()
+    assert (reward >= kept - 1e-6).all()
+    assert (upper >= reward - 1e-6).all()
+    if full:  # the reward has one candidate then, and the risk is that of P
+        np.testing.assert_allclose(reward, kept, atol=1e-6)
+        assert (upper - reward >= best - kept - 1e-6).all()
+
+
+@settings(max_examples=15, deadline=None)
+@given(SEEDS, st.sampled_from(sorted(LOSSES)), st.booleans(), st.booleans())
+def test_bounds_stay_below_the_penalty_and_training_never_goes_up(
+    seed: int, loss: str, exact: bool, absolute: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    data = tiny_set(rng, 4)
+    model = TrackingModel(data, exact)
+    regularizer = L1(0.05) if absolute else L2(0.1)
+    result = fit(model, data.samples, regularizer, n_annotations=data.n_annotations, loss=loss)
+    down = [b <= a + 1e-7 for a, b in pairwise(result.objectives)]
+    assert all(down)
+    state = result.state
+    assert state is not None
+    for w in (result.w, *rng.normal(size=(4, 4))):
+        penalty = model.loss_augmented_batch(data.samples, w).bounds.sum() / data.n_annotations
+        assert (state.slopes @ w + state.offsets).max() <= penalty + 1e-6
+    assert result.lower_bound <= result.objective + 1e-7
+
+
+def test_training_on_a_movie_reaches_the_wanted_gap() -> None:
+    data = build_training_set([confirmed(plain_scene(), some_true(20))])
+    model, prior = TrackingModel(data), bad_prior().weights
+    result = fit(
+        model,
+        data.samples,
+        L2(0.1, prior=prior),
+        n_annotations=data.n_annotations,
+        options=TrainingOptions(precision=1e-3),
+    )
+    assert result.converged
+    assert result.gap <= 1e-3
+    assert result.objective < result.objectives[0]
+    assert model.satisfied(prior).mean() < 0.5
+    assert model.satisfied(result.w).mean() > 0.9
+
+
+def test_exact_and_relaxed_training_agree_on_a_movie() -> None:
+    data = build_training_set([confirmed(plain_scene(), some_true(15))])
+    prior = L2(0.1, prior=bad_prior().weights)
+    found = [
+        fit(TrackingModel(data, exact), data.samples, prior, n_annotations=data.n_annotations)
+        for exact in (False, True)
+    ]
+    assert found[0].objective == pytest.approx(found[1].objective, abs=0.02)
+    for result in found:
+        assert TrackingModel(data, exact=True).satisfied(result.w).mean() > 0.8
+
+
+def test_training_repeats_itself() -> None:
+    def weights_of() -> np.ndarray:
+        data = build_training_set([confirmed(plain_scene(), some_true(20))])
+        prior = L2(0.1, prior=bad_prior().weights)
+        count = data.n_annotations
+        return fit(TrackingModel(data), data.samples, prior, n_annotations=count).w
+
+    np.testing.assert_array_equal(weights_of(), weights_of())
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_perceptron_learns_through_the_same_boundary(exact: bool) -> None:
+    data = build_training_set([confirmed(plain_scene(), some_true(20))])
+    model = TrackingModel(data, exact)
+    count = data.n_annotations
+    start = bad_prior().weights
+    steps = train_perceptron(
+        model, data.samples, n_annotations=count, max_epochs=8, initial=start, rate=0.1
+    )
+    result = finish(steps)
+    before = model.inference_batch(data.samples, start).losses.sum() / count
+    after = model.inference_batch(data.samples, result.w).losses.sum() / count
+    assert after == pytest.approx(result.objective, abs=1e-6)
+    assert after < 0.5 * before
+
+
+def test_importance_scales_features_losses_and_bounds() -> None:
+    rng = np.random.default_rng(3)
+    data = tiny_set(rng)
+    factor = np.array([0.5, 1.0, 3.0])
+    plain, weighted = TrackingModel(data), TrackingModel(replace(data, importance=factor))
+    w = rng.normal(size=4)
+    one, other = (m.loss_augmented_batch(data.samples, w) for m in (plain, weighted))
+    np.testing.assert_allclose(other.features, one.features * factor[:, None])
+    np.testing.assert_allclose(other.losses, one.losses * factor)
+    np.testing.assert_allclose(other.bounds, one.bounds * factor)
+
+
+def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    data = tiny_set(rng, 6)
+    w = rng.normal(size=4)
+    one = TrackingModel(data)
+    monkeypatch.setattr("bridgetrack.training.tracking_model._CHUNK", 1)
+    many = TrackingModel(data)
+    assert len(one._free) == 1
+    assert len(many._free) == 6
+    for method in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
+        ours, theirs = (getattr(m, method)(data.samples, w) for m in (one, many))
+        np.testing.assert_allclose(ours.bounds, theirs.bounds, atol=1e-7)
+
+
+def test_annotations_that_leave_no_choice() -> None:
+    rng = np.random.default_rng(1)
+    data = tiny_set(rng, 1)
+    blocked = data.allowed.copy()
+    blocked[data.incidence[:, 0].nonzero()[0]] = False
+    for exact in (False, True):
+        model = TrackingModel(replace(data, allowed=blocked), exact)
+        with pytest.raises(ContradictionError, match="annotations exclude each other"):
+            model.compatible_batch(data.samples, np.zeros(4))
+        with pytest.raises(ContradictionError, match="annotations exclude each other"):
+            model.compatible_inference(0, data.samples[0].y_star, np.zeros(4))
