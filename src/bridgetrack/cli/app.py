@@ -9,6 +9,9 @@ import typer
 from bridgetrack.cli.annotate import annotate
 from bridgetrack.cli.demo import demo
 from bridgetrack.cli.evaluate import evaluate
+from bridgetrack.cli.explain import explain
+from bridgetrack.cli.open_window import open_
+from bridgetrack.cli.run_project import run
 from bridgetrack.cli.segment import segment
 from bridgetrack.cli.simulate import simulate
 from bridgetrack.cli.track import track
@@ -45,5 +48,6 @@ def _program(
     pass
 
 
-for command in (demo, simulate, segment, track, annotate, train, evaluate):
+for command in (demo, simulate, segment, track, annotate, train, explain, evaluate, run):
     app.command()(command)
+app.command(name="open")(open_)

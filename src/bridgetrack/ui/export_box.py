@@ -15,11 +15,13 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from bridgetrack.errors import BridgetrackError
 from bridgetrack.export.csv import plain_cells
 from bridgetrack.export.presets import ilastik_cells, trackmate_cells
 from bridgetrack.export.results import write_results
 from bridgetrack.pipeline.progress import Progress, Steps
-from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.tracking import Tracking, track_scene
+from bridgetrack.ui.project_bridge import save_session
 from bridgetrack.ui.widgets import Panel, button, row, text
 
 _PRESETS = (("plain table", "plain"), ("for TrackMate", "trackmate"), ("for ilastik", "ilastik"))
@@ -108,10 +110,10 @@ class ExportBox(QWidget):
         preset = _PRESETS[self.preset.currentIndex()][1]
 
         def work() -> Steps[tuple[str, ...]]:
+            # Solved in full, so that repeating the project gives the same files.
+            final = yield from track_scene(tracking.scene, tracking.model)
             yield Progress("Writing", 0.0)
-            return write_results(
-                tracking.tracks, tracking.scene.labels, folder, formats, preset=preset
-            )
+            return write_results(final.tracks, final.scene.labels, folder, formats, preset=preset)
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
@@ -130,11 +132,9 @@ class ExportBox(QWidget):
 
     def write_project(self, path: Path) -> None:
         """Save the project."""
-        from bridgetrack.errors import BridgetrackError
-        from bridgetrack.ui.project_bridge import save_session
-
         try:
-            notes = save_session(self._panel.session, path)
+            preset = _PRESETS[self.preset.currentIndex()][1]
+            notes = save_session(self._panel.session, path, tuple(self.formats), preset)
         except BridgetrackError as error:
             self.words.setText(str(error))
             return

@@ -47,6 +47,11 @@ def path_of(layer: Any) -> Path | None:
     return Path(path) if path else None
 
 
+def file_of(layer: Any) -> Path | None:
+    """As `path_of`, and the file of a sample, beside which nothing is kept."""
+    return path_of(layer) or (Path(f) if (f := tags_of(layer).get("file")) else None)
+
+
 def _pixels(layer: Any) -> Any:
     """The full-size array of a layer."""
     return layer.data[0] if getattr(layer, "multiscale", False) else layer.data

@@ -2,12 +2,105 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
+from typing import Any
 
-from bridgetrack.errors import OutputError
+import numpy as np
+
+from bridgetrack.errors import BridgetrackError, InputError, OutputError
+from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
+from bridgetrack.pipeline.project import MovieFile, Project
+from bridgetrack.pipeline.project_file import save_project
 from bridgetrack.ui.session import Session
 
 
-def save_session(session: Session, path: Path) -> list[str]:
-    """Save what is needed to go on or to repeat the run; returns notes for people."""
-    raise OutputError(f"{path}: projects cannot be saved yet")
+def save_session(
+    session: Session,
+    path: Path,
+    formats: tuple[str, ...] = ("csv",),
+    preset: str = "plain",
+) -> list[str]:
+    """Save what is needed to go on or to repeat the run.
+
+    Pixels that are in no file, or that were painted over since, are written beside the project.
+
+    Returns
+    -------
+    list of str
+        What was written besides the project.
+
+    Raises
+    ------
+    OutputError
+        Where something cannot be written.
+    """
+    source, answers = session.source, session.answers
+    if source is None or answers is None:
+        raise InputError("there is no movie to save a project of; choose one first")
+    notes: list[str] = []
+    stem = path.name.split(".")[0]
+    image = None
+    if source.image is not None:
+        image = _file_of(source.image, source.files[0], path.with_name(f"{stem}_image.npy"), notes)
+    labels = _file_of(source.labels, source.files[1], path.with_name(f"{stem}_cells.tif"), notes)
+    geometry = source.labels.geometry
+    save_project(
+        Project(
+            labels,
+            image,
+            geometry.n_frames,
+            tuple(geometry.shape or ()),
+            geometry.scale,
+            geometry.unit,
+            geometry.frame_interval,
+            answers.history,
+            session.model,
+            formats or ("csv",),
+            preset,
+        ),
+        path,
+    )
+    return notes
+
+
+def _file_of(movie: Movie, known: Path | None, copy: Path, notes: list[str]) -> MovieFile:
+    """The movie's file where it still holds these pixels, else a copy."""
+    labels = copy.suffix == ".tif"
+    axes = "TZYX" if movie.geometry.ndim == 3 else "TYX"
+    names = () if labels else movie.channels
+    if known is not None:
+        for guess in (None, axes):
+            if _same(movie, known, guess, labels):
+                return MovieFile(known, guess, names)
+    if labels:
+        highest = max(int(movie.channel_frame(t).max()) for t in range(movie.n_frames))
+        save_labels(movie, copy, dtype="uint16" if highest < 2**16 else "uint32")
+    else:
+        _save_array(movie, copy)
+    notes.append(f"The {'cells' if labels else 'images'} are in {copy.name}.")
+    return MovieFile(copy, axes, names)
+
+
+def _same(movie: Movie, path: Path, axes: str | None, labels: bool) -> bool:
+    try:
+        there = open_labels(path, axes=axes) if labels else open_movie(path, axes=axes)
+    except BridgetrackError:
+        return False
+    if there.array.shape != movie.array.shape:
+        return False
+    frames: Any = range(movie.n_frames) if labels else {0, movie.n_frames // 2, movie.n_frames - 1}
+    return all(np.array_equal(movie.frame(t), there.frame(t)) for t in frames)
+
+
+def _save_array(movie: Movie, path: Path) -> None:
+    """Write the first channel as .npy in one step."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.save(file, np.asarray(movie.array[:, 0].compute()), allow_pickle=False)
+        Path(name).replace(path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise OutputError(f"{path}: the movie cannot be written ({error.strerror})") from error

@@ -15,16 +15,17 @@ def sample_movie() -> list[LayerData]:
     """The simulated movie that comes with the package: image and its true segmentation."""
     folder = sample_folder()
     image = open_movie(folder / SAMPLE_SEQUENCE)
-    labels = open_labels(folder / f"{SAMPLE_SEQUENCE}_GT" / "TRA")
+    truth = folder / f"{SAMPLE_SEQUENCE}_GT" / "TRA"
+    labels = open_labels(truth)
     where = placement(image.geometry)
-    interval = image.geometry.frame_interval
+    own = {"sample": "sample movie", "frame_interval": image.geometry.frame_interval}
     pixels = image.array[:, 0].compute()
     return [
         (
             pixels,
             {
                 "name": "Sample movie",
-                "metadata": tag("image", sample="sample movie", frame_interval=interval),
+                "metadata": tag("image", file=str(folder / SAMPLE_SEQUENCE), **own),
                 "contrast_limits": (float(pixels.min()), float(pixels.max())),
                 "colormap": "gray",
                 **where,
@@ -35,7 +36,7 @@ def sample_movie() -> list[LayerData]:
             labels.array[:, 0].compute(),
             {
                 "name": "Cells",
-                "metadata": tag("labels", sample="sample movie", frame_interval=interval),
+                "metadata": tag("labels", file=str(truth), **own),
                 "opacity": 0.3,
                 **where,
             },

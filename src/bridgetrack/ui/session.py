@@ -36,6 +36,8 @@ class Source:
         What to call it.
     path
         File or folder that the image (or else the segmentation) came from.
+    files
+        Files of image and segmentation, where they have any.
     layers
         Image and segmentation layers that these were taken from, for panels.
     """
@@ -44,6 +46,7 @@ class Source:
     image: Movie | None = None
     name: str = "movie"
     path: Path | None = None
+    files: tuple[Path | None, Path | None] = (None, None)
     layers: tuple[Any, Any] = (None, None)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QFormLayout, QWidget
 
 from bridgetrack.errors import BridgetrackError
+from bridgetrack.pipeline.project_file import load_project
 from bridgetrack.ui.choices import LayerChoice
-from bridgetrack.ui.layers import labels_of, movie_of, path_of, tags_of
+from bridgetrack.ui.layers import file_of, labels_of, movie_of, path_of, tags_of
 from bridgetrack.ui.session import Source
 from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, row, text
 
@@ -73,6 +75,22 @@ class SourceChooser(QWidget):
         self.notice.say("", "")
         if not session.open(source):
             self._opened = None
+            return
+        project = tags_of(labels).get("project")
+        if project:
+            self._resume(Path(str(project)))
+
+    def _resume(self, project: Path) -> None:
+        """Take over the model and the answers of a project."""
+        session = self._panel.session
+        try:
+            loaded = load_project(project)
+            if session.answers is not None:
+                session.answers.add_all(loaded.history.annotations)
+        except BridgetrackError as error:
+            session.message.emit("error", str(error))
+            return
+        session.set_model(loaded.model)
 
     def _source(self, image: Any, labels: Any) -> Source:
         movie = None if image is None else movie_of(image)
@@ -82,6 +100,7 @@ class SourceChooser(QWidget):
             movie,
             str(tags_of(first).get("sample") or first.name),
             path_of(first),
+            (None if image is None else file_of(image), file_of(labels)),
             (image, labels),
         )
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.tracks import Tracks
 
 _GOLDEN = 0.618033988749895
@@ -44,28 +45,17 @@ def node_margins(tracks: Tracks) -> NDArray[np.float64]:
 
 
 def to_layer_data(tracks: Tracks) -> TracksData:
-    """Convert tracks; pieces of one cut cell are drawn at their common centre."""
-    axes = list(tracks.geometry.axes)
-    nodes = tracks.nodes[["track_id", "frame", *axes, "lineage_id"]].copy()
-    nodes["certainty"] = certainty(node_margins(tracks))
-    how = {**dict.fromkeys(axes, "mean"), "lineage_id": "first", "certainty": "min"}
-    merged = nodes.groupby(["track_id", "frame"], as_index=False, sort=True).agg(how)
-    data = merged[["track_id", "frame", *axes]].to_numpy(dtype=np.float64)
-    lineage = merged["lineage_id"].to_numpy(dtype=np.float64)
+    """Convert tracks, with what the layer is coloured by."""
+    data, properties, graph = to_napari(tracks)
+    known = pd.Series(node_margins(tracks), index=tracks.nodes["id"])
+    node = np.asarray(properties["node_id"])
     features = pd.DataFrame(
         {
-            "lineage": (lineage * _GOLDEN) % 1.0,
-            "certainty": merged["certainty"].to_numpy(),
-            "lineage_id": lineage,
+            "lineage": (np.asarray(properties["lineage_id"]) * _GOLDEN) % 1.0,
+            "certainty": certainty(np.asarray(known.reindex(node), dtype=np.float64)),
+            **{name: properties[name] for name in ("node_id", "label", "lineage_id", "area")},
         }
     )
-    graph: dict[int, list[int]] = {}
-    known = set(merged["track_id"].tolist())
-    for child, parent in zip(
-        tracks.links["track_id"].tolist(), tracks.links["parent_id"].tolist(), strict=True
-    ):
-        if child in known and parent in known and child != parent:
-            graph.setdefault(int(child), []).append(int(parent))
     return TracksData(data, features, graph)
 
 

@@ -1,0 +1,174 @@
+"""Project files: written in one step, read with every entry checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bridgetrack.annotations.decode import decode
+from bridgetrack.annotations.encode import encode
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.models.store import from_json, program_version, to_json
+from bridgetrack.pipeline.project import MovieFile, Project
+
+FORMAT = "bridgetrack-project"
+VERSION = 1
+
+
+def save_project(project: Project, path: Path | str) -> Path:
+    """Write a project in one step.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be written; an older file stays as it was.
+    """
+    path = Path(path)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "program": program_version(),
+        "labels": _file_to_json(project.labels, path),
+        "image": None if project.image is None else _file_to_json(project.image, path),
+        "n_frames": project.n_frames,
+        "shape": list(project.shape),
+        "scale": list(project.scale),
+        "unit": project.unit,
+        "frame_interval": project.frame_interval,
+        "export": {"formats": list(project.formats), "preset": project.preset},
+        "model": json.loads(to_json(project.model)),
+        "annotations": json.loads(encode(project.history)),
+        "notes": project.notes,
+    }
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise OutputError(f"{path}: the project cannot be written ({error.strerror})") from error
+    return path
+
+
+def _file_to_json(movie: MovieFile, project: Path) -> dict[str, Any]:
+    """Paths below the project's folder are kept relative, so that the folder can be moved."""
+    full = movie.path.resolve()
+    base = project.resolve().parent
+    inside = full.is_relative_to(base)
+    return {
+        "path": full.relative_to(base).as_posix() if inside else str(full),
+        "axes": movie.axes,
+        "channels": list(movie.channels),
+    }
+
+
+def is_project(path: Path | str) -> bool:
+    """Whether a file says that it is a project, whatever its version."""
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8") as file:
+            return f'"{FORMAT}"' in file.read(400)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def load_project(path: Path | str) -> Project:
+    """Read a project; its movies are not opened yet.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing, damaged, of another kind or of a later version.
+    ModelError
+        Where its model cannot be used.
+    """
+    path = Path(path)
+    content = _content(path)
+    read = _Reader(path, content)
+    export = read.get("export", dict)
+    labels = read.movie("labels")
+    if labels is None:
+        raise InputError(f'{path}: "labels" must name a file')
+    return Project(
+        labels=labels,
+        image=read.movie("image"),
+        n_frames=read.get("n_frames", int),
+        shape=tuple(read.numbers("shape", int)),
+        scale=tuple(read.numbers("scale", float)),
+        unit=read.get("unit", str),
+        frame_interval=read.optional_number("frame_interval"),
+        history=decode(json.dumps(read.get("annotations", dict)), f"{path}, annotations"),
+        model=from_json(json.dumps(read.get("model", dict)), f"{path}, model"),
+        formats=tuple(str(f) for f in export.get("formats", ["csv"])),
+        preset=str(export.get("preset", "plain")),
+        notes=read.get("notes", dict),
+    )
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: the project cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise InputError(f"{path}: this is not a project file ({error})") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f'{path}: this is not a project file (no "format": "{FORMAT}")')
+    if content.get("version") != VERSION:
+        raise InputError(
+            f"{path}: the project has file version {content.get('version')}, this program reads "
+            f"{VERSION}; update Bridgetrack"
+        )
+    return content
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Checked access to the entries of a project file."""
+
+    path: Path
+    content: dict[str, Any]
+
+    def get(self, name: str, kind: type) -> Any:
+        value = self.content.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f'{self.path}: "{name}" is missing or of the wrong kind')
+        return value
+
+    def numbers(self, name: str, kind: type) -> list[Any]:
+        values = self.get(name, list)
+        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            raise InputError(f'{self.path}: "{name}" must be a list of numbers')
+        return [kind(v) for v in values]
+
+    def optional_number(self, name: str) -> float | None:
+        return None if self.content.get(name) is None else self.numbers_of([name])[0]
+
+    def numbers_of(self, names: list[str]) -> list[float]:
+        values = [self.content[n] for n in names]
+        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            raise InputError(f"{self.path}: {names[0]!r} must be a number")
+        return [float(v) for v in values]
+
+    def movie(self, name: str) -> MovieFile | None:
+        entry = self.content.get(name)
+        if entry is None:
+            return None
+        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+            raise InputError(f'{self.path}: "{name}" must name a file')
+        channels = entry.get("channels", [])
+        if not isinstance(channels, list) or not isinstance(entry.get("axes"), str | None):
+            raise InputError(f'{self.path}: "{name}" has "axes" or "channels" of the wrong kind')
+        full = self.path.resolve().parent / entry["path"]
+        return MovieFile(full, entry.get("axes"), tuple(str(c) for c in channels))

@@ -1,0 +1,111 @@
+"""Opening things by napari's File menu: CTC folders, projects, CSV tables of tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.movie import Movie, open_movie
+from bridgetrack.tracks.napari_tracks import to_napari
+from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.ui.layers import placement, tag
+
+LayerData = tuple[Any, dict[str, Any], str]
+Reader = Callable[[str | list[str]], list[LayerData]]
+
+
+def image_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
+    """A movie as the data of an image layer."""
+    meta = tag("image", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
+    where = placement(movie.geometry)
+    return movie.array[:, 0], {"name": name, "metadata": meta, "colormap": "gray", **where}, "image"
+
+
+def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
+    """A label movie as the data of a Labels layer, in memory, so that it can be painted."""
+    meta = tag("labels", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
+    where = placement(movie.geometry)
+    pixels = movie.array[:, 0].compute()
+    return pixels, {"name": name, "metadata": meta, "opacity": 0.3, **where}, "labels"
+
+
+def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
+    """Tracks as the data of a Tracks layer."""
+    data, properties, graph = to_napari(tracks)
+    meta = tag("imported tracks", path=str(path), tracks=tracks)
+    where = placement(tracks.geometry)
+    options = {"name": name, "metadata": meta, "features": properties, "graph": graph, **where}
+    return data, options, "tracks"
+
+
+def ctc_reader(path: str | list[str]) -> Reader | None:
+    """Read a folder in the layout of the Cell Tracking Challenge, None for other things."""
+    from bridgetrack.importing.ctc_layout import find_ctc
+
+    if not isinstance(path, str) or not Path(path).is_dir():
+        return None
+    try:
+        find_ctc(path)
+    except BridgetrackError:
+        return None
+    return _read_ctc
+
+
+def _read_ctc(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.ctc import read_ctc
+
+    folder = Path(path if isinstance(path, str) else path[0])
+    found = read_ctc(folder)
+    layers = [
+        labels_data(found.labels, f"{folder.name} cells", folder),
+        tracks_data(found.tracks, f"{folder.name} tracks", folder),
+    ]
+    images = folder.with_name(folder.name.split("_")[0])
+    if images != folder and images.is_dir():
+        layers.insert(0, image_data(open_movie(images), images.name, images))
+    return layers
+
+
+def project_reader(path: str | list[str]) -> Reader | None:
+    """Read a Bridgetrack project, None for other things."""
+    from bridgetrack.pipeline.project_file import is_project
+
+    return _read_project if isinstance(path, str) and is_project(path) else None
+
+
+def _read_project(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.pipeline.project_file import load_project
+
+    file = Path(path if isinstance(path, str) else path[0])
+    project = load_project(file)
+    labels, image = project.open()
+    own = {"project": str(file)}
+    layers = [labels_data(labels, "Cells", project.labels.path, **own)]
+    if image is not None and project.image is not None:
+        layers.insert(0, image_data(image, project.image.path.stem, project.image.path, **own))
+    return layers
+
+
+def csv_reader(path: str | list[str]) -> Reader | None:
+    """Read a CSV table of tracks, None for other tables."""
+    from bridgetrack.importing.columns import check_columns, guess_columns
+    from bridgetrack.importing.csv_file import read_text_table
+
+    if not isinstance(path, str):
+        return None
+    try:
+        table = read_text_table(path)
+        columns = guess_columns(table.header)
+        check_columns(columns, table.header, path)
+    except BridgetrackError:
+        return None
+    return _read_csv if columns.track or columns.parent or columns.id else None
+
+
+def _read_csv(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.tracks_csv import read_tracks_csv
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [tracks_data(read_tracks_csv(file), file.stem, file)]

@@ -1,0 +1,119 @@
+"""Project files: what is saved comes back, and repeating a run gives the same result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.annotation import Annotation, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.history import History
+from bridgetrack.errors import InputError
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.movie import open_labels, save_labels
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.project import MovieFile, Project, export_project, run_project
+from bridgetrack.pipeline.project_file import is_project, load_project, save_project
+from bridgetrack.simulation.sample import sample_folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    movie = open_labels(sample_folder() / "01_GT" / "TRA")
+    first = open_labels(movie.array[:4, 0].compute(), axes="TYX", scale=movie.geometry.scale)
+    cells = save_labels(first, tmp_path / "cells.tif")
+    geometry = first.geometry
+    return Project(
+        MovieFile(cells, "TYX"),
+        None,
+        4,
+        tuple(geometry.shape or ()),
+        geometry.scale,
+        geometry.unit,
+        geometry.frame_interval,
+        History(AnnotationSet(geometry)),
+        untrained_model(),
+    )
+
+
+def test_what_is_saved_comes_back(project, tmp_path):
+    tracking = run(run_project(project))
+    chosen = np.flatnonzero(tracking.solution.chosen)[:3]
+    hypotheses, detections = tracking.scene.hypotheses, tracking.scene.detections
+    refs = event_refs(
+        detections, hypotheses.event[chosen], hypotheses.sources[chosen], hypotheses.targets[chosen]
+    )
+    history = project.history
+    for k, ref in enumerate(refs):
+        history = history.record(add=[Annotation(f"a{k}", Kind.CONFIRM, (ref,))])
+    full = replace(project, history=history, formats=("csv", "geff"), preset="trackmate")
+    path = save_project(full, tmp_path / "a.json")
+    again = load_project(path)
+    assert is_project(path)
+    assert again.history == full.history
+    assert np.array_equal(again.model.weights, full.model.weights)
+    assert replace(again, history=full.history, model=full.model, labels=full.labels) == full
+    assert again.labels.path == full.labels.path.resolve()
+
+
+def test_repeating_gives_the_same_files(project, tmp_path):
+    loaded = load_project(save_project(project, tmp_path / "a.json"))
+    for name in ("one", "two"):
+        run(export_project(loaded, run(run_project(loaded)), tmp_path / name))
+    for file in (tmp_path / "one").glob("*.csv"):
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+
+
+def test_the_folder_can_be_moved(project, tmp_path):
+    save_project(project, tmp_path / "a.json")
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for name in ("a.json", "cells.tif"):
+        (tmp_path / name).rename(moved / name)
+    labels, image = load_project(moved / "a.json").open()
+    assert labels.n_frames == 4
+    assert image is None
+
+
+def test_a_movie_of_another_extent_is_refused(project, tmp_path):
+    save_labels([np.ones((9, 9), dtype=int)] * 3, tmp_path / "cells.tif")
+    with pytest.raises(InputError, match="put the old file back"):
+        project.open()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": "other"}, "not a project"),
+        ({"version": 99}, "update Bridgetrack"),
+        ({"labels": None}, "labels"),
+        ({"labels": {"path": 3}}, "must name a file"),
+        ({"shape": "wide"}, "shape"),
+        ({"scale": [True]}, "numbers"),
+        ({"unit": None}, "unit"),
+        ({"frame_interval": "x"}, "frame_interval"),
+        ({"export": {"formats": ["xls"]}}, "formats"),
+        ({"annotations": {"format": "x"}}, "annotations"),
+    ],
+)
+def test_damaged_files_are_explained(project, tmp_path, change, words):
+    path = save_project(project, tmp_path / "a.json")
+    content = json.loads(path.read_text()) | change
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=words):
+        load_project(path)
+
+
+def test_other_files_are_no_projects(tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
+    assert not is_project(tmp_path / "a.json")
+    assert not is_project(tmp_path / "b.json")
+    assert not is_project(tmp_path / "c.json")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_project(tmp_path / "c.json")

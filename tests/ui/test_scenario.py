@@ -1,0 +1,171 @@
+"""From a movie to lineages with mouse and keys, and back again without a window."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bridgetrack.cli.main import main
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui.layers import find_role
+from bridgetrack.ui.proposals import chosen_event
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def central(desk, frame, count):
+    """Rows of cells in the middle of a frame."""
+    detections = desk.session.scene.detections
+    middle = np.abs(detections.position - 126).max(axis=1) < 95
+    return np.flatnonzero((detections.frame == frame) & middle)[:count].tolist()
+
+
+def test_from_the_movie_to_the_same_files_without_a_window(
+    open_short, viewer, hand, qtbot, tmp_path, make_napari_viewer
+):
+    from bridgetrack.ui.desk import desk_of
+
+    widget = open_short("Bridgetrack")
+    desk = desk_of(viewer)
+    session = desk.session
+
+    widget.open_step(1)
+    clicks = 0
+    for frame in (0, 2, 4):
+        desk.canvas.show(frame, None)
+        for row in central(desk, frame, 7):
+            hand.click(desk.session.scene.detections.position[row])
+            clicks += 1
+    assert len(session.annotations) == clicks >= 18
+    assert widget.annotate.table.rowCount() == clicks
+
+    widget.open_step(2)
+    before = session.model
+    widget.train.strength.setValue(1.0)
+    widget.train.go.click()
+    qtbot.waitUntil(lambda: desk.trainer.training is not None, timeout=120_000)
+    assert widget.train.results.text()
+    assert session.model is desk.trainer.training.model
+    assert session.model is not before or desk.trainer.training.kept == "prior"
+    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
+
+    widget.open_step(3)
+    widget.track.go.click()
+    assert find_role(viewer.layers, "tracks") is not None
+
+    desk.canvas.show(1, None)
+    row = next(
+        r for r in central(desk, 1, 30) if chosen_event(session.tracking, r).event == Event.MOVE
+    )
+    wrong = chosen_event(session.tracking, row)
+    hand.point(session.scene.detections.position[row])
+    hand.key("B")
+    qtbot.waitUntil(lambda: chosen_event(session.tracking, row).key != wrong.key, timeout=10_000)
+
+    box = widget.track.export
+    box.write(tmp_path / "window")
+    qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
+    box.write_project(tmp_path / "movie.json")
+    assert "Saved" in box.words.text()
+    given = session.annotations
+
+    again = make_napari_viewer(show=True)
+    from bridgetrack.ui.launch import fill
+
+    fill(again, tmp_path / "movie.json", None)
+    other = desk_of(again).session
+    qtbot.waitUntil(lambda: other.tracking is not None, timeout=20_000)
+    assert {a.id: a for a in other.annotations} == {a.id: a for a in given}
+    assert np.array_equal(other.model.weights, session.model.weights)
+
+    assert main(["run", str(tmp_path / "movie.json"), "--out", str(tmp_path / "headless")]) == 0
+    for name in ("detections.csv", "edges.csv", "events.csv", "tracks.csv"):
+        one, two = (Path(tmp_path / d / name).read_bytes() for d in ("window", "headless"))
+        assert one == two, name
+
+
+def test_training_can_be_cancelled_and_keeps_the_model(open_short, viewer, qtbot):
+    from bridgetrack.ui.desk import desk_of
+
+    widget = open_short("Bridgetrack")
+    desk = desk_of(viewer)
+    for row in central(desk, 0, 12):
+        desk.annotator.point_at(row)
+        desk.annotator.accept()
+    qtbot.waitUntil(lambda: not desk.session.busy("track", "correct"), timeout=20_000)
+    before = desk.session.model
+    widget.open_step(2)
+    widget.train.go.click()
+    qtbot.waitUntil(widget.train.work.isVisible, timeout=5000)
+    start = time.monotonic()
+    widget.train.work.stop.click()
+    assert not desk.trainer.busy
+    assert time.monotonic() - start < 1
+    qtbot.wait(500)
+    assert desk.session.model is before
+    assert desk.trainer.training is None
+
+
+def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
+    from bridgetrack.ui.desk import desk_of
+
+    image, truth = pixels
+    viewer.add_image(image[:3], name="short", scale=(1, 0.645, 0.645))
+    _, panel = viewer.window.add_plugin_dock_widget("bridgetrack", "Segment")
+    assert panel.source.labels.layer is None
+    panel.find.live.setChecked(True)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "preview") is not None, timeout=20_000)
+    many = int(find_role(viewer.layers, "preview").data.max())
+    n_true = len(np.unique(truth[0])) - 1
+    assert 0.6 * n_true < many < 1.4 * n_true
+    panel.find.faint.setValue(0)
+    qtbot.waitUntil(
+        lambda: int(find_role(viewer.layers, "preview").data.max()) != many, timeout=20_000
+    )
+    panel.find.faint.setValue(50)
+    panel.find.go.click()
+    session = desk_of(viewer).session
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    assert find_role(viewer.layers, "preview") is None
+    assert session.scene.detections.geometry.n_frames == 3
+
+
+def test_painting_measures_again(open_short, viewer, qtbot):
+    from bridgetrack.ui.desk import desk_of
+
+    open_short("Bridgetrack")
+    session = desk_of(viewer).session
+    before = len(session.scene.detections)
+    layer = viewer.layers["cells"]
+    label = int(layer.data[0].max())
+    where = np.argwhere(layer.data[0] == label)[0]
+    layer.fill((0, *where), 0)
+    qtbot.waitUntil(
+        lambda: session.scene is not None and len(session.scene.detections) == before - 1,
+        timeout=20_000,
+    )
+
+
+def test_the_window_stays_alive_during_long_work(open_short, viewer, qtbot):
+    from qtpy.QtCore import QTimer
+
+    from bridgetrack.ui.desk import desk_of
+
+    widget = open_short("Bridgetrack")
+    desk = desk_of(viewer)
+    for row in central(desk, 0, 12):
+        desk.annotator.point_at(row)
+        desk.annotator.accept()
+    beats = []
+    timer = QTimer()
+    timer.timeout.connect(lambda: beats.append(time.monotonic()))
+    timer.start(5)
+    widget.open_step(2)
+    widget.train.strength.setValue(1.0)
+    widget.train.go.click()
+    qtbot.waitUntil(lambda: desk.trainer.training is not None, timeout=120_000)
+    timer.stop()
+    assert len(beats) > 10, "the event loop ran while the model was trained"
