@@ -1,0 +1,194 @@
+"""``bridgetrack explain``: why a link was chosen, or why not."""
+
+from __future__ import annotations
+
+import json as json_library
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bridgetrack.cli.console import emit, say, show
+from bridgetrack.cli.options import Image, Json, parse_choice
+from bridgetrack.cli.record import RUN_FILE
+from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.errors import InputError
+
+if TYPE_CHECKING:
+    from bridgetrack.pipeline.explain import Explanation
+    from bridgetrack.pipeline.tracking import Tracking
+
+EVENTS = ("move", "divide", "split", "merge", "appear", "disappear", "skip", "false")
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What a run was made from."""
+
+    labels: Path
+    image: Path | None
+    model: Path | None
+    annotations: Path | None
+    reading: Reading = field(default_factory=Reading)
+
+
+def explain(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULT_DIR|LABELS",
+            help="Folder that `bridgetrack track` wrote, or the labels to track.",
+            show_default=False,
+        ),
+    ],
+    frame: Annotated[
+        int, typer.Option("--frame", metavar="T", help="Frame of the cell.", show_default=False)
+    ],
+    cell: Annotated[
+        int, typer.Option("--cell", metavar="LABEL", help="Label of the cell.", show_default=False)
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="LABEL[,LABEL]",
+            help="Cells of the next frame: asks about the link to them, chosen or not.",
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option("--event", metavar="NAME", help="Kind of event to ask about, e.g. divide."),
+    ] = None,
+    image: Image = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="MODEL.json", help="Weights.")
+    ] = None,
+    annotations: Annotated[
+        Path | None,
+        typer.Option("--annotations", metavar="A.json", help="Answers that the tracks honour."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Explain what becomes of a cell, feature by feature, against the best alternative.
+
+    Without --to and --event it explains the event that was chosen. With RESULT_DIR, image, model
+    and annotations are those of that run.
+    """
+    targets = _labels(to)
+    if event is not None:
+        parse_choice(event, EVENTS, "--event")
+    inputs = _inputs(source, image, model, annotations)
+    with collecting_warnings([]):
+        tracking = _tracked(inputs)
+        explanation = _explained(tracking, frame, cell, targets, event)
+    if json:
+        emit(describe_explanation(explanation))
+    else:
+        say(explanation.words(8))
+
+
+def _labels(text: str | None) -> tuple[int, ...]:
+    try:
+        labels = () if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError:
+        labels = (0, 0, 0)
+    if len(labels) > 2:
+        raise typer.BadParameter(f"--to {text!r} must be one label or two parted by a comma")
+    return labels
+
+
+def _inputs(
+    source: Path, image: Path | None, model: Path | None, annotations: Path | None
+) -> _Inputs:
+    run = source / RUN_FILE
+    if not run.is_file():
+        return _Inputs(source, image, model, annotations)
+    try:
+        content: dict[str, Any] = json_library.loads(run.read_text(encoding="utf-8"))
+        named = {k: None if v is None else Path(v) for k, v in content["input"].items()}
+        settings = {k: v for k, v in content["settings"].items() if k != "format"}
+        known = _Inputs(reading=Reading(**settings), **named)  # type: ignore[arg-type]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{run}: this is not the record of a run") from error
+    return replace(
+        known,
+        image=image or known.image,
+        model=model or known.model,
+        annotations=annotations or known.annotations,
+    )
+
+
+def _tracked(inputs: _Inputs) -> Tracking:
+    from bridgetrack.annotations.store import load_annotations
+    from bridgetrack.models.store import load_model
+    from bridgetrack.pipeline.tracking import track_steps
+
+    weights = None if inputs.model is None else load_model(inputs.model)
+    answers = None if inputs.annotations is None else load_annotations(inputs.annotations)
+    sources = open_sources(inputs.labels, inputs.image, inputs.reading)
+    return show(track_steps(sources.cells, sources.image, weights, answers))
+
+
+def _explained(
+    tracking: Tracking, frame: int, cell: int, targets: tuple[int, ...], event: str | None
+) -> Explanation:
+    from bridgetrack.pipeline.explain import explain_event, find_event
+
+    if not targets and event is None:
+        return explain_event(tracking, find_event(tracking, frame, cell))
+    return explain_event(tracking, _column(tracking, frame, cell, targets, event))
+
+
+def _column(
+    tracking: Tracking, frame: int, cell: int, targets: tuple[int, ...], event: str | None
+) -> int:
+    """The best-scored hypothesis of this kind between these cells."""
+    import numpy as np
+
+    from bridgetrack.hypotheses.events import Event
+
+    detections, hypotheses = tracking.scene.detections, tracking.scene.hypotheses
+    row = detections.row_of(frame, cell)
+    fits = (hypotheses.sources == row).any(axis=1)
+    if event == "appear":
+        fits = (hypotheses.targets == row).any(axis=1)
+    for label in targets:
+        fits &= (hypotheses.targets == detections.row_of(frame + 1, label)).any(axis=1)
+    if targets:
+        fits &= (hypotheses.targets >= 0).sum(axis=1) == len(targets)
+    if event is not None:
+        fits &= hypotheses.event == Event.from_key(event)
+    columns = np.flatnonzero(fits)
+    if not len(columns):
+        raise InputError(
+            f"no such event was proposed for cell {cell} in frame {frame}: the cells are too far "
+            "apart, or others are much nearer; an annotation that names the event adds it"
+        )
+    return int(columns[np.argmax(tracking.scores[columns])])
+
+
+def describe_explanation(explanation: Explanation) -> dict[str, Any]:
+    """An explanation as JSON values."""
+    margin = explanation.margin
+    return {
+        "event": explanation.event,
+        "was_chosen": explanation.was_chosen,
+        "chosen": list(explanation.kept),
+        "alternative": list(explanation.replaced_by),
+        "margin": margin if math.isfinite(margin) else None,
+        "contributions": [
+            {
+                "feature": c.feature,
+                "formula": c.formula,
+                "unit": c.unit,
+                "chosen": c.chosen,
+                "alternative": c.alternative,
+                "weight": c.weight,
+                "contribution": c.value,
+            }
+            for c in explanation.contributions
+        ],
+        "words": explanation.words(8),
+    }

@@ -1,0 +1,87 @@
+"""Why a link was chosen, or why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bridgetrack.cli.main import main
+from cli.conftest import Run, one_line
+
+
+@pytest.fixture(scope="module")
+def result(truth: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small movie, tracked."""
+    out = tmp_path_factory.mktemp("tracked") / "out"
+    assert main(["track", str(truth), "--out", str(out)]) == 0
+    return out
+
+
+def labels_of(result: Path, event: str) -> tuple[int, int, list[int]]:
+    """Frame and label of the source of an event, and labels of its targets."""
+    cells = pd.read_csv(result / "detections.csv").set_index("id")
+    edges = pd.read_csv(result / "edges.csv")
+    edges = edges[edges["event"] == event]
+    source = edges["source"].iloc[0]
+    targets = edges.loc[edges["source"] == source, "target"]
+    return (
+        int(cells.loc[source, "t"]),
+        int(cells.loc[source, "label"]),
+        [int(cells.loc[t, "label"]) for t in targets],
+    )
+
+
+def test_contributions_add_up_to_the_margin(run: Run, result: Path) -> None:
+    frame, cell, targets = labels_of(result, "divide")
+    shown = run("explain", result, "--frame", frame, "--cell", cell, "--json")
+    assert shown.status == 0, shown.err
+    told = json.loads(shown.out)
+    assert told["was_chosen"]
+    assert "division" in told["event"]
+    total = sum(c["contribution"] for c in told["contributions"])
+    assert total == pytest.approx(told["margin"])
+    assert total > 0
+    to = ",".join(map(str, targets))
+    asked = run("explain", result, "--frame", frame, "--cell", cell, "--to", to, "--json")
+    assert json.loads(asked.out) == told
+
+
+def test_a_rejected_event_in_words(run: Run, result: Path) -> None:
+    frame, cell, _ = labels_of(result, "move")
+    words = ("--frame", frame, "--cell", cell, "--event", "disappear")
+    shown = run("explain", result, *words)
+    assert shown.status == 0, shown.err
+    assert "was not chosen" in shown.out
+    assert "higher, mostly because of" in shown.out
+
+
+def test_labels_in_place_of_a_result(run: Run, result: Path, truth: Path) -> None:
+    frame, cell, _ = labels_of(result, "move")
+    words = ("--frame", frame, "--cell", cell, "--json")
+    of_labels, of_result = run("explain", truth, *words), run("explain", result, *words)
+    assert of_labels.status == 0, of_labels.err
+    assert of_labels.out == of_result.out
+
+
+def test_what_cannot_be_explained(run: Run, result: Path) -> None:
+    cases = (
+        (("--frame", 0, "--cell", 99_999), 1, "no cell with label 99999 in frame 0"),
+        (("--frame", 0, "--cell", 1, "--to", "a"), 2, "--to"),
+        (("--frame", 0, "--cell", 1, "--to", "1,2,3"), 2, "--to"),
+        (("--frame", 0, "--cell", 1, "--event", "explode"), 2, "explode"),
+    )
+    for words, status, why in cases:
+        shown = run("explain", result, *words)
+        assert shown.status == status
+        assert one_line(shown.err)
+        assert why in shown.err
+
+
+def test_a_damaged_record(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"input": 3}')
+    shown = run("explain", tmp_path, "--frame", 0, "--cell", 1)
+    assert shown.status == 1
+    assert "run.json" in shown.err
