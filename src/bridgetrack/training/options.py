@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -66,8 +67,8 @@ class TrainingOptions:
             raise InputError(f"there is no loss {self.loss!r}; choose one of {', '.join(LOSSES)}")
         if self.regularizer not in ("l2", "l1"):
             raise InputError(f"there is no regularizer {self.regularizer!r}; choose l2 or l1")
-        if self.strength is not None and not self.strength > 0:
-            raise InputError(f"lambda must be positive, not {self.strength}")
+        if self.strength is not None and not 0 < self.strength < math.inf:
+            raise InputError(f"lambda must be a positive finite number, not {self.strength}")
         if not 0 <= self.balance <= 1:
             raise InputError(f"the balance must lie between 0 and 1, not {self.balance}")
         if self.folds < 2:

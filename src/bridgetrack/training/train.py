@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
@@ -18,6 +18,7 @@ from bridgetrack.learning.result import Progress as Step
 from bridgetrack.learning.result import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.contradiction import explain_contradiction
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by
@@ -75,9 +76,12 @@ class Training:
     result
         What the learner reports.
     validation
-        The cross-validation, or None.
+        The cross-validation (where its verdict was taken over, that of the previous training),
+        or None.
     changes
         Events chosen with the prior and with the new model, per kind, over all movies.
+    exchanged
+        Events gained and lost from the one to the other, per kind.
     n_annotations
         Annotations used.
     notes
@@ -93,6 +97,7 @@ class Training:
     result: TrainingResult
     validation: Validation | None
     changes: dict[str, tuple[int, int]]
+    exchanged: dict[str, tuple[int, int]]
     n_annotations: int
     notes: tuple[str, ...]
 
@@ -120,7 +125,8 @@ def train_steps(
         Choices; the defaults need no thought.
     previous
         An earlier training on (mostly) the same annotations: what is still valid of it is used
-        again, λ included.
+        again. Where it kept a trained model after cross-validation, so are λ, that verdict and
+        the estimate; otherwise all three are found anew.
 
     Yields
     ------
@@ -133,9 +139,11 @@ def train_steps(
     Raises
     ------
     InputError
-        Where no annotation says anything.
+        Where no annotation says anything, or the movies differ in their features.
+    ModelError
+        Where the prior was made with other features; the message names them.
     ContradictionError
-        Where annotations exclude each other.
+        Where annotations exclude each other; the message names them.
     """
     scenes = [scenes] if isinstance(scenes, Scene) else list(scenes)
     options = options or TrainingOptions()
@@ -143,20 +151,25 @@ def train_steps(
     if not scenes:
         raise InputError("there is no movie to learn from")
     yield Progress("Collecting annotations", 0.0)
-    features = scenes[0].matrix.features
+    features = _common_features(scenes)
     start = prior.aligned(features)
-    before = _population(scenes, start)
-    data = balanced(build_training_set(scenes), before, options.balance)
+    found = build_training_set(scenes)
+    before = _choices(scenes, start)
+    data = balanced(found, _population(scenes, before), options.balance)
     model = TrackingModel(data)
-    strength, chosen_by, validation = yield from _choose(model, start, options, previous)
+    settled = previous if _settled(previous, options) else None
+    strength, chosen_by, validation = yield from _choose(model, start, options, settled)
     result = yield from _fit(model, start, options, strength, features, previous)
-    kept, reason = _keep(model, start, result.w, strength, validation)
+    kept, reason = _keep(model, start, result.w, strength, validation, settled)
     weights = result.w if kept == "trained" else start
     held = _held_out(validation, strength, kept)
     yield Progress("Comparing with the starting model", 0.0)
-    population = _population(scenes, weights)
-    changes = {e.key: (int(before[e]), int(population[e])) for e in Event}
-    estimate = None
+    after = _choices(scenes, weights)
+    population = _population(scenes, after)
+    changes = _pairs(_population(scenes, before), population)
+    gained = _population(scenes, [new & ~old for old, new in zip(before, after, strict=True)])
+    lost = _population(scenes, [old & ~new for old, new in zip(before, after, strict=True)])
+    estimate = None if settled is None else settled.estimate
     if held is not None:
         estimate = estimate_accuracy(
             held.wrong, data.event, population, bool(data.unbiased.all()), options.seed
@@ -174,19 +187,49 @@ def train_steps(
         chosen_by,
         estimate,
         result,
-        validation,
+        validation if settled is None else settled.validation,
         changes,
+        _pairs(gained, lost),
         data.n_annotations,
         _notes(scenes, data),
     )
 
 
+def _common_features(scenes: Sequence[Scene]) -> FeatureSet:
+    """The features that all movies have.
+
+    Raises
+    ------
+    InputError
+        Where they differ.
+    """
+    features = scenes[0].matrix.features
+    for number, scene in enumerate(scenes[1:], 2):
+        differing = sorted(set(features.keys) ^ set(scene.matrix.features.keys))
+        if differing or features.keys != scene.matrix.features.keys:
+            raise InputError(
+                f"movie {number} has other features than the first "
+                f"({', '.join(differing) or 'in another order'}); prepare all with the same ones"
+            )
+    return features
+
+
+def _settled(previous: Training | None, options: TrainingOptions) -> bool:
+    """Whether λ and what to keep need not be found anew."""
+    return (
+        previous is not None
+        and previous.validation is not None
+        and previous.kept == "trained"
+        and options.strength is None
+    )
+
+
 def _choose(
-    model: TrackingModel, prior: Array, options: TrainingOptions, previous: Training | None
+    model: TrackingModel, prior: Array, options: TrainingOptions, settled: Training | None
 ) -> Generator[Progress, None, tuple[float, str, Validation | None]]:
     """λ, how it was chosen, and the cross-validation."""
-    if previous is not None and options.strength is None:
-        return previous.strength, "previous training", None
+    if settled is not None:
+        return settled.strength, "previous training", None
     fold = folds_of(model.data, options.folds)
     if fold is None:
         if options.strength is not None:
@@ -249,11 +292,21 @@ def _plain(weights: Array, features: FeatureSet) -> Model:
 
 
 def _keep(
-    model: TrackingModel, prior: Array, w: Array, strength: float, validation: Validation | None
+    model: TrackingModel,
+    prior: Array,
+    w: Array,
+    strength: float,
+    validation: Validation | None,
+    settled: Training | None,
 ) -> tuple[str, str]:
     """Keep the better of the prior and the learned weights on labels they have not seen."""
     if validation is None:
         before, after = judge(model, prior), judge(model, w)
+        if settled is not None and after.risk < before.risk:
+            return "trained", (
+                "the trained model was updated; that it is better than the starting model was "
+                f"checked by an earlier training, on {_checked(settled)} annotations"
+            )
         if after.risk < before.risk:
             return "trained", (
                 "there were too few annotations to check the model on ones it had not seen; it "
@@ -271,6 +324,11 @@ def _keep(
     return "prior", f"the trained model was not better than the starting model ({seen})"
 
 
+def _checked(settled: Training) -> int:
+    """Annotations of the cross-validation that a training rests on."""
+    return 0 if settled.validation is None else len(settled.validation.prior.wrong)
+
+
 def _percent(held: HeldOut) -> str:
     return f"{100 * held.error:.1f} %"
 
@@ -283,14 +341,35 @@ def _held_out(validation: Validation | None, strength: float, kept: str) -> Held
     return validation.held_out[validation.strengths.index(strength)]
 
 
-def _population(scenes: Sequence[Scene], weights: Array) -> Array:
+def _choices(scenes: Sequence[Scene], weights: Array) -> list[NDArray[np.bool_]]:
+    """Chosen hypotheses of every movie under its annotations.
+
+    Raises
+    ------
+    ContradictionError
+        Where annotations leave no choice; the message names them.
+    """
+    chosen = []
+    for scene in scenes:
+        try:
+            found = solve(scene.problem, scene.matrix.scores(weights), allowed_by(scene))
+        except InfeasibleError as error:
+            raise explain_contradiction(scene) from error
+        chosen.append(found.chosen)
+    return chosen
+
+
+def _population(scenes: Sequence[Scene], chosen: Sequence[NDArray[np.bool_]]) -> Array:
     """How often each kind of event is chosen, over all movies, shape (len(Event),)."""
     count = np.zeros(len(Event))
-    for scene in scenes:
-        scores = scene.matrix.scores(weights)
-        chosen = solve(scene.problem, scores, allowed_by(scene)).chosen
-        np.add.at(count, scene.hypotheses.event[chosen], 1)
+    for scene, mine in zip(scenes, chosen, strict=True):
+        count += np.bincount(scene.hypotheses.event[mine], minlength=len(Event))
     return count
+
+
+def _pairs(one: Array, other: Array) -> dict[str, tuple[int, int]]:
+    """Two numbers for every kind of event."""
+    return {e.key: (int(one[e]), int(other[e])) for e in Event}
 
 
 def _model(
@@ -335,7 +414,7 @@ def _notes(scenes: Sequence[Scene], data: TrainingSet) -> tuple[str, ...]:
     notes = []
     for scene in scenes:
         for lost in scene.anchored.lost:
-            notes.append(f"annotation {lost.id} was not used: {lost.reason}")
+            notes.append(f"annotation {lost.id} was not used: {lost.cell}: {lost.reason}")
         for unused in scene.constraints.unused:
             notes.append(f"annotation {unused.id} was not used: {unused.reason}")
     if not data.single.any():
