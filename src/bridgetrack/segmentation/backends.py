@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from skimage.segmentation import clear_border, relabel_sequential
 
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.segmentation.cells import Labels
@@ -110,8 +111,6 @@ def segment_frame(
 
 def _finished(labels: NDArray[Any], image: NDArray[Any], settings: SegmentationSettings) -> Labels:
     """Labels of a network in the form of the built-in ones."""
-    from skimage.segmentation import clear_border, relabel_sequential
-
     labels = np.where(np.isfinite(image), labels, 0).astype(np.int32)
     if settings.diameter is not None:
         unit = np.pi / (4 if image.ndim == 2 else 6) * settings.diameter**image.ndim

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage.filters import threshold_otsu
+from skimage.measure import label
 from skimage.segmentation import clear_border, relabel_sequential, watershed
 
 from bridgetrack.segmentation.filters import Image, Sampling, blob_response, gaussian
+from bridgetrack.segmentation.holes import fill_cells, small_holes
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import Signal
 
@@ -32,9 +34,10 @@ def foreground_mask(
     elif method == "local":
         mask &= values > gaussian(values, diameter, sampling)
     mask &= ~signal.invalid
-    mask = _opened(mask)
+    mask = opened(mask)
     if settings.fill_holes:
-        mask = _holes_filled(mask, diameter, sampling) & ~signal.invalid
+        mask |= small_holes(mask, diameter, sampling)
+        mask &= ~signal.invalid
     return mask
 
 
@@ -92,6 +95,8 @@ def clean_cells(
 ) -> Labels:
     """Whole pieces of the right size only, numbered from 1."""
     labels = _largest_pieces(labels)
+    if settings.fill_holes:
+        labels = fill_cells(labels, diameter, sampling)
     unit = np.pi / 4 * diameter**2 if labels.ndim == 2 else np.pi / 6 * diameter**3
     unit /= float(np.prod(sampling))
     if labels.ndim == 3:  # a stack thinner than the cells holds slices of them only
@@ -108,7 +113,7 @@ def clean_cells(
 
 
 def _largest_pieces(labels: Labels) -> Labels:
-    """The largest connected piece of every label, its holes filled in 2D."""
+    """The largest connected piece of every label."""
     pieces = _connected(labels)
     counts = np.bincount(pieces.ravel())
     owner = np.zeros(counts.size, dtype=np.intp)
@@ -124,27 +129,14 @@ def _largest_pieces(labels: Labels) -> Labels:
 
 def _connected(labels: Labels) -> NDArray[np.int32]:
     """Connected pieces of equal label, numbered from 1; touching labels stay apart."""
-    from skimage.measure import label
-
     pieces: NDArray[np.int32] = label(labels, background=0, connectivity=1).astype(np.int32)
     return pieces
 
 
-def _opened(mask: Mask) -> Mask:
+def opened(mask: Mask) -> Mask:
     """Opening by a cross within each plane; planes of tiny frames stay as they are."""
     cross = ndi.generate_binary_structure(2, 1)
     structure = cross if mask.ndim == 2 else cross[np.newaxis]
     padded = np.pad(mask, 1, mode="edge")
     opened = ndi.binary_opening(padded, structure)
     return np.asarray(opened[(slice(1, -1),) * mask.ndim])
-
-
-def _holes_filled(mask: Mask, diameter: float, sampling: Sampling) -> Mask:
-    """Fill holes smaller than a cell; larger ones are background between cells."""
-    holes, n = ndi.label(ndi.binary_fill_holes(mask) & ~mask)
-    if n == 0:
-        return mask
-    sizes = np.bincount(holes.ravel()) * float(np.prod(sampling))
-    small = sizes < 0.25 * diameter**mask.ndim
-    small[0] = False
-    return np.asarray(mask | small[holes])

@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from skimage.filters import threshold_otsu
 from skimage.measure import label, regionprops
 
 from bridgetrack.segmentation.cells import (
     cell_landscape,
     cut_edges,
     foreground_mask,
+    opened,
     split_cells,
 )
 from bridgetrack.segmentation.filters import block_mean
@@ -20,9 +22,9 @@ from bridgetrack.segmentation.merging import merge_shallow
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import cell_signal, finite_image
 
-_MAX_SIDE = 700
+_MAX_SIDE = 500
 _ONE_SIDED = 0.25
-_TIE = 0.05
+_TIE = 0.15
 _COVERED = 0.15
 _PLANES = 5
 _PLANE = (1.0, 1.0)
@@ -163,8 +165,9 @@ def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) 
 
 
 def _rough_mask(plane: NDArray[Any], foreground: str) -> NDArray[np.bool_]:
-    """Foreground of a plane by Otsu's threshold."""
-    settings = SegmentationSettings(threshold="global", fill_holes=False)
+    """Foreground of a plane by Otsu's threshold, but well above the quartiles' spread."""
     diameter = min(plane.shape) / 15
-    signal = cell_signal(plane, foreground, diameter, 1.0, 5.0, _PLANE)
-    return foreground_mask(signal, settings, diameter, _PLANE)
+    values = cell_signal(plane, foreground, diameter, 1.0, 5.0, _PLANE).values
+    lower, median, upper = np.percentile(values, [25, 50, 75])
+    least = median + 4 * (upper - lower) / 1.349
+    return opened(values > max(float(threshold_otsu(values)), float(least)))

@@ -39,9 +39,8 @@ def gaussian(image: Image, sigma: float, sampling: Sampling) -> Image:
     sigmas = [sigma / s for s in sampling]
     factors = tuple(max(1, int(s // 4)) for s in sigmas)
     reduced = block_mean(image, factors)
-    smooth = ndi.gaussian_filter(
-        reduced, [s / f for s, f in zip(sigmas, factors, strict=True)], mode="nearest"
-    )
+    narrow = [s / f for s, f in zip(sigmas, factors, strict=True)]
+    smooth = ndi.gaussian_filter(reduced, narrow, mode="reflect")
     return enlarge(smooth, factors, image.shape)
 
 
@@ -57,7 +56,7 @@ def blob_response(image: Image, diameter: float, sampling: Sampling) -> Image:
     response = np.zeros_like(reduced)
     for axis, sigma in enumerate(narrow):
         order = [2 if a == axis else 0 for a in range(image.ndim)]
-        response -= sigma**2 * ndi.gaussian_filter(reduced, narrow, order=order, mode="nearest")
+        response -= sigma**2 * ndi.gaussian_filter(reduced, narrow, order=order, mode="reflect")
     return enlarge(response, factors, image.shape)
 
 
@@ -75,11 +74,11 @@ def local_percentile(image: Image, percentile: float, width: float, sampling: Sa
 
 
 def block_mean(image: Image, factors: tuple[int, ...]) -> Image:
-    """Mean of blocks of `factors` pixels; blocks at the far edges repeat the last pixel."""
+    """Mean of blocks of `factors` pixels; blocks at the far edges are filled up by reflection."""
     if all(f == 1 for f in factors):
         return image
     padding = [(0, -n % f) for n, f in zip(image.shape, factors, strict=True)]
-    padded = np.pad(image, padding, mode="edge")
+    padded = np.pad(image, padding, mode="symmetric")
     split = [m for n, f in zip(padded.shape, factors, strict=True) for m in (n // f, f)]
     blocks = padded.reshape(split)
     return blocks.mean(axis=tuple(range(1, 2 * image.ndim, 2)), dtype=np.float32)

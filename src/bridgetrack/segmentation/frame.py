@@ -60,4 +60,5 @@ def segment_builtin(
     labels = split_cells(mask, height, settings.separation * diameter, sampling)
     labels = merge_shallow(labels, height, float(settings.depth or 0.0))
     labels = cut_edges(labels, signal.values, settings.edge)
-    return clean_cells(labels, settings, diameter, sampling)
+    labels = clean_cells(labels, settings, diameter, sampling)
+    return np.where(signal.invalid, 0, labels) if signal.invalid.any() else labels

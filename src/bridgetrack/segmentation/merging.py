@@ -29,7 +29,8 @@ def merge_shallow(labels: NDArray[np.int32], height: Image, depth: float) -> NDA
         return labels
     first, second, saddle = _saddles(labels, height)
     peak = np.full(n + 1, -np.inf)
-    np.maximum.at(peak, labels.ravel(), height.ravel())
+    inside = labels > 0
+    np.maximum.at(peak, labels[inside], height[inside])
     lower = np.minimum(peak[first], peak[second])
     joined = lower - saddle < depth
     edges = (np.ones(int(joined.sum())), (first[joined], second[joined]))

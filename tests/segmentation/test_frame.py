@@ -1,0 +1,171 @@
+"""Cells of known pictures are found, whatever their contrast, and bad pixels are background."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from skimage.measure import label
+
+from bridgetrack.errors import InputError
+from bridgetrack.segmentation import SegmentationSettings, segment_frame
+from pictures import blobs, found_share, photograph
+
+GRID = [(y, x) for y in (30, 70, 110) for x in (30, 75, 120, 165)]
+TOUCHING = [(30, 30), (30, 49), (80, 60), (97, 68), (60, 120), (60, 138), (100, 150)]
+
+
+@pytest.mark.parametrize("seeds", ["both", "distance", "log"])
+@pytest.mark.parametrize("threshold", ["auto", "global", "local"])
+def test_separate_discs(seeds: str, threshold: str) -> None:
+    truth = blobs((140, 200), GRID, 10)
+    chosen = SegmentationSettings(seeds=seeds, threshold=threshold)  # type: ignore[arg-type]
+    found = segment_frame(photograph(truth), chosen)
+    assert found.max() == len(GRID)
+    assert found_share(truth, found) == 1.0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_touching_discs_are_told_apart(sign: int) -> None:
+    truth = blobs((130, 180), TOUCHING, 10)
+    found = segment_frame(sign * photograph(truth))
+    assert found.max() == len(TOUCHING)
+    assert found_share(truth, found) == 1.0
+
+
+def test_long_cells_stay_whole() -> None:
+    truth = np.zeros((120, 160), dtype=np.int32)
+    for i, y in enumerate((20, 50, 80)):
+        truth[y : y + 12, 30:110] = i + 1
+    found = segment_frame(photograph(truth))
+    assert found.max() == 3
+    assert found_share(truth, found) == 1.0
+
+
+@pytest.mark.parametrize("scale", [(4.0, 1.0, 1.0), None])
+def test_volumes(scale: tuple[float, ...] | None) -> None:
+    centres = [(3, 20, 20), (3, 20, 36), (7, 50, 30), (4, 45, 70)]
+    truth = blobs((11, 70, 90), centres, 9, scale or (1.0, 1.0, 1.0))
+    found = segment_frame(photograph(truth), scale=scale)
+    assert found.max() == len(centres)
+    assert found_share(truth, found) == 1.0
+
+
+def test_uneven_background_is_removed() -> None:
+    truth = blobs((140, 200), GRID, 10)
+    slope = np.linspace(0, 80, 200)[None, :]
+    assert found_share(truth, segment_frame(photograph(truth, noise=1.0) + slope)) == 1.0
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    factor=st.floats(0.01, 300),
+    offset=st.floats(-500, 500),
+    seed=st.integers(0, 1000),
+)
+def test_brightness_and_contrast_do_not_matter(factor: float, offset: float, seed: int) -> None:
+    picture = photograph(blobs((140, 200), GRID, 10), seed=seed)
+    plain = segment_frame(picture)
+    changed = segment_frame(factor * (picture + offset))
+    assert plain.max() == changed.max() == len(GRID)
+    assert np.mean((plain > 0) != (changed > 0)) < 0.002
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    centres=st.lists(
+        st.tuples(st.integers(0, 79), st.integers(0, 99)), min_size=1, max_size=12, unique=True
+    ),
+    clear=st.booleans(),
+)
+def test_labels_are_consecutive_whole_pieces(centres: list[tuple[float, ...]], clear: bool) -> None:
+    picture = photograph(blobs((80, 100), centres, 8))
+    found = segment_frame(picture, SegmentationSettings(diameter=16, clear_border=clear))
+    assert found.dtype == np.int32
+    assert found.shape == picture.shape
+    present = np.unique(found)
+    np.testing.assert_array_equal(present, np.arange(len(present)))
+    assert label(found, connectivity=1).max() == found.max()
+    if clear:
+        edge = np.concatenate([found[0], found[-1], found[:, 0], found[:, -1]])
+        assert not edge.any()
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        np.zeros((40, 50)),
+        np.full((40, 50), 7, dtype=np.uint8),
+        np.full((5, 20, 20), np.nan),
+        np.full((1, 1), 3.0),
+        np.zeros((3, 2, 1)),
+    ],
+)
+def test_frames_without_cells(picture: np.ndarray) -> None:
+    found = segment_frame(picture)
+    assert found.shape == picture.shape
+    assert not found.any()
+
+
+def test_noise_is_no_cell() -> None:
+    noise = np.random.default_rng(0).normal(100, 5, (200, 200))
+    assert segment_frame(noise, SegmentationSettings(diameter=20)).max() == 0
+
+
+def test_one_cell() -> None:
+    truth = blobs((90, 90), [(40, 50)], 10)
+    assert found_share(truth, segment_frame(photograph(truth))) == 1.0
+
+
+def test_bad_pixels_are_background() -> None:
+    truth = blobs((140, 200), GRID, 10)
+    picture = photograph(truth)
+    picture[:50, :50] = np.nan
+    picture[100, 120] = np.inf
+    found = segment_frame(picture)
+    assert not found[:50, :50].any()
+    assert found[100, 120] == 0
+    kept = np.where(truth == 1, 0, truth)
+    assert found_share(kept, found) == 1.0
+
+
+def test_size_limits() -> None:
+    truth = blobs((140, 200), GRID, 10)
+    truth[5:8, 5:9] = 99
+    picture = photograph(np.where(truth == 99, 13, truth))
+    assert segment_frame(picture, SegmentationSettings(min_size=0.01)).max() == 13
+    assert segment_frame(picture).max() == 12
+    assert segment_frame(picture, SegmentationSettings(diameter=20, max_size=0.5)).max() <= 1
+
+
+def test_rings_are_filled_unless_told_not_to() -> None:
+    truth = blobs((140, 200), GRID, 10)
+    ring = np.where(blobs((140, 200), GRID, 4) > 0, 0, truth)
+    chosen = SegmentationSettings(diameter=20)
+    assert segment_frame(photograph(ring), chosen)[30, 30] > 0
+    chosen = SegmentationSettings(diameter=20, fill_holes=False)
+    assert segment_frame(photograph(ring), chosen)[30, 30] == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"foreground": "pink"},
+        {"seeds": "none"},
+        {"threshold": "magic"},
+        {"diameter": 0},
+        {"diameter": float("nan")},
+        {"edge": 1.0},
+        {"sensitivity": -1},
+        {"min_size": 5, "max_size": 2},
+    ],
+)
+def test_wrong_settings_are_named(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        SegmentationSettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_frames_of_other_dimensions() -> None:
+    with pytest.raises(InputError, match="2 or 3 axes"):
+        segment_frame(np.zeros(5))

@@ -1,0 +1,121 @@
+"""Movies are segmented frame by frame; closing the generator cancels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.movie import label_frame, open_labels, open_movie
+from bridgetrack.segmentation import (
+    SegmentationSettings,
+    movie_settings,
+    segment_frame,
+    segment_lazily,
+    segment_movie,
+    segment_to_file,
+)
+from pictures import blobs, found_share, photograph
+
+CENTRES = [(25.0, 25.0), (60.0, 40.0), (30.0, 90.0)]
+TRUTH = np.stack([blobs((90, 120), [(y, x + 3 * t) for y, x in CENTRES], 9) for t in range(4)])
+PICTURES = np.stack([photograph(frame, seed=t) for t, frame in enumerate(TRUTH)])
+
+
+def test_frames_come_in_order_and_settings_are_shared() -> None:
+    movie = open_movie(PICTURES)
+    chosen = movie_settings(movie)
+    assert chosen.foreground == "bright"
+    assert chosen.diameter == pytest.approx(18, rel=0.15)
+    done = list(segment_movie(movie))
+    assert [d.frame for d in done] == [0, 1, 2, 3]
+    assert {d.n_frames for d in done} == {4}
+    for t, d in enumerate(done):
+        assert found_share(TRUTH[t], d.labels) == 1.0
+        np.testing.assert_array_equal(d.labels, segment_frame(PICTURES[t], chosen))
+
+
+@pytest.mark.parametrize("channel", [1, "DNA"])
+def test_one_channel_drives(channel: int | str) -> None:
+    both = np.stack([np.zeros_like(PICTURES), PICTURES], axis=1)
+    movie = open_movie(both, axes="TCYX", channels=["other", "DNA"])
+    for d in segment_movie(movie, channel=channel):
+        assert d.labels.max() == 3
+    assert all(d.labels.max() == 0 for d in segment_movie(movie))
+
+
+def test_missing_channel() -> None:
+    with pytest.raises(InputError, match="no channel 4"):
+        next(segment_movie(open_movie(PICTURES), channel=4))
+
+
+def test_only_the_wanted_frames_are_loaded() -> None:
+    loaded = []
+
+    def load(block: np.ndarray, block_info: dict[int, dict[str, object]]) -> np.ndarray:
+        if block_info:
+            loaded.append(block_info[0]["chunk-location"][0])  # type: ignore[index]
+        return block
+
+    lazy = da.from_array(PICTURES, chunks=(1, 90, 120)).map_blocks(load, dtype=PICTURES.dtype)
+    settings = SegmentationSettings(diameter=18, foreground="bright", smoothing=1.0, depth=0.05)
+    frames = segment_movie(open_movie(lazy), settings)
+    loaded.clear()
+    next(frames)
+    frames.close()  # type: ignore[attr-defined]
+    labels = segment_lazily(open_movie(lazy), settings)
+    before = set(loaded)
+    label_frame(labels, 2)
+    assert set(loaded) - before == {2} - before
+
+
+@pytest.mark.parametrize("name", ["labels.tif", "labels"])
+def test_written_movies_equal_lazy_ones(tmp_path: Path, name: str) -> None:
+    movie = open_movie(PICTURES, scale=(0.5, 0.5), frame_interval=2)
+    assert len(list(segment_to_file(movie, tmp_path / name))) == 4
+    written, lazy = open_labels(tmp_path / name), segment_lazily(movie)
+    assert written.geometry.scale == pytest.approx((0.5, 0.5))
+    assert written.geometry.frame_interval == 2
+    for t in range(4):
+        np.testing.assert_array_equal(label_frame(written, t), label_frame(lazy, t))
+
+
+@pytest.mark.parametrize("name", ["labels.tif", "labels"])
+def test_closing_leaves_nothing(tmp_path: Path, name: str) -> None:
+    work = segment_to_file(open_movie(PICTURES), tmp_path / name)
+    next(work)
+    next(work)
+    assert list(tmp_path.iterdir())
+    work.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_target_is_told_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="png"):
+        next(segment_to_file(open_movie(PICTURES), tmp_path / "labels.png"))
+
+
+@pytest.mark.parametrize(
+    ("images", "truth", "least"),
+    [
+        ("Fluo-N2DL-HeLa-01/01", "Fluo-N2DL-HeLa-01/01_GT/FULL", 0.93),
+        ("HL60-3D-small/01", "HL60-3D-small/01_GT/TRA", 0.9),
+        ("Fluo-N3DH-CHO-02-notruth/02", "Fluo-N3DH-CHO-02-notruth/02_ERR_SEG", 0.9),
+        ("PhC-C2DL-PSC-01/01", "PhC-C2DL-PSC-01/01_GT/FULL", 0.8),
+        ("PhC-C2DH-U373-02/02", "PhC-C2DH-U373-02/02_GT/FULL", 0.6),
+    ],
+)
+def test_real_movies_need_no_setting(
+    shared_data: Path, images: str, truth: str, least: float
+) -> None:
+    movie, labels = open_movie(shared_data / images), open_labels(shared_data / truth)
+    times = np.linspace(0, movie.n_frames - 1, 4).astype(int)
+    some = open_movie(da.stack([movie.array[t, 0] for t in times]))
+    shares = [
+        found_share(label_frame(labels, t), d.labels)
+        for t, d in zip(times, segment_movie(some), strict=True)
+    ]
+    assert np.mean(shares) >= least
