@@ -208,8 +208,17 @@ def measure(tool: str, movie: Path, frames: int) -> dict[str, Any]:
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     result = {"tool": tool, "seconds": seconds, "cpu": spent, **found}
     result["work"] = sum(found["stages"].values())
-    result["memory"] = after.ru_maxrss / 1024
+    result["memory"] = peak_memory()
     return result | judged(links, movie, frames)
+
+
+def peak_memory() -> float:
+    """Largest memory of this process so far, in megabytes."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would report the parent's peak where that was larger
+        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def judged(links: np.ndarray, movie: Path, frames: int) -> dict[str, int]:

@@ -13,13 +13,15 @@ from bridgetrack.cli.options import Json
 from bridgetrack.cli.segment import segmenting
 
 if TYPE_CHECKING:
-    from bridgetrack.evaluation.scores import Scores
+    from bridgetrack.evaluation.true_events import EventTable
+    from bridgetrack.importing.ctc import CtcTruth
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.scene import Scene
     from bridgetrack.pipeline.tracking import Tracking
 
 FORMATS = ("csv", "ctc", "geff")
 COLUMNS = (
+    ("events right", "events_right"),
     ("edges F1", "edge_f1"),
     ("divisions F1", "division_f1"),
     ("TRA", "tra"),
@@ -53,16 +55,15 @@ class _Result:
 
     record: dict[str, Any]
     training: dict[str, Any]
-    scores: dict[str, Scores]
+    scores: dict[str, dict[str, Any]]
     picture: Path
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
-        scores = {name: s.to_dict() for name, s in self.scores.items()}
         return {
             "run": self.record,
             "training": self.training,
-            "scores": scores,
+            "scores": self.scores,
             "picture": str(self.picture),
         }
 
@@ -70,8 +71,10 @@ class _Result:
         """The same for people."""
         from bridgetrack.cli.report import tracking_lines
 
-        values = {name: s.to_dict() for name, s in self.scores.items()}
-        rows = [[name, *(_figure(v[key]) for _, key in COLUMNS)] for name, v in values.items()]
+        rows = [
+            [name, *(_figure(scores[key]) for _, key in COLUMNS)]
+            for name, scores in self.scores.items()
+        ]
         return [
             *tracking_lines(self.record),
             "",
@@ -94,6 +97,7 @@ def _demo(out: Path, notes: list[str]) -> _Result:
     from bridgetrack.cli.sources import Reading
     from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.evaluate import evaluate
+    from bridgetrack.evaluation.event_scores import score_events
     from bridgetrack.importing.ctc import read_ctc
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.pipeline.scene import annotate, prepare
@@ -116,7 +120,12 @@ def _demo(out: Path, notes: list[str]) -> _Result:
         f"trained on {clicks}": show(track_scene(scene, training.model), watch),
     }
     tracked["trained, and held to them"] = show(track_scene(clicked, training.model), watch)
-    scores = {name: evaluate(t.tracks, truth, labels=labels) for name, t in tracked.items()}
+    events = _true_events(scene, labels, truth)
+    scores = {
+        name: evaluate(t.tracks, truth, labels=labels).to_dict()
+        | {"events_right": score_events(t.tracks, events).share}
+        for name, t in tracked.items()
+    }
     last = tracked["trained, and held to them"]
     given = Given(
         out / "labels.tif",
@@ -138,6 +147,14 @@ def _segmented(image: Movie, path: Path, watch: Stopwatch) -> Movie:
 
     show(segmenting(image, path), watch)
     return open_labels(path)
+
+
+def _true_events(scene: Scene, labels: Movie, truth: CtcTruth) -> EventTable:
+    from bridgetrack.evaluation.match import match_detections
+    from bridgetrack.evaluation.true_events import true_events
+
+    match = match_detections(scene.detections, labels, truth.tracks, truth.labels)
+    return true_events(scene.detections, truth.tracks, match)
 
 
 def _picture(image: Movie, labels: Movie, tracking: Tracking, out: Path) -> Path:

@@ -1,0 +1,281 @@
+"""Drive the real plugin on the sample movie and save pictures of it to docs/images.
+
+Run by `make screenshots`; on Linux without a screen it needs xvfb-run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+OUT = Path(__file__).parent / "images"
+WIDTH, HEIGHT = 1280, 800
+STEPS = ("cells", "annotate", "train", "track")
+
+
+class Camera:
+    """A viewer with the workflow, a pointer and a camera."""
+
+    def __init__(self, theme: str) -> None:
+        import napari
+        from qtpy.QtWidgets import QApplication
+
+        self.viewer = napari.Viewer(show=True)
+        self.viewer.theme = theme
+        self.theme = theme
+        self.viewer.window.resize(WIDTH, HEIGHT)
+        _, self.widget = self.viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+        from bridgetrack.ui.desk import desk_of
+
+        self.desk = desk_of(self.viewer)
+        self.wait(300)
+        kinds = [w for w in QApplication.allWidgets() if "CanvasBackend" in type(w).__name__]
+        self.canvas = next(w for w in kinds if w.isVisible())
+        self.frames: list[Any] = []
+
+    def wait(self, milliseconds: int) -> None:
+        """Let the event loop run."""
+        from qtpy.QtTest import QTest
+
+        QTest.qWait(milliseconds)
+
+    def until(self, done: Callable[[], bool], seconds: float = 180) -> None:
+        """Let the event loop run until something has happened."""
+        limit = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() > limit:
+                sys.exit("the plugin took too long")
+            self.wait(30)
+
+    def pixel(self, world: Any) -> Any:
+        """Where a position lies on the canvas."""
+        from qtpy.QtCore import QPoint
+
+        from bridgetrack.ui.layers import camera_of
+
+        camera = camera_of(self.viewer)
+        centre = np.array([self.canvas.height(), self.canvas.width()]) / 2
+        y, x = (np.asarray(world)[-2:] - np.array(camera.center[-2:])) * camera.zoom + centre
+        return QPoint(round(x), round(y))
+
+    def point(self, row: int) -> None:
+        """Move the pointer onto a cell."""
+        from qtpy.QtCore import QEvent, QPointF, Qt
+        from qtpy.QtGui import QMouseEvent
+        from qtpy.QtWidgets import QApplication
+
+        where = self.pixel(self.desk.session.scene.detections.position[row])
+        none = Qt.MouseButton.NoButton
+        move = QMouseEvent(
+            QEvent.Type.MouseMove, QPointF(where), QPointF(self.canvas.mapToGlobal(where)),
+            none, none, Qt.KeyboardModifier.NoModifier,
+        )  # fmt: skip
+        QApplication.sendEvent(self.canvas, move)
+        self.wait(60)
+
+    def click(self, row: int) -> None:
+        """Click a cell."""
+        from qtpy.QtCore import Qt
+        from qtpy.QtTest import QTest
+
+        self.point(row)
+        where = self.pixel(self.desk.session.scene.detections.position[row])
+        QTest.mouseClick(self.canvas, Qt.MouseButton.LeftButton, pos=where)
+        self.wait(60)
+
+    def key(self, name: str) -> None:
+        """Press a key."""
+        from qtpy.QtCore import Qt
+        from qtpy.QtTest import QTest
+
+        QTest.keyClick(self.canvas, getattr(Qt.Key, f"Key_{name}"))
+        self.wait(60)
+
+    def picture(self) -> Any:
+        """The window as it is."""
+        self.wait(150)
+        return self.viewer.screenshot(canvas_only=False, flash=False)
+
+    def save(self, name: str) -> None:
+        """Save the window as a PNG."""
+        from skimage.io import imsave
+
+        path = OUT / f"{name}-{self.theme}.png"
+        imsave(path, self.picture()[..., :3], check_contrast=False)
+
+    def film(self, count: int = 1) -> None:
+        """Add the window to the tour, shown for `count` moments."""
+        from skimage.transform import resize
+
+        picture = self.picture()[..., :3]
+        small = resize(picture, (HEIGHT * 3 // 4, WIDTH * 3 // 4), anti_aliasing=True)
+        self.frames += [(255 * small).astype(np.uint8)] * count
+
+    def rows(self, frame: int) -> list[int]:
+        """Cells of a frame, those near the middle first."""
+        detections = self.desk.session.scene.detections
+        found = np.flatnonzero(detections.frame == frame)
+        away = np.linalg.norm(detections.position[found] - 126, axis=1)
+        return found[np.argsort(away)].tolist()
+
+    def chosen(self, row: int) -> Any:
+        """What the tracking holds for a cell."""
+        from bridgetrack.ui.proposals import chosen_event
+
+        return chosen_event(self.desk.session.tracking, row)
+
+
+def unfold(widget: Any) -> None:
+    """Open the folded sections."""
+    from superqt import QCollapsible
+
+    for section in widget.findChildren(QCollapsible):
+        section.expand(animate=False)
+
+
+def shoot(theme: str, tour: bool) -> None:
+    """All pictures in one theme."""
+    from bridgetrack.hypotheses.events import Event
+
+    camera = Camera(theme)
+    widget, desk = camera.widget, camera.desk
+    session = desk.session
+    for k, name in enumerate(STEPS):
+        widget.open_step(k)
+        camera.save(f"{name}-empty")
+    widget.open_step(0)
+    camera.viewer.open_sample("bridgetrack", "sample")
+    camera.until(lambda: session.tracking is not None)
+    camera.wait(300)
+    camera.save("cells")
+    camera.film(6 if tour else 0)
+
+    widget.open_step(1)
+    events = session.tracking.tracks.events
+    dividing = events[events["event"] == "divide"]
+    mothers = [int(s[0]) for s in dividing["sources"]]
+    first = mothers[4]
+    frame = int(session.scene.detections.frame[first])
+    desk.canvas.show(frame, None)
+    camera.wait(200)
+    here = [r for r in camera.rows(frame) if camera.chosen(r).event == Event.MOVE]
+    for row in here[:4]:
+        camera.point(row)
+        camera.film(2 if tour else 0)
+        camera.click(row)
+        camera.film(1 if tour else 0)
+    camera.point(first)
+    camera.film(4 if tour else 0)
+    camera.save("annotate")
+    camera.click(first)
+    camera.film(2 if tour else 0)
+
+    other = mothers[6]
+    desk.canvas.show(int(session.scene.detections.frame[other]), None)
+    camera.wait(200)
+    camera.key("V")
+    camera.point(other)
+    daughters = [session.scene.detections.row_of(*c.cell) for c in camera.chosen(other).targets]
+    camera.key("Y")
+    camera.film(3 if tour else 0)
+    camera.click(daughters[0])
+    camera.film(3 if tour else 0)
+    camera.save("picking")
+    camera.click(daughters[1])
+    camera.film(3 if tour else 0)
+    camera.key("V")
+
+    for mother in mothers[7:12]:
+        desk.annotator.point_at(mother)
+        desk.annotator.accept()
+    for frame in range(0, 35, 5):
+        for row in camera.rows(frame)[:3]:
+            desk.annotator.point_at(row)
+            desk.annotator.accept()
+    camera.until(lambda: not session.busy("track", "correct"))
+
+    widget.open_step(2)
+    widget.train.go.click()
+    camera.until(lambda: len(desk.trainer.curve) > 6 or desk.trainer.training is not None)
+    camera.film(3 if tour else 0)
+    camera.until(lambda: desk.trainer.training is not None)
+    camera.until(lambda: not session.busy("track", "correct"))
+    camera.film(8 if tour else 0)
+    camera.save("train")
+
+    widget.open_step(3)
+    widget.track.go.click()
+    for k in range(0, 36, 2):
+        desk.canvas.show(k, None)
+        camera.film(1 if tour else 0)
+    widget.track.doubts.cellClicked.emit(0, 0)
+    camera.wait(200)
+    camera.film(5 if tour else 0)
+    camera.save("track")
+    widget.track.colour.setCurrentIndex(1)
+    camera.film(5 if tour else 0)
+    camera.save("certainty")
+    widget.track.colour.setCurrentIndex(0)
+    unfold(widget.track)
+    large = session.tracking.tracks.nodes.groupby("lineage_id")["track_id"].nunique().idxmax()
+    nodes = session.tracking.tracks.nodes
+    row = int(nodes.loc[nodes["lineage_id"] == large, "id"].iloc[-1])
+    desk.annotator.point_at(row)
+    from qtpy.QtWidgets import QScrollArea
+
+    area = widget.stack.currentWidget()
+    assert isinstance(area, QScrollArea)
+    camera.wait(200)
+    area.ensureWidgetVisible(widget.track.export)
+    camera.save("export")
+    if tour:
+        camera.film(6)
+        save_tour(camera.frames)
+    camera.viewer.close()
+    camera.wait(200)
+
+
+def save_tour(frames: list[Any]) -> None:
+    """An animated GIF; pauses are long frames, so that it stays small."""
+    from PIL import Image
+
+    pictures: list[Image.Image] = []
+    lengths: list[int] = []
+    for frame in frames:
+        if pictures and lengths[-1] and np.array_equal(frame, save_tour_last[0]):
+            lengths[-1] += 350
+            continue
+        save_tour_last[:] = [frame]
+        small = Image.fromarray(frame).quantize(96, dither=Image.Dither.NONE)
+        pictures.append(small)
+        lengths.append(350)
+    pictures[0].save(
+        OUT / "tour.gif", save_all=True, append_images=pictures[1:], duration=lengths, loop=0,
+        optimize=True,
+    )  # fmt: skip
+
+
+save_tour_last: list[Any] = []
+
+
+def main() -> None:
+    """Both themes."""
+    OUT.mkdir(exist_ok=True)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        for theme in ("dark", "light"):
+            # Answers of the sample go to the user's data folder; not to that of this user.
+            os.environ["XDG_DATA_HOME"] = str(Path(folder) / theme)
+            shoot(theme, tour=theme == "dark")
+
+
+if __name__ == "__main__":
+    main()

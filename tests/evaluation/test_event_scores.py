@@ -1,0 +1,50 @@
+"""Events found, against the events that the truth settles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bridgetrack.evaluation.event_scores import score_events
+from bridgetrack.evaluation.true_events import EventTable
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.tracks import Tracks
+
+
+def found(*events: tuple[str, tuple[int, ...], tuple[int, ...]]) -> Tracks:
+    """Tracks of which only the events matter."""
+    table = pd.DataFrame(events, columns=["event", "sources", "targets"])
+    none = pd.DataFrame()
+    return Tracks(none, none, table, none, Geometry(3, None, (1.0, 1.0)))
+
+
+TRUTH = EventTable(
+    np.array([Event.MOVE, Event.MOVE, Event.DIVIDE, Event.FALSE], dtype=np.int8),
+    np.array([[0, -1], [1, -1], [2, -1], [7, -1]]),
+    np.array([[3, -1], [4, -1], [5, 6], [-1, -1]]),
+)
+
+
+def test_counts_per_kind() -> None:
+    tracks = found(
+        ("move", (0,), (3,)),
+        ("move", (1,), (5,)),
+        ("divide", (2,), (6, 5)),
+        ("disappear", (7,), ()),
+    )
+    scores = score_events(tracks, TRUTH)
+    assert scores.true == {"move": 2, "divide": 1, "false": 1}
+    assert scores.right == {"move": 1, "divide": 1, "false": 0}
+    assert scores.share == pytest.approx(0.5)
+
+
+def test_a_split_is_no_division() -> None:
+    assert score_events(found(("split", (2,), (5, 6))), TRUTH).right["divide"] == 0
+
+
+def test_no_truth_no_score() -> None:
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    empty = EventTable(np.zeros(0, dtype=np.int8), nothing, nothing)
+    assert score_events(found(), empty).share is None
