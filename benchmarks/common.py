@@ -30,8 +30,12 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc_layout import find_ctc
 from bridgetrack.importing.ctc_table import read_track_table
 from bridgetrack.inference.solve import solve
+from bridgetrack.learning import Regularizer, TrainingResult, fit
+from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "learning"
@@ -49,8 +53,8 @@ class DataSet:
         Name in tables, folder, and two digits.
     scale, interval
         Micrometres per pixel, minutes per frame; None where the source says nothing.
-    stride
-        Every how many frames are used.
+    start, stop, stride
+        Which frames are used.
     by
         What the split halves: ``"frames"`` or, for movies that grow, ``"events"``.
     test
@@ -63,6 +67,8 @@ class DataSet:
     scale: tuple[float, ...] | None = None
     interval: float | None = None
     stride: int = 1
+    start: int = 0
+    stop: int | None = None
     by: str = "frames"
     test: tuple[str, ...] = ()
 
@@ -137,23 +143,46 @@ def load_task(name: str, root: Path = DATA) -> Task | None:
         if not (root / SETS[other].folder).is_dir():
             print(f"{other} is skipped: there is no {root / SETS[other].folder}", file=sys.stderr)
             return None
-    scene, events = _load(data, root)
+    scene, events = load_movie(data, root)
     if data.test:
-        rest = tuple(_part(*_load(SETS[t], root)) for t in data.test)
-        train = _part(_with_truth(scene, events), events)
+        rest = tuple(part_of(*load_movie(SETS[t], root)) for t in data.test)
+        train = part_of(with_truth(scene, events), events)
         return Task(name, train, rest)
     early = _early(data, scene, events)
     mine, others = events.take(np.flatnonzero(early)), events.take(np.flatnonzero(~early))
-    scene = _with_truth(scene, mine)
-    return Task(name, _part(scene, mine), (_part(scene, others),))
+    scene = with_truth(scene, mine)
+    return Task(name, part_of(scene, mine), (part_of(scene, others),))
 
 
-def _load(data: DataSet, root: Path) -> tuple[Scene, EventRows]:
+def load_folds(name: str, folds: int, root: Path = DATA) -> list[Task]:
+    """Split a movie into blocks of frames, and score on each what is learned on the others.
+
+    Empty, with a message, where the movie is absent.
+    """
+    data = SETS[name]
+    if not (root / data.folder).is_dir():
+        print(f"{name} is skipped: there is no {root / data.folder}", file=sys.stderr)
+        return []
+    scene, events = load_movie(data, root)
+    pair = _frame_pair(scene, events)
+    edges = np.quantile(pair, np.arange(1, folds) / folds)
+    block = np.searchsorted(edges, pair)
+    tasks = []
+    for k in range(folds):
+        mine = events.take(np.flatnonzero(block != k))
+        ready = with_truth(scene, mine)
+        others = events.take(np.flatnonzero(block == k))
+        tasks.append(Task(name, part_of(ready, mine), (part_of(ready, others),)))
+    return tasks
+
+
+def load_movie(data: DataSet, root: Path = DATA) -> tuple[Scene, EventRows]:
+    """A prepared movie without annotations, and its true events."""
     warnings.simplefilter("ignore")
     folder = root / data.folder
     with tempfile.TemporaryDirectory() as spare:
-        if data.stride > 1:
-            folder = _thinned(folder, Path(spare), data)
+        if (data.start, data.stop, data.stride) != (0, None, 1):
+            folder = _some_frames(folder, Path(spare), data)
         how = {"scale": data.scale, "frame_interval": data.interval and data.interval * data.stride}
         truth = bt.read_ctc(folder / f"{data.sequence}_GT", **how)
         raw = folder / data.sequence
@@ -164,10 +193,11 @@ def _load(data: DataSet, root: Path) -> tuple[Scene, EventRows]:
     return replace(scene, labels=None), events
 
 
-def _thinned(folder: Path, target: Path, data: DataSet) -> Path:
-    """Every n-th frame of a movie with its tracks, as files."""
+def _some_frames(folder: Path, target: Path, data: DataSet) -> Path:
+    """Some frames of a movie with their tracks, as files."""
+    wanted = slice(data.start, data.stop, data.stride)
     layout = find_ctc(folder / f"{data.sequence}_GT", None)
-    kept = sorted(layout.masks)[:: data.stride]
+    kept = sorted(layout.masks)[wanted]
     masks = target / f"{data.sequence}_GT" / "TRA"
     masks.mkdir(parents=True)
     seen: dict[int, list[int]] = {}
@@ -184,14 +214,15 @@ def _thinned(folder: Path, target: Path, data: DataSet) -> Path:
             above = parent.get(above, 0)
         lines.append(f"{label} {frames[0]} {frames[-1]} {above}")
     (masks / "man_track.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    raw = sorted((folder / data.sequence).glob("t*.tif"))[:: data.stride]
-    (target / data.sequence).mkdir()
+    raw = sorted((folder / data.sequence).glob("t*.tif"))[wanted]
+    if raw:
+        (target / data.sequence).mkdir()
     for t, path in enumerate(raw):
         tifffile.imwrite(target / data.sequence / f"t{t:03d}.tif", tifffile.imread(path))
     return target
 
 
-def _with_truth(scene: Scene, events: EventRows) -> Scene:
+def with_truth(scene: Scene, events: EventRows) -> Scene:
     """The movie with these events among its hypotheses, and no annotations."""
     geometry = scene.detections.geometry
     everything = draw(events, scene.detections, fraction=1.0)
@@ -217,12 +248,36 @@ def _keys(event: Any, sources: Any, targets: Any) -> list[tuple[int, ...]]:
     return [tuple(row) for row in np.column_stack([event, sources, targets]).tolist()]
 
 
-def _part(scene: Scene, events: EventRows) -> Part:
+def part_of(scene: Scene, events: EventRows) -> Part:
+    """Some true events of a movie, looked up among its hypotheses."""
     h = scene.hypotheses
     place = {key: k for k, key in enumerate(_keys(h.event, h.sources, h.targets))}
     wanted = _keys(events.event, events.sources, events.targets)
     column = np.asarray([place.get(key, -1) for key in wanted], dtype=np.int64)
     return Part(scene, events, column)
+
+
+def training_data(scene: Scene, balance: float = 0.75) -> TrainingSet:
+    """The annotated components, weighted as `train_steps` does."""
+    w = untrained_model().aligned(scene.matrix.features)
+    chosen = solve(scene.problem, scene.matrix.scores(w)).chosen
+    population = np.bincount(scene.hypotheses.event[chosen], minlength=len(Event)).astype(float)
+    return balanced(build_training_set([scene]), population, balance)
+
+
+def learned(
+    model: TrackingModel, regularizer: Regularizer, callback: Any = None, **how: Any
+) -> TrainingResult:
+    """One training without choosing lambda and without comparing with the prior."""
+    data = model.data
+    return fit(
+        model,
+        data.samples,
+        regularizer,
+        callback=callback,
+        n_annotations=float(data.n_annotations),
+        **how,
+    )
 
 
 def score(task: Task, weights: Array) -> Score:
@@ -232,8 +287,13 @@ def score(task: Task, weights: Array) -> Score:
 
 def score_by(task: Task, scores_of: Any) -> Score:
     """Score anything that gives every hypothesis of a movie a score."""
+    return score_parts(task.test, scores_of)
+
+
+def score_parts(parts: tuple[Part, ...], scores_of: Any) -> Score:
+    """The same for parts of any movies."""
     totals = np.zeros(8)
-    for part in task.test:
+    for part in parts:
         chosen = solve(part.scene.problem, scores_of(part.scene)).chosen
         totals += _counts(part, chosen)
     wrong, n, *rest = totals.tolist()

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import IMAGES, Score, Task, arguments, header, load_task, row, score, score_by, spread
 
-from bridgetrack.learning import finish, train_perceptron
+from bridgetrack.learning import L2, finish, train_perceptron
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene
@@ -28,13 +27,29 @@ from bridgetrack.training.forest import train_forest
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import build_training_set
+from common import (
+    IMAGES,
+    Score,
+    Task,
+    arguments,
+    header,
+    learned,
+    load_task,
+    row,
+    score,
+    score_by,
+    spread,
+    training_data,
+)
 
 SETS = ("epidermis", "bacteria", "HeLa, every 4th", "DIC", "SIM+", "HeLa", "iPSC 03")
 AMOUNTS: dict[str, dict[str, Any]] = {
     "50 clicks": {"count": 50},
     **{f"{p} %": {"fraction": p / 100} for p in (2, 5, 10, 25, 50, 100)},
 }
-METHODS = ("bridge", "perceptron", "forest")
+METHODS = ("bridge", "bridge, fixed lambda", "perceptron", "forest")
+STRENGTH = 0.01
+"""The fixed lambda; there the trained weights are never discarded for the prior."""
 SEEDS_OF_SLOW = 3
 """Seeds of random forests, which are slow, and of full annotation, where draws are all alike."""
 Row = tuple[str, str, str, int, list[float], float, int]
@@ -44,10 +59,13 @@ def learn(method: str, task: Task, scene: Scene, seed: int) -> Score:
     """Train on an annotated movie and score on the test part."""
     start = untrained_model().aligned(scene.matrix.features)
     if method == "bridge":
-        model = run(train_steps(scene)).model
-        return score(task, model.aligned(scene.matrix.features))
+        kept = run(train_steps(scene)).model
+        return score(task, kept.aligned(scene.matrix.features))
+    if method == "bridge, fixed lambda":
+        model = TrackingModel(training_data(scene))
+        return score(task, learned(model, L2(STRENGTH, prior=start)).w)
     if method == "forest":
-        forest = train_forest(scene, seed)
+        forest = train_forest(scene, seed, trees=100)
         return score_by(task, forest.scores)
     data = build_training_set([scene])
     steps = train_perceptron(
@@ -57,8 +75,8 @@ def learn(method: str, task: Task, scene: Scene, seed: int) -> Score:
         initial=start,
         rate=0.1,
         seed=seed,
-        max_epochs=10,
-        patience=3,
+        max_epochs=15,
+        patience=8,
     )
     return score(task, finish(steps).w)
 
@@ -116,21 +134,26 @@ def table(task: Task, rows: list[Row]) -> str:
         for figure, name in enumerate(("wrong %", "edge F1 %", "division F1 %")):
             cells = [spread(pick(rows, m, amount, figure)) for m in METHODS]
             lines.append(
-                row(amount if not figure else "", f"{np.mean(counts):.0f}" if not figure else "",
-                    name, *cells)
+                row(
+                    amount if not figure else "",
+                    f"{np.mean(counts):.0f}" if not figure else "",
+                    name,
+                    *cells,
+                )
             )
     return "\n".join(lines) + "\n"
 
 
-def answers(found: dict[str, list[Row]]) -> str:
-    """The questions of the issue, answered for the bridge loss."""
+def answers(found: dict[str, list[Row]], method: str) -> str:
+    """The questions of the issue, answered for one method."""
     lines = [
+        f"For {method}:\n",
         header("movie", "untrained", "50 clicks", "5 %", "25 %", "100 %",
                "25 % / 100 %", "within 10 %", "5 % good", "50 clicks good")
     ]  # fmt: skip
     for name, rows in found.items():
         plain = rows[0][4][0]
-        mean = {a: float(np.mean(pick(rows, "bridge", a, 0))) for a in AMOUNTS}
+        mean = {a: float(np.mean(pick(rows, method, a, 0))) for a in AMOUNTS}
         ratio = mean["25 %"] / mean["100 %"] if mean["100 %"] else float("nan")
         near = mean["25 %"] <= 1.1 * mean["100 %"]
         verdicts = [_good(plain, mean[a]) for a in ("5 %", "50 clicks")]
@@ -158,7 +181,9 @@ def picture(found: dict[str, list[Row]]) -> None:
     figure, axes = plt.subplots(
         height, columns, figsize=(3.3 * columns, 2.7 * height + 0.4), squeeze=False
     )
-    styles = {"bridge": ("C0", "o", "bridge loss"), "perceptron": ("C1", "s", "perceptron"),
+    styles = {"bridge": ("C0", "o", "bridge loss"),
+              "bridge, fixed lambda": ("C4", "D", "bridge loss, fixed λ"),
+              "perceptron": ("C1", "s", "perceptron"),
               "forest": ("C2", "^", "random forest")}  # fmt: skip
     for axis, (name, rows) in zip(axes.flat, found.items(), strict=False):
         for method in METHODS:
@@ -182,7 +207,7 @@ def picture(found: dict[str, list[Row]]) -> None:
     for axis in axes[:, 0]:
         axis.set_ylabel("wrong events, %")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", ncol=4, frameon=False)
+    figure.legend(handles, labels, loc="upper center", ncol=5, frameon=False)
     figure.tight_layout(rect=(0, 0, 1, 0.94))
     IMAGES.mkdir(parents=True, exist_ok=True)
     figure.savefig(IMAGES / "curves.png", dpi=110)
@@ -214,7 +239,8 @@ def main() -> None:
         found[name] = measure(task, given.seeds, done, log)
         print(table(task, found[name]), flush=True)
     if found:
-        print(answers(found), flush=True)
+        for method in METHODS[:2]:
+            print(answers(found, method) + "\n", flush=True)
         picture(found)
 
 

@@ -1,0 +1,112 @@
+"""Compare the six losses by test loss and runtime: the analogue of 001, Table 3.
+
+    python benchmarks/losses.py [--seeds 10] [--sets epidermis ...]
+
+A quarter of the events of the training part is annotated; lambda is the same for all, and the
+trained weights are scored as they are, without falling back on the prior. Bridge and max are
+trained with the exact difference of convex functions and with the paper's literal treatment of
+negative margins. Draws ``docs/images/learning/losses.png``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridgetrack.learning import L2, LOSSES
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.training.tracking_model import TrackingModel
+from common import (
+    IMAGES,
+    Task,
+    arguments,
+    header,
+    learned,
+    load_task,
+    row,
+    score,
+    spread,
+    training_data,
+)
+
+STRENGTH = 0.03
+CASES = (*((name, "exact") for name in LOSSES), ("bridge", "literal"), ("max", "literal"))
+Figures = dict[tuple[str, str], list[list[float]]]
+
+
+def measure(task: Task, seeds: int) -> Figures:
+    """For every loss and seed: test loss, division F1, seconds, calls, gap."""
+    prior = untrained_model().aligned(task.train.scene.matrix.features)
+    found: Figures = {case: [] for case in CASES}
+    for seed in range(seeds):
+        data = training_data(task.annotated(seed, fraction=0.25))
+        for loss, treatment in CASES:
+            result = learned(
+                TrackingModel(data), L2(STRENGTH, prior=prior), loss=loss, treatment=treatment
+            )
+            figures = score(task, result.w)
+            calls = result.n_oracle_calls + result.n_reward_calls
+            found[loss, treatment].append(
+                [figures.loss, figures.division_f1, result.seconds, calls, result.gap]
+            )
+    return found
+
+
+def table(name: str, untrained: float, found: Figures) -> str:
+    """A table in markdown."""
+    lines = [
+        f"### {name} (untrained: {100 * untrained:.2f} % of events wrong)",
+        "",
+        header("loss", "treatment", "wrong %", "division F1 %", "seconds", "oracle calls", "gap"),
+    ]
+    for (loss, treatment), values in found.items():
+        wrong, division, seconds, calls, gap = np.asarray(values).T.tolist()
+        lines.append(
+            row(loss, treatment, spread(wrong), spread(division),
+                spread(seconds, False), spread(calls, False, 0), f"{np.mean(gap):.1e}")
+        )  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def picture(results: dict[str, tuple[float, Figures]]) -> None:
+    """Test loss of every loss, one panel per movie."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, len(results), figsize=(3.6 * len(results), 3.2), squeeze=False)
+    labels = [n if t == "exact" else f"{n}, literal" for n, t in CASES]
+    for axis, (name, (untrained, found)) in zip(axes.flat, results.items(), strict=True):
+        values = [100 * np.asarray(found[case])[:, 0] for case in CASES]
+        mean, deviation = [v.mean() for v in values], [v.std() for v in values]
+        colours = ["C0" if n in ("bridge", "hinge") else "C1" for n, _ in CASES]
+        axis.barh(labels, mean, xerr=deviation, color=colours, capsize=2)
+        axis.axvline(100 * untrained, color="0.4", ls="--", lw=1.2)
+        axis.set(title=name, xlabel="wrong events, %")
+        axis.invert_yaxis()
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes.flat[1:]:
+        axis.set_yticklabels([])
+    figure.text(0.99, 0.01, "dashed: untrained", ha="right", color="0.4", fontsize=8)
+    figure.tight_layout()
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    figure.savefig(IMAGES / "losses.png", dpi=110)
+
+
+def main() -> None:
+    """Print the tables, and draw."""
+    given = arguments(__doc__, 10, ("epidermis", "bacteria", "HeLa, every 4th"))
+    results = {}
+    for name in given.sets:
+        task = load_task(name, given.data)
+        if task is None:
+            continue
+        prior = untrained_model().aligned(task.train.scene.matrix.features)
+        results[name] = (score(task, prior).loss, measure(task, given.seeds))
+        print(table(name, *results[name]), flush=True)
+    if results:
+        picture(results)
+
+
+if __name__ == "__main__":
+    main()

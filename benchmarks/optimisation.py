@@ -1,0 +1,152 @@
+"""Compare optimisation strategies: the analogue of 001, Figures 5 and 6.
+
+    python benchmarks/optimisation.py [--seeds 5] [--sets epidermis ...]
+
+Trains with the bridge loss on a quarter of the events of the training part, by the four
+combinations of bounds recycling and adaptive precision (neither: Yu and Joachims) and by the
+default, which adds the cache of outputs. Once around the shipped weights, as the program does,
+and once from zero, as the paper does. Draws ``docs/images/learning/optimisation.png``.
+
+*Calls* counts inferences over all annotated components for P and for R. Equal objective is the
+largest of the objectives in which the strategies end, and a thousandth more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.learning import L2, TrainingOptions, TrainingResult
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.training.tracking_model import TrackingModel
+from common import IMAGES, Task, arguments, header, learned, load_task, row, spread, training_data
+
+STRENGTH = 0.03
+STRATEGIES = {
+    "Yu and Joachims": {"recycle": False, "adaptive": False, "cache": False},
+    "recycling": {"recycle": True, "adaptive": False, "cache": False},
+    "adaptive precision": {"recycle": False, "adaptive": True, "cache": False},
+    "both (Algorithm 1)": {"recycle": True, "adaptive": True, "cache": False},
+    "default (and cache)": {"recycle": True, "adaptive": True, "cache": True},
+}
+STARTS = ("shipped weights", "zero")
+Runs = dict[str, list[TrainingResult]]
+
+
+def measure(task: Task, start: str, seeds: int) -> Runs:
+    """Train with every strategy."""
+    w = untrained_model().aligned(task.train.scene.matrix.features)
+    prior = w if start == STARTS[0] else np.zeros_like(w)
+    found: Runs = {name: [] for name in STRATEGIES}
+    for seed in range(seeds):
+        data = training_data(task.annotated(seed, fraction=0.25))
+        for name, switches in STRATEGIES.items():
+            options = TrainingOptions(max_oracle_calls=2000, max_bounds=2000, **_any(switches))
+            found[name].append(
+                learned(TrackingModel(data), L2(STRENGTH, prior=prior), options=options)
+            )
+    return found
+
+
+def _any(values: dict[str, bool]) -> dict[str, Any]:
+    return dict(values)
+
+
+def targets(runs: Runs) -> list[float]:
+    """Equal objective of every seed."""
+    ends = np.asarray([[r.objective for r in results] for results in runs.values()])
+    return [float(v) for v in 1.001 * ends.max(axis=0)]
+
+
+def calls_to(result: TrainingResult, target: float) -> int:
+    """Inferences for P until the objective is as small as the target."""
+    reached = np.flatnonzero(result.history.objective <= target)
+    if not len(reached):
+        return result.n_oracle_calls
+    return int(result.history.n_oracle_calls[reached[0]])
+
+
+def table(title: str, runs: Runs) -> str:
+    """A table in markdown."""
+    lines = [
+        f"### {title}",
+        "",
+        header("strategy", "objective", "gap", "calls for P", "for R", "CCCP iterations",
+               "calls to equal objective", "times fewer", "seconds", "bounds"),
+    ]  # fmt: skip
+    goal = targets(runs)
+    first = [calls_to(r, g) for r, g in zip(runs["Yu and Joachims"], goal, strict=True)]
+    for name, results in runs.items():
+        calls = [calls_to(r, g) for r, g in zip(results, goal, strict=True)]
+        ratio = [a / b for a, b in zip(first, calls, strict=True)]
+        lines.append(
+            row(
+                name,
+                spread([r.objective for r in results], False, 4),
+                f"{np.mean([r.gap for r in results]):.1e}",
+                spread([r.n_oracle_calls for r in results], False, 0),
+                spread([r.n_reward_calls for r in results], False, 0),
+                spread([len(r.objectives) - 1 for r in results], False, 1),
+                spread([float(c) for c in calls], False, 0),
+                spread(ratio, False, 1),
+                spread([r.seconds for r in results], False, 2),
+                spread([float(r.history.n_bounds[-1]) for r in results], False, 0),
+            )
+        )
+    total = [r.n_oracle_calls for r in runs["Yu and Joachims"]]
+    ratios = {
+        n: np.mean([a / r.n_oracle_calls for a, r in zip(total, results, strict=True)])
+        for n, results in runs.items()
+    }
+    ends = ", ".join(f"{n} {v:.1f}" for n, v in ratios.items() if n != "Yu and Joachims")
+    return "\n".join(lines) + f"\n\nTimes fewer calls for P until convergence: {ends}.\n"
+
+
+def picture(found: dict[str, Runs]) -> None:
+    """Objective over time, and calls spent until it is nearly minimal."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(2, len(found), figsize=(3.7 * len(found), 6), squeeze=False)
+    for (above, below), (title, runs) in zip(axes.T, found.items(), strict=True):
+        for number, (name, results) in enumerate(runs.items()):
+            history = results[0].history
+            lowest = min(r[0].objective for r in runs.values())
+            above_lowest = np.maximum(history.objective / lowest - 1, 1e-4)
+            style = {"color": f"C{number}", "label": name, "lw": 1.6}
+            above.step(history.n_oracle_calls, above_lowest, where="post", **style)
+            below.plot(history.seconds, history.n_bounds, **style)
+        above.set(title=title, yscale="log", xlabel="oracle calls", xscale="log")
+        below.set(xlabel="seconds", xscale="log")
+        for axis in (above, below):
+            axis.spines[["top", "right"]].set_visible(False)
+    axes[0, 0].set_ylabel("objective above the smallest")
+    axes[1, 0].set_ylabel("bounds in the problem")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", ncol=3, frameon=False)
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    figure.savefig(IMAGES / "optimisation.png", dpi=110)
+
+
+def main() -> None:
+    """Print the tables, and draw."""
+    given = arguments(__doc__, 5, ("epidermis", "HeLa, every 4th"))
+    found = {}
+    for name in given.sets:
+        task = load_task(name, given.data)
+        if task is None:
+            continue
+        for start in STARTS:
+            title = f"{name}, from {start}"
+            found[title] = measure(task, start, given.seeds)
+            print(table(title, found[title]), flush=True)
+    if found:
+        picture(found)
+
+
+if __name__ == "__main__":
+    main()
