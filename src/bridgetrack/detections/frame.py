@@ -9,8 +9,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 
 
-def checked_labels(labels: Movie, t: int) -> NDArray[np.int64]:
-    """Labels of frame `t` as int64, shape ([Z,] Y, X).
+def checked_labels(labels: Movie, t: int) -> NDArray[np.integer]:
+    """Labels of frame `t` as whole numbers, shape ([Z,] Y, X); unsigned ones as they are stored.
 
     Raises
     ------
@@ -31,6 +31,8 @@ def checked_labels(labels: Movie, t: int) -> NDArray[np.int64]:
                 f"{labels.source}, frame {t}: labels are fractions (is this the image rather "
                 "than the segmentation?)"
             )
+    if raw.dtype.kind == "u":
+        return raw
     whole = raw.astype(np.int64)
     if whole.size and int(whole.min()) < 0:
         raise InputError(

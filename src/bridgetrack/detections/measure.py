@@ -9,13 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.detections.foreground import Foreground, foreground
 from bridgetrack.detections.frame import checked_labels
 from bridgetrack.detections.scattered import in_places_apart, loose
 from bridgetrack.detections.table import Detections
@@ -27,30 +27,7 @@ Array = NDArray[np.float64]
 _WORKERS = 2
 
 
-@dataclass(frozen=True)
-class _Foreground:
-    """Foreground pixels of one frame: label number per pixel and coordinates."""
-
-    labels: NDArray[np.int64]
-    """Labels present, ascending, shape (n,)."""
-    owner: NDArray[np.int64]
-    """Index into `labels` per foreground pixel, shape (p,)."""
-    index: tuple[NDArray[np.int64], ...]
-    """Pixel coordinates per axis, each of shape (p,)."""
-
-    def total(self, weights: Array | None = None) -> Array:
-        """Sum of the weights over every label, shape (n,)."""
-        return np.bincount(self.owner, weights, minlength=len(self.labels)).astype(np.float64)
-
-
-def _foreground(labels: NDArray[np.int64]) -> _Foreground:
-    index = np.nonzero(labels)
-    values = labels[index]
-    present, owner = np.unique(values, return_inverse=True)
-    return _Foreground(present.astype(np.int64), owner.astype(np.int64), index)
-
-
-def _moments(fg: _Foreground, scale: Array) -> tuple[Array, Array, Array]:
+def _moments(fg: Foreground, scale: Array) -> tuple[Array, Array, Array]:
     """Pixel counts (n,), centroids in pixels (n, ndim), covariances in scaled units."""
     area = fg.total()
     coords = [c.astype(np.float64) for c in fg.index]
@@ -65,27 +42,27 @@ def _moments(fg: _Foreground, scale: Array) -> tuple[Array, Array, Array]:
     return area, centroid, cov
 
 
-def _faces(labels: NDArray[np.int64], fg: _Foreground, scale: Array) -> tuple[Array, Array]:
+def _faces(fg: Foreground, scale: Array) -> tuple[Array, Array]:
     """Outline of every label, and the part of it that touches other labels, in units^(ndim-1)."""
-    outline = np.zeros(len(fg.labels))
-    touching = np.zeros(len(fg.labels))
+    n = len(fg.labels) + 1
+    outline, touching = np.zeros(n), np.zeros(n)
     volume = float(np.prod(scale))
-    for axis in range(labels.ndim):
-        before = np.moveaxis(labels, axis, 0)[:-1]
-        after = np.moveaxis(labels, axis, 0)[1:]
-        different = before != after
-        one, two = before[different], after[different]
+    numbers = fg.numbers()
+    for axis, size in enumerate(fg.shape):
         face = volume / scale[axis]
-        both = (one > 0) & (two > 0)
-        for side in (one, two):
-            mine = np.searchsorted(fg.labels, side[side > 0])
-            outline += face * np.bincount(mine, minlength=len(outline))
-            shared = np.searchsorted(fg.labels, side[both])
-            touching += face * np.bincount(shared, minlength=len(outline))
-        for edge in (np.moveaxis(labels, axis, 0)[0], np.moveaxis(labels, axis, 0)[-1]):
-            mine = np.searchsorted(fg.labels, edge[edge > 0])
-            outline += face * np.bincount(mine, minlength=len(outline))
-    return outline, touching
+        step = int(np.prod(fg.shape[axis + 1 :]))
+        place = np.flatnonzero(numbers[step:] != numbers[: numbers.size - step])
+        place = place[(place // step) % size != size - 1]
+        sides = numbers[place], numbers[place + step]
+        between_cells = (sides[0] > 0) & (sides[1] > 0)
+        frame = numbers.reshape(fg.shape)
+        edges = (frame.take(0, axis).ravel(), frame.take(size - 1, axis).ravel())
+        for side in sides:
+            outline += face * np.bincount(side, minlength=n)
+            touching += face * np.bincount(side[between_cells], minlength=n)
+        for edge in edges:
+            outline += face * np.bincount(edge, minlength=n)
+    return outline[1:], touching[1:]
 
 
 def _roundness(area: Array, outline: Array, ndim: int) -> Array:
@@ -103,7 +80,7 @@ def _roundness(area: Array, outline: Array, ndim: int) -> Array:
     return np.clip(ratio, 0.0, 1.0)
 
 
-def _border_distance(fg: _Foreground, shape: tuple[int, ...], scale: Array) -> Array:
+def _border_distance(fg: Foreground, shape: tuple[int, ...], scale: Array) -> Array:
     """Distance in y and x from the nearest pixel of a label to the edge of the frame."""
     best = np.full(len(fg.labels), np.inf)
     for axis in range(len(shape) - 2, len(shape)):
@@ -113,7 +90,7 @@ def _border_distance(fg: _Foreground, shape: tuple[int, ...], scale: Array) -> A
     return best
 
 
-def _intensities(fg: _Foreground, image: NDArray[Any], channel: int) -> dict[str, Array]:
+def _intensities(fg: Foreground, image: NDArray[Any], channel: int) -> dict[str, Array]:
     """Mean, standard deviation and sum above the background of one channel.
 
     Pixels that are not numbers are left out; a cell that has no others counts as background.
@@ -169,7 +146,7 @@ def _measure(
 ) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """The measurements of a frame, and the labels that lie in places far apart."""
     spacing = np.asarray(scale, dtype=np.float64)
-    fg = _foreground(np.asarray(labels, dtype=np.int64))
+    fg = foreground(labels)
     ndim = labels.ndim
     axes = ("z", "y", "x")[-ndim:]
     if not len(fg.labels):
@@ -177,7 +154,7 @@ def _measure(
     area, centroid, cov = _moments(fg, spacing)
     values, vectors = np.linalg.eigh(cov)
     factor = 4.0 if ndim == 2 else 2 * np.sqrt(5.0)
-    outline, touching = _faces(labels, fg, spacing)
+    outline, touching = _faces(fg, spacing)
     columns: dict[str, Any] = {"label": fg.labels}
     columns |= {axis: centroid[:, k] for k, axis in enumerate(axes)}
     columns["area"] = area

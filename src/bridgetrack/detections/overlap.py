@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from bridgetrack.detections.foreground import count_pairs, foreground
 
 Index = NDArray[np.int64]
 
 
 def shifted_overlap(
-    before: Index, after: Index, label_of: Index, shift: NDArray[np.float64]
+    before: NDArray[Any], after: NDArray[Any], label_of: Index, shift: NDArray[np.float64]
 ) -> tuple[Index, Index, Index]:
     """Count the pixels that shifted cells of one frame share with cells of the next.
 
@@ -28,19 +32,15 @@ def shifted_overlap(
         Index into `label_of`, label in `after` and shared pixels, for every pair that shares
         any; shapes (p,).
     """
-    index = np.nonzero(before)
-    owner = np.searchsorted(label_of, before[index])
+    cells = foreground(before)
+    owner = np.searchsorted(label_of, cells.labels)[cells.owner]
     whole = np.rint(shift).astype(np.int64)
-    moved = [c + whole[owner, k] for k, c in enumerate(index)]
     inside = np.ones(len(owner), dtype=bool)
-    for coordinate, size in zip(moved, after.shape, strict=True):
-        inside &= (coordinate >= 0) & (coordinate < size)
-    hit = after[tuple(c[inside] for c in moved)]
+    place = np.zeros(len(owner), dtype=np.int64)
+    for k, (coordinate, size) in enumerate(zip(cells.index, after.shape, strict=True)):
+        moved = coordinate + whole[:, k][owner]
+        inside &= (moved >= 0) & (moved < size)
+        place = place * size + moved
+    hit = np.ascontiguousarray(after).reshape(-1)[place[inside]]
     mine = owner[inside][hit > 0]
-    theirs = hit[hit > 0].astype(np.int64)
-    if not len(mine):
-        empty = np.zeros(0, dtype=np.int64)
-        return empty, empty, empty
-    width = int(theirs.max()) + 1
-    key, pixels = np.unique(mine.astype(np.int64) * width + theirs, return_counts=True)
-    return key // width, key % width, pixels.astype(np.int64)
+    return count_pairs(mine, hit[hit > 0].astype(np.int64), len(label_of))

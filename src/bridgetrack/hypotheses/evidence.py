@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,15 +113,16 @@ def _pair_overlaps(
     position = detections.position
     n = len(detections)
 
+    # Every frame is needed twice, as the earlier and as the later one.
+    frame = lru_cache(maxsize=2 * _WORKERS)(partial(checked_labels, labels))
+
     def one(t: int) -> tuple[Index, Array]:
         here = slice(int(offsets[t]), int(offsets[t + 1]))
         following = detections.label[offsets[t + 1] : offsets[t + 2]]
         if here.start == here.stop or not len(following):
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         shift = (predicted[here] - position[here]) / detections.geometry.scale_array
-        row, label, pixels = shifted_overlap(
-            checked_labels(labels, t), checked_labels(labels, t + 1), detections.label[here], shift
-        )
+        row, label, pixels = shifted_overlap(frame(t), frame(t + 1), detections.label[here], shift)
         j = np.searchsorted(following, label) + offsets[t + 1]
         return (row + here.start) * n + j, pixels.astype(np.float64)
 
