@@ -39,12 +39,13 @@ def test_reducing_and_enlarging_keep_shape_and_level(
 
 
 def test_wide_filters_on_reduced_images_are_close_to_exact() -> None:
-    image = np.random.default_rng(0).normal(size=(150, 170)).astype(np.float32)
+    noise = np.random.default_rng(0).normal(size=(150, 170)).astype(np.float32)
+    image = ndi.gaussian_filter(noise, 6)
     for sigma in (5, 14, 30):
         exact = ndi.gaussian_filter(image, sigma)
-        error = np.abs(gaussian(image, sigma, (1.0, 1.0)) - exact) / np.ptp(exact)
-        assert error.max() < 0.1
-        assert error[sigma:-sigma, sigma:-sigma].max() < 0.03
+        error = np.abs(gaussian(image, sigma, (1.0, 1.0)) - exact)
+        assert error.max() < 0.05 * np.ptp(image)
+        assert error.max() < 0.2 * np.abs(exact - image).max()
 
 
 @pytest.mark.parametrize("diameter", [8, 16, 30])
