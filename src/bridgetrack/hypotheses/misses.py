@@ -15,6 +15,11 @@ from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+_TINY, _SMALL = 0.45, 0.65
+"""Diameters over the median below which a cell may be a speck: where it is badly explained,
+and in any case."""
+_SMALL_SHARE = 0.02
 _Found = tuple[Index, Index, Array, NDArray[np.bool_]]
 
 
@@ -92,11 +97,20 @@ def _best_skips(evidence: Evidence, found: list[_Found], limits: Limits) -> tupl
 
 
 def false_detections(evidence: Evidence) -> Index:
-    """Rows of detections that nothing before or after explains, or that are tiny."""
+    """Rows of detections that nothing before or after explains, or that are oddly small.
+
+    Specks persist, so the smallest are proposed even where neighbours in time explain them, but
+    no more than a small share of all cells.
+    """
     followed, preceded = _plausible(evidence)
-    frame = evidence.detections.frame
-    last = evidence.detections.geometry.n_frames - 1
-    alone = ~followed & ~preceded & ((frame > 0) | (frame < last))
+    alone = ~followed & ~preceded
     diameter = equivalent_diameter(evidence.detections)
-    tiny = diameter < 0.45 * np.median(diameter) if len(diameter) else np.zeros(0, bool)
-    return np.flatnonzero(alone | (tiny & ~(followed & preceded)))
+    if not len(diameter):
+        return np.zeros(0, dtype=np.int64)
+    relative = diameter / np.median(diameter)
+    small = np.flatnonzero(relative < _SMALL)
+    smallest = small[np.argsort(relative[small], kind="stable")]
+    smallest = smallest[: max(3, int(_SMALL_SHARE * len(diameter)))]
+    alone[smallest] = True
+    alone[(relative < _TINY) & ~(followed & preceded)] = True
+    return np.flatnonzero(alone)

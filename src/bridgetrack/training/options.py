@@ -15,7 +15,7 @@ DEFAULT_STRENGTH = 0.3
 """λ where there are too few annotations to choose it: in the middle of what cross-validation
 chose on real movies with fifty annotations."""
 
-GRID = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
+GRID = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 """Values of λ that cross-validation tries, from close to the prior to far."""
 
 ENOUGH_TO_VALIDATE = 10
