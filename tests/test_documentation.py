@@ -36,7 +36,8 @@ def run_python(page: str) -> None:
 
 def test_quick_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (commands,) = blocks("README.md", "sh")
+    commands = "".join(blocks("README.md", "sh")).replace("\\\n", " ")
+    assert len(commands.splitlines()) == 8
     for line in commands.splitlines():
         words = shlex.split(line, comments=True)
         assert words[0] == "bridgetrack"
