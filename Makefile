@@ -1,6 +1,7 @@
 # make demo   install into .venv, track the bundled sample, say where the results are
 # make test   install what the tests need, then all checks, then all tests
 # make lint   the checks alone: style, format, types, import contracts
+# make screenshots  drive the real plugin and save pictures of it to docs/images
 # make clean  remove everything that make made
 
 VENV := .venv
@@ -13,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint clean system
+.PHONY: demo test lint screenshots clean system
 
 demo: system $(VENV)/.demo
 	@$(BIN)/bridgetrack demo --out demo
@@ -26,6 +27,11 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+screenshots: system $(VENV)/.test
+	@if command -v xvfb-run >/dev/null; then \
+	  xvfb-run -a -s "-screen 0 1400x900x24 +extension GLX" $(BIN)/python docs/make_screenshots.py; \
+	else $(BIN)/python docs/make_screenshots.py; fi
 
 system:
 	@.ci/system-packages.sh

@@ -24,13 +24,13 @@ STEPS = ("cells", "annotate", "train", "track")
 class Camera:
     """A viewer with the workflow, a pointer and a camera."""
 
-    def __init__(self, theme: str) -> None:
+    def __init__(self, theme: str, tour: bool) -> None:
         import napari
         from qtpy.QtWidgets import QApplication
 
         self.viewer = napari.Viewer(show=True)
         self.viewer.theme = theme
-        self.theme = theme
+        self.theme, self._tour = theme, tour
         self.viewer.window.resize(WIDTH, HEIGHT)
         _, self.widget = self.viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
         from bridgetrack.ui.desk import desk_of
@@ -106,18 +106,31 @@ class Camera:
 
     def save(self, name: str) -> None:
         """Save the window as a PNG."""
-        from skimage.io import imsave
+        from PIL import Image
 
-        path = OUT / f"{name}-{self.theme}.png"
-        imsave(path, self.picture()[..., :3], check_contrast=False)
+        picture = Image.fromarray(np.ascontiguousarray(self.picture()[..., :3]))
+        small = picture.quantize(224, dither=Image.Dither.NONE)
+        small.save(OUT / f"{name}-{self.theme}.png", optimize=True)
 
     def film(self, count: int = 1) -> None:
         """Add the window to the tour, shown for `count` moments."""
         from skimage.transform import resize
 
+        if not self._tour:
+            return
         picture = self.picture()[..., :3]
-        small = resize(picture, (HEIGHT * 3 // 4, WIDTH * 3 // 4), anti_aliasing=True)
+        small = resize(picture, (HEIGHT * 5 // 8, WIDTH * 5 // 8), anti_aliasing=True)
         self.frames += [(255 * small).astype(np.uint8)] * count
+
+    @property
+    def session(self) -> Any:
+        """The session of the viewer."""
+        return self.desk.session
+
+    def go_to(self, row: int) -> None:
+        """Show the frame of a cell."""
+        self.desk.canvas.show(int(self.session.scene.detections.frame[row]), None)
+        self.wait(200)
 
     def rows(self, frame: int) -> list[int]:
         """Cells of a frame, those near the middle first."""
@@ -143,104 +156,131 @@ def unfold(widget: Any) -> None:
 
 def shoot(theme: str, tour: bool) -> None:
     """All pictures in one theme."""
-    from bridgetrack.hypotheses.events import Event
-
-    camera = Camera(theme)
-    widget, desk = camera.widget, camera.desk
-    session = desk.session
+    camera = Camera(theme, tour)
     for k, name in enumerate(STEPS):
-        widget.open_step(k)
+        camera.widget.open_step(k)
         camera.save(f"{name}-empty")
-    widget.open_step(0)
-    camera.viewer.open_sample("bridgetrack", "sample")
-    camera.until(lambda: session.tracking is not None)
-    camera.wait(300)
-    camera.save("cells")
-    camera.film(6 if tour else 0)
-
-    widget.open_step(1)
-    events = session.tracking.tracks.events
-    dividing = events[events["event"] == "divide"]
-    mothers = [int(s[0]) for s in dividing["sources"]]
-    first = mothers[4]
-    frame = int(session.scene.detections.frame[first])
-    desk.canvas.show(frame, None)
-    camera.wait(200)
-    here = [r for r in camera.rows(frame) if camera.chosen(r).event == Event.MOVE]
-    for row in here[:4]:
-        camera.point(row)
-        camera.film(2 if tour else 0)
-        camera.click(row)
-        camera.film(1 if tour else 0)
-    camera.point(first)
-    camera.film(4 if tour else 0)
-    camera.save("annotate")
-    camera.click(first)
-    camera.film(2 if tour else 0)
-
-    other = mothers[6]
-    desk.canvas.show(int(session.scene.detections.frame[other]), None)
-    camera.wait(200)
-    camera.key("V")
-    camera.point(other)
-    daughters = [session.scene.detections.row_of(*c.cell) for c in camera.chosen(other).targets]
-    camera.key("Y")
-    camera.film(3 if tour else 0)
-    camera.click(daughters[0])
-    camera.film(3 if tour else 0)
-    camera.save("picking")
-    camera.click(daughters[1])
-    camera.film(3 if tour else 0)
-    camera.key("V")
-
-    for mother in mothers[7:12]:
-        desk.annotator.point_at(mother)
-        desk.annotator.accept()
-    for frame in range(0, 35, 5):
-        for row in camera.rows(frame)[:3]:
-            desk.annotator.point_at(row)
-            desk.annotator.accept()
-    camera.until(lambda: not session.busy("track", "correct"))
-
-    widget.open_step(2)
-    widget.train.go.click()
-    camera.until(lambda: len(desk.trainer.curve) > 6 or desk.trainer.training is not None)
-    camera.film(3 if tour else 0)
-    camera.until(lambda: desk.trainer.training is not None)
-    camera.until(lambda: not session.busy("track", "correct"))
-    camera.film(8 if tour else 0)
-    camera.save("train")
-
-    widget.open_step(3)
-    widget.track.go.click()
-    for k in range(0, 36, 2):
-        desk.canvas.show(k, None)
-        camera.film(1 if tour else 0)
-    widget.track.doubts.cellClicked.emit(0, 0)
-    camera.wait(200)
-    camera.film(5 if tour else 0)
-    camera.save("track")
-    widget.track.colour.setCurrentIndex(1)
-    camera.film(5 if tour else 0)
-    camera.save("certainty")
-    widget.track.colour.setCurrentIndex(0)
-    unfold(widget.track)
-    large = session.tracking.tracks.nodes.groupby("lineage_id")["track_id"].nunique().idxmax()
-    nodes = session.tracking.tracks.nodes
-    row = int(nodes.loc[nodes["lineage_id"] == large, "id"].iloc[-1])
-    desk.annotator.point_at(row)
-    from qtpy.QtWidgets import QScrollArea
-
-    area = widget.stack.currentWidget()
-    assert isinstance(area, QScrollArea)
-    camera.wait(200)
-    area.ensureWidgetVisible(widget.track.export)
-    camera.save("export")
+    for part in (choose_cells, review, pick, give_more, train, track, export):
+        part(camera)
     if tour:
-        camera.film(6)
         save_tour(camera.frames)
     camera.viewer.close()
     camera.wait(200)
+
+
+def choose_cells(camera: Camera) -> None:
+    """Open the sample."""
+    camera.widget.open_step(0)
+    camera.viewer.open_sample("bridgetrack", "sample")
+    camera.until(lambda: camera.session.tracking is not None)
+    camera.wait(300)
+    camera.save("cells")
+    camera.film(5)
+
+
+def mothers(camera: Camera) -> list[int]:
+    """Dividing cells, those near the middle of the image first."""
+    events = camera.session.tracking.tracks.events
+    rows = [int(s[0]) for s in events.loc[events["event"] == "divide", "sources"]]
+    position = camera.session.scene.detections.position
+    return sorted(rows, key=lambda r: float(np.linalg.norm(position[r] - 126)))
+
+
+def review(camera: Camera) -> None:
+    """Say yes to some proposals."""
+    from bridgetrack.hypotheses.events import Event
+
+    camera.widget.open_step(1)
+    first = mothers(camera)[0]
+    camera.go_to(first)
+    frame = int(camera.session.scene.detections.frame[first])
+    moving = [r for r in camera.rows(frame) if camera.chosen(r).event == Event.MOVE]
+    for row in moving[1:5]:
+        camera.point(row)
+        camera.film(2)
+        camera.click(row)
+        camera.film()
+    camera.point(first)
+    camera.film(4)
+    camera.save("annotate")
+    camera.click(first)
+    camera.film(2)
+
+
+def pick(camera: Camera) -> None:
+    """Annotate a division by three clicks."""
+    other = mothers(camera)[1]
+    camera.go_to(other)
+    camera.point(other)
+    detections = camera.session.scene.detections
+    daughters = [detections.row_of(*c.cell) for c in camera.chosen(other).targets]
+    camera.key("Y")
+    camera.film(3)
+    camera.click(daughters[0])
+    camera.film(3)
+    camera.save("picking")
+    camera.click(daughters[1])
+    camera.film(3)
+    camera.key("V")
+
+
+def give_more(camera: Camera) -> None:
+    """Enough answers for training."""
+    rows = mothers(camera)[2:7]
+    for frame in range(0, 35, 5):
+        rows += camera.rows(frame)[:3]
+    for row in rows:
+        camera.desk.annotator.point_at(row)
+        camera.desk.annotator.accept()
+    camera.until(lambda: not camera.session.busy("track", "correct"))
+
+
+def train(camera: Camera) -> None:
+    """Learn."""
+    trainer = camera.desk.trainer
+    camera.widget.open_step(2)
+    camera.widget.train.go.click()
+    camera.until(lambda: len(trainer.curve) > 6 or trainer.training is not None)
+    camera.film(3)
+    camera.until(lambda: trainer.training is not None)
+    camera.until(lambda: not camera.session.busy("track", "correct"))
+    camera.film(6)
+    camera.save("train")
+
+
+def track(camera: Camera) -> None:
+    """Show the tracks, and the least certain of them."""
+    panel = camera.widget.track
+    camera.widget.open_step(3)
+    panel.go.click()
+    for k in range(0, 36, 3):
+        camera.desk.canvas.show(k, None)
+        camera.film()
+    panel.doubts.cellClicked.emit(0, 0)
+    camera.wait(200)
+    camera.film(5)
+    camera.save("track")
+    panel.colour.setCurrentIndex(1)
+    camera.film(4)
+    camera.save("certainty")
+    panel.colour.setCurrentIndex(0)
+
+
+def export(camera: Camera) -> None:
+    """Show a family tree and the table to be exported."""
+    from qtpy.QtWidgets import QScrollArea
+
+    panel = camera.widget.track
+    unfold(panel)
+    nodes = camera.session.tracking.tracks.nodes
+    large = nodes.groupby("lineage_id")["track_id"].nunique().idxmax()
+    camera.desk.annotator.point_at(int(nodes.loc[nodes["lineage_id"] == large, "id"].iloc[-1]))
+    area = camera.widget.stack.currentWidget()
+    assert isinstance(area, QScrollArea)
+    camera.wait(200)
+    area.ensureWidgetVisible(panel.export)
+    camera.save("export")
+    camera.film(5)
 
 
 def save_tour(frames: list[Any]) -> None:
@@ -249,21 +289,19 @@ def save_tour(frames: list[Any]) -> None:
 
     pictures: list[Image.Image] = []
     lengths: list[int] = []
+    before: Any = None
     for frame in frames:
-        if pictures and lengths[-1] and np.array_equal(frame, save_tour_last[0]):
+        if before is not None and np.array_equal(frame, before):
             lengths[-1] += 350
             continue
-        save_tour_last[:] = [frame]
-        small = Image.fromarray(frame).quantize(96, dither=Image.Dither.NONE)
+        before = frame
+        small = Image.fromarray(frame).quantize(64, dither=Image.Dither.NONE)
         pictures.append(small)
         lengths.append(350)
     pictures[0].save(
         OUT / "tour.gif", save_all=True, append_images=pictures[1:], duration=lengths, loop=0,
         optimize=True,
     )  # fmt: skip
-
-
-save_tour_last: list[Any] = []
 
 
 def main() -> None:

@@ -18,8 +18,9 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.words import NOUN, describe, describe_event
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.words import NOUN, describe
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.colours import LOOKS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.picking import Mode
@@ -45,7 +46,7 @@ class AnnotatePanel(Panel):
         self.column.addWidget(heading("What the model thinks of this cell"))
         self.proposals = QListWidget()
         self.proposals.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.proposals.setMaximumHeight(118)
+        self.proposals.setFixedHeight(96)
         self.proposals.setWordWrap(True)
         self.proposals.setToolTip("Click one, or press its number while pointing at the cell")
         self.proposals.itemClicked.connect(
@@ -88,7 +89,7 @@ class AnnotatePanel(Panel):
                 made.setText(f"{LOOKS[mode.event].sign} {made.text()}")
             group.addButton(made)
             self.modes[mode] = made
-            grid.addWidget(made, k // 2 if k else 0, k % 2)
+            grid.addWidget(made, k // 3, k % 3)
         return box
 
     def _starter(self, mode: Mode) -> Any:
@@ -105,14 +106,14 @@ class AnnotatePanel(Panel):
         grid.setSpacing(SPACE)
         self.actions: dict[str, QPushButton] = {}
         parts = (
-            ("accept", "Yes"), ("reject", "Not this"), ("history", "From where?"),
-            ("break", "Break link"), ("undo", "Undo"), ("redo", "Redo"),
+            ("accept", "Yes"), ("reject", "No"), ("history", "Its past"),
+            ("break", "Break"), ("undo", "Undo"), ("redo", "Redo"),
         )  # fmt: skip
         for k, (name, words) in enumerate(parts):
             key = shortcut(name)
             made = button(words, key.words, self._doer(key), key=key)
             self.actions[name] = made
-            grid.addWidget(made, k // 2, k % 2)
+            grid.addWidget(made, k // 3, k % 3)
         return box
 
     def _doer(self, key: Shortcut) -> Callable[[], None]:
@@ -122,13 +123,15 @@ class AnnotatePanel(Panel):
         table = QTableWidget(0, 3)
         table.setHorizontalHeaderLabels(["", "Frame", "Answer"])
         table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(24)
+        table.setWordWrap(False)
         header = table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setMinimumHeight(110)
+        table.setMinimumHeight(90)
         table.setToolTip("Click an answer to go there")
         table.cellClicked.connect(self._jump)
         self._listed: list[Annotation] = []
@@ -147,12 +150,21 @@ class AnnotatePanel(Panel):
         for k, p in enumerate(found, 1):
             sign = LOOKS[p.event.event].sign
             note = "ruled out by you" if p.excluded else percent(p.confidence)
-            words.append(f"{k}  {sign}  {_short(describe_event(p.event))}: {note}")
+            words.append(f"{k}  {sign}  {short_words(p.event, self.annotator.history)}: {note}")
+        if not words:
+            words = [self._no_proposals()]
         shown = [self.proposals.item(k).text() for k in range(self.proposals.count())]
         if words != shown:
             self.proposals.clear()
             self.proposals.addItems(words)
         self.actions["accept"].setEnabled(True)
+
+    def _no_proposals(self) -> str:
+        if self.session.tracking is None:
+            return "Nothing yet."
+        if self.annotator.picking.mode != Mode.REVIEW:
+            return "Shown in Review (V)."
+        return "Point at a cell." if self.annotator.hovered < 0 else "This is the last frame."
 
     def _on_answers(self) -> None:
         annotations = self.session.annotations
@@ -205,6 +217,30 @@ class AnnotatePanel(Panel):
         answers = self.session.answers
         if answers is not None and rows:
             answers.remove(*(self._listed[k].id for k in sorted(rows)))
+
+
+def short_words(event: EventRef, history: bool) -> str:
+    """An event as a predicate of the cell in question, e.g. ``divides into 4 and 7``."""
+    before = " and ".join(str(c.label) for c in event.sources)
+    after = " and ".join(str(c.label) for c in event.targets)
+    fate = {
+        Event.MOVE: f"moves to {after}",
+        Event.DIVIDE: f"divides into {after}",
+        Event.SPLIT: f"is cut into {after}",
+        Event.MERGE: f"merges ({before} become {after})",
+        Event.DISAPPEAR: "leaves",
+        Event.FALSE: "is not a cell",
+        Event.SKIP: f"moves to {after} over a gap",
+        Event.APPEAR: "appears",
+    }
+    past = {
+        Event.MOVE: f"comes from {before}",
+        Event.DIVIDE: f"is a daughter of {before}",
+        Event.SPLIT: f"is a piece of {before}",
+        Event.MERGE: f"is {before} merged",
+        Event.SKIP: f"comes from {before} over a gap",
+    }
+    return past.get(event.event, fate[event.event]) if history else fate[event.event]
 
 
 def _short(words: str) -> str:

@@ -213,6 +213,7 @@ class Canvas:
             return
         axis = self._axis()
         inside = position if position is not None else (0.0,) * (labels.ndim - 1)
+        inside = self._inwards(inside)
         world = [float(w) for w in labels.data_to_world((frame, *inside))]
         viewer.dims.set_point(axis, world[0])
         if position is None:
@@ -223,6 +224,13 @@ class Canvas:
         camera.center = (0.0, *world[-2:])
         extent = self._size * float(labels.scale[-1])
         camera.zoom = max(camera.zoom, 40.0 / extent)
+
+    def _inwards(self, position: tuple[float, ...]) -> tuple[float, ...]:
+        """A position near an edge is shown off-centre, so that the image fills the view."""
+        shape = np.asarray(self._labels.data.shape[-2:], dtype=float)
+        flat = np.asarray(position[-2:])
+        moved = flat + 0.55 * (shape / 2 - flat)
+        return (*position[:-2], *(float(p) for p in moved))
 
     def _on_frame(self) -> None:
         if self._events is None or self._session.scene is None:
@@ -250,7 +258,8 @@ class Canvas:
 
     def _draw(self) -> Drawing:
         annotator, session = self._annotator, self._session
-        view = View(self.frame, self.plane, self._size)
+        width = float(self._labels.data.shape[-1]) if self._labels is not None else np.inf
+        view = View(self.frame, self.plane, self._size, width)
         drawing = Drawing()
         if session.annotations is not None:
             draw_answers(drawing, session.annotations.in_frame(view.frame), view)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -53,6 +54,8 @@ class ExportBox(QWidget):
         self.preview = QTableWidget(0, 0)
         self.preview.setMaximumHeight(170)
         self.preview.verticalHeader().hide()
+        self.preview.verticalHeader().setDefaultSectionSize(22)
+        self.preview.setMinimumHeight(150)
         box.addWidget(self.preview)
         self.save = button("Export to a folder…", "Write the chosen formats", self.ask)
         self.project = button(
@@ -150,4 +153,6 @@ def _table(tracking: Tracking, preset: str) -> Any:
 
 
 def _cell(value: Any) -> str:
+    if pd.isna(value):
+        return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

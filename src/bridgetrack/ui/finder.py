@@ -23,10 +23,12 @@ class CellFinder:
         self._labels = labels
         self._detections = detections
         self._frames: OrderedDict[int, NDArray[np.integer]] = OrderedDict()
+        self._outline: tuple[int, NDArray[np.float64]] | None = None
 
     def forget(self) -> None:
         """Read the pixels again, because they were changed."""
         self._frames.clear()
+        self._outline = None
 
     def frame(self, t: int) -> NDArray[np.integer]:
         """Labels of a frame, shape ([Z,] Y, X)."""
@@ -57,6 +59,11 @@ class CellFinder:
 
     def outline(self, row: int) -> NDArray[np.float64]:
         """Pixels along a cell's border, shape (k, ndim); in 3D those of its middle slice."""
+        if self._outline is None or self._outline[0] != row:
+            self._outline = (row, self._trace(row))
+        return self._outline[1]
+
+    def _trace(self, row: int) -> NDArray[np.float64]:
         t, label = int(self._detections.frame[row]), int(self._detections.label[row])
         inside = self.frame(t) == label
         where = np.argwhere(inside)

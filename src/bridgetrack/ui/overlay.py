@@ -88,11 +88,12 @@ class Drawing:
 
 @dataclass(frozen=True)
 class View:
-    """The slice in view: its frame, its plane in 3D, and the size of a cell in pixels."""
+    """The slice in view: its frame, its plane in 3D, the size of a cell and the width in pixels."""
 
     frame: int
     plane: float | None
     size: float
+    width: float = np.inf
 
     def holds(self, cell: CellRef) -> bool:
         """Whether a cell is to be drawn here."""
@@ -122,7 +123,7 @@ def _draw_rejection(drawing: Drawing, event: EventRef, view: View) -> None:
 def _draw_event(drawing: Drawing, event: EventRef, view: View) -> None:
     look = LOOKS[event.event]
     colour = rgba(look.colour)
-    mark = 0.55 * view.size
+    mark = 0.5 * view.size
     now = [c for c in event.sources if view.holds(c)]
     for cell in now:
         drawing.mark(cell.position, look.symbol, mark, colour)
@@ -145,8 +146,10 @@ def draw_proposals(drawing: Drawing, found: list[Proposal], view: View, outline:
     _draw_outline(drawing, outline, colour)
     top, left = outline[:, -2:].min(axis=0) if len(outline) else best.event.cells[0].position[-2:]
     words = f"{look.name}, {percent(best.confidence)}"
-    label = f"{look.sign} {words}"
-    drawing.mark((top - 0.35 * view.size, left), "disc", 0.1, CLEAR, CLEAR, label)
+    right = outline[:, -1].max() if len(outline) else left
+    place = min(max((left + right) / 2, 2.5 * view.size), view.width - 2.5 * view.size)
+    above = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
+    drawing.mark((above, place), "disc", 0.1, CLEAR, CLEAR, f"{look.sign} {words}")
     for a in best.event.sources:
         for b in best.event.targets:
             drawing.arrow(a, b, colour)

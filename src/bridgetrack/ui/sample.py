@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.simulation.sample import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.ui.layers import placement, tag
@@ -26,7 +28,7 @@ def sample_movie() -> list[LayerData]:
             {
                 "name": "Sample movie",
                 "metadata": tag("image", file=str(folder / SAMPLE_SEQUENCE), **own),
-                "contrast_limits": (float(pixels.min()), float(pixels.max())),
+                "contrast_limits": tuple(float(p) for p in np.percentile(pixels, (1, 99.7))),
                 "colormap": "gray",
                 **where,
             },

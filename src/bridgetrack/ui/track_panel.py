@@ -104,6 +104,7 @@ class TrackPanel(Panel):
         table = QTableWidget(0, 3)
         table.setHorizontalHeaderLabels(["Frame", "Event", "Certain"])
         table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(24)
         header = table.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
@@ -158,7 +159,9 @@ class TrackPanel(Panel):
             for column, value in enumerate(cells):
                 item = QTableWidgetItem(value)
                 if column != 1:
-                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight)
+                    item.setTextAlignment(
+                        Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+                    )
                 self.doubts.setItem(k, column, item)
 
     def _on_pointing(self) -> None:

@@ -157,7 +157,7 @@ class TrainPanel(Panel):
 
     def _draw(self) -> None:
         curve = np.asarray(self.trainer.curve, dtype=float).reshape(-1, 2)
-        self.plot.setVisible(len(curve) > 0)
+        self.plot.setVisible(len(curve) > 1)
         steps = np.arange(len(curve))
         self._objective.setData(steps, curve[:, 0], connect="finite")
         self._gap.setData(steps, curve[:, 1], connect="finite")
@@ -167,4 +167,4 @@ def _described(model: Any) -> str:
     n = model.provenance.get("annotations")
     if model.loss and n:
         return f"In use: {model.name}, learned from {n} answers."
-    return f"In use: {model.name}."
+    return f"In use: the {model.name} model." if not model.loss else f"In use: {model.name}."

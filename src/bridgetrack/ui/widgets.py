@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from qtpy.QtCore import QSize, Qt
+from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -23,6 +23,8 @@ from bridgetrack.ui.session import Session
 from bridgetrack.ui.shortcuts import Shortcut
 
 SPACE = 6
+_FADE = 8000
+"""Milliseconds that a message without weight stays."""
 
 
 class _Links:
@@ -62,6 +64,7 @@ class Panel(QWidget):
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
         self.column.setSpacing(SPACE)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
 
     @property
     def session(self) -> Session:
@@ -105,7 +108,7 @@ def button(
     checkable: bool = False,
 ) -> QPushButton:
     """A button with its tooltip, and its key where it has one."""
-    shown = f"{words}   [{_shown(key.keys[0])}]" if key is not None else words
+    shown = f"{words}  [{_shown(key.keys[0])}]" if key is not None else words
     made = QPushButton(shown)
     made.setToolTip(f"{tip} (key {_shown(key.keys[0])})" if key is not None else tip)
     made.setCheckable(checkable)
@@ -131,7 +134,7 @@ def row(*widgets: QWidget) -> QWidget:
 
 def folded(title: str, *widgets: QWidget) -> QCollapsible:
     """A section that is closed until somebody opens it."""
-    section = QCollapsible(title)
+    section = QCollapsible(title, expandedIcon="▾", collapsedIcon="▸")
     section.layout().setContentsMargins(0, 0, 0, 0)
     for widget in widgets:
         section.addWidget(widget)
@@ -158,9 +161,15 @@ class Notice(QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.hide()
+        self._fade = QTimer(self)
+        self._fade.setSingleShot(True)
+        self._fade.timeout.connect(self.hide)
 
     def say(self, level: str, words: str) -> None:
-        """Show a message."""
+        """Show a message; what is no problem goes by itself."""
+        self._fade.stop()
+        if level == "info":
+            self._fade.start(_FADE)
         self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
         self.setVisible(bool(words))
 

@@ -57,6 +57,7 @@ class WorkflowPanel(Panel):
             self.session.answers_changed,
             self.session.model_changed,
             self.session.tracking_changed,
+            self.desk.trainer.changed,
         ):
             self.listen(signal, self._say_next)
         self.open_step(0)
@@ -84,7 +85,7 @@ class WorkflowPanel(Panel):
                 movie=self.session.source is not None,
                 ready=self.session.tracking is not None,
                 answers=len(self.session.annotations or ()),
-                trained=bool(self.session.model.loss),
+                trained=self.desk.trainer.training is not None,
             )
         )
 

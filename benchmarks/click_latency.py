@@ -1,0 +1,98 @@
+"""CPU time from a click to the annotation drawn, with 1,000 and 5,000 cells in the frame.
+
+Run with a screen (`xvfb-run -a python benchmarks/click_latency.py`). The click goes through the
+real canvas: hit test, answer, autosave, overlay and panel are all in the figure.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+GOALS = {1000: 0.050, 5000: 0.150}
+CLICKS = 15
+
+
+def movie(cells: int, frames: int = 3) -> np.ndarray:
+    """Label frames with small discs on a jittered grid."""
+    rng = np.random.default_rng(0)
+    side = int(np.ceil(np.sqrt(cells)))
+    pitch, radius = 16, 5
+    labels = np.zeros((frames, side * pitch, side * pitch), dtype=np.uint16)
+    y, x = np.mgrid[-radius : radius + 1, -radius : radius + 1]
+    inside = y**2 + x**2 <= radius**2
+    for t in range(frames):
+        for k in range(cells):
+            row, column = divmod(k, side)
+            cy, cx = (np.array([row, column]) * pitch + 8 + rng.integers(-2, 3, 2)).tolist()
+            cy, cx = (int(np.clip(c, radius, side * pitch - radius - 1)) for c in (cy, cx))
+            labels[t, cy + y[inside], cx + x[inside]] = k + 1
+    return labels
+
+
+def measure(cells: int) -> list[float]:
+    """CPU seconds of each click."""
+    import napari
+    from qtpy.QtCore import QPoint, Qt
+    from qtpy.QtTest import QTest
+    from qtpy.QtWidgets import QApplication
+
+    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.layers import camera_of
+
+    viewer = napari.Viewer(show=True)
+    viewer.window.resize(1200, 800)
+    viewer.add_labels(movie(cells), name="cells")
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    desk = desk_of(viewer)
+    while desk.session.tracking is None:
+        QTest.qWait(50)
+    widget.open_step(1)
+    QTest.qWait(300)
+    kinds = [w for w in QApplication.allWidgets() if "CanvasBackend" in type(w).__name__]
+    canvas = next(w for w in kinds if w.isVisible())
+    detections = desk.session.scene.detections
+    camera: Any = camera_of(viewer)
+    seconds = []
+    rng = np.random.default_rng(1)
+    frame = desk.canvas.frame
+    rows = rng.choice(np.flatnonzero(detections.frame == frame), CLICKS, replace=False)
+    for row in rows.tolist():
+        centre = np.array([canvas.height(), canvas.width()]) / 2
+        where = (detections.position[row] - np.array(camera.center[-2:])) * camera.zoom + centre
+        before = len(desk.session.annotations)
+        spot = QPoint(round(where[1]), round(where[0]))
+        QTest.mouseMove(canvas, spot)
+        QTest.qWait(50)
+        start = time.thread_time()
+        QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=spot)
+        seconds.append(time.thread_time() - start)
+        assert len(desk.session.annotations) == before + 1, "the click hit its cell"
+        QTest.qWait(50)
+        while desk.session.busy("correct"):
+            QTest.qWait(20)
+    viewer.close()
+    return seconds
+
+
+def main() -> None:
+    """Print one line per size."""
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_DATA_HOME"] = str(Path(folder))
+        for cells, goal in GOALS.items():
+            found = np.array(measure(cells))
+            print(
+                f"{cells} cells in the frame: median {1000 * np.median(found):.0f} ms, "
+                f"worst {1000 * found.max():.0f} ms of CPU a click (goal {1000 * goal:.0f} ms)"
+            )
+
+
+if __name__ == "__main__":
+    main()

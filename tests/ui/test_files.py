@@ -1,0 +1,102 @@
+"""Readers, writers and sample data, as napari calls them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bridgetrack.export.results import write_results
+from bridgetrack.importing.geff_reader import read_geff
+from bridgetrack.pipeline.project_file import load_project
+from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.ui.layers import KEY
+from bridgetrack.ui.project_bridge import save_session
+from bridgetrack.ui.readers import csv_reader, ctc_reader, project_reader
+from bridgetrack.ui.sample import sample_movie
+from bridgetrack.ui.tracks_layer import least_certain, node_margins, summary, to_layer_data
+from bridgetrack.ui.writers import tracks_of, write_csv_file, write_ctc_folder, write_geff_store
+
+
+def test_the_sample_is_an_image_with_cells():
+    image, labels = sample_movie()
+    assert (image[2], labels[2]) == ("image", "labels")
+    assert image[0].shape == labels[0].shape
+    assert image[1]["scale"] == labels[1]["scale"] == (1.0, 0.645, 0.645)
+    assert "path" not in image[1]["metadata"][KEY], "nothing is kept beside the sample"
+
+
+def test_a_ctc_folder_is_read():
+    folder = sample_folder() / "01_GT" / "TRA"
+    read = ctc_reader(str(folder))
+    assert read is not None
+    kinds = [layer[2] for layer in read(str(folder))]
+    assert kinds == ["labels", "tracks"]
+
+
+def test_other_things_are_left_to_other_readers(tmp_path):
+    (tmp_path / "a.csv").write_text("name,colour\ncat,black\n")
+    (tmp_path / "a.json").write_text("{}")
+    assert ctc_reader(str(tmp_path)) is None
+    assert csv_reader(str(tmp_path / "a.csv")) is None
+    assert project_reader(str(tmp_path / "a.json")) is None
+    assert csv_reader([str(tmp_path / "a.csv")]) is None
+
+
+def test_tracks_survive_csv_and_come_back(session, tmp_path):
+    tracks = session.tracking.tracks
+    write_results(tracks, session.scene.labels, tmp_path / "out", ["csv"])
+    path = str(tmp_path / "out" / "detections.csv")
+    read = csv_reader(path)
+    assert read is not None
+    ((data, options, kind),) = read(path)
+    assert kind == "tracks"
+    assert len(data) == len(to_layer_data(tracks).data)
+    assert len(options["graph"]) == len(to_layer_data(tracks).graph)
+
+
+@pytest.fixture
+def layer(session):
+    """A Tracks layer as napari gives it to writers."""
+    found = to_layer_data(session.tracking.tracks)
+    return found.data, {"metadata": {KEY: {"tracks": session.tracking.tracks}}}
+
+
+def test_writers_write_what_was_tracked(session, layer, tmp_path):
+    tracks = session.tracking.tracks
+    write_csv_file(str(tmp_path / "t.csv"), *layer)
+    assert len(pd.read_csv(tmp_path / "t.csv")) == len(tracks.nodes)
+    write_geff_store(str(tmp_path / "t.geff"), *layer)
+    assert len(read_geff(tmp_path / "t.geff").nodes) == len(tracks.nodes)
+    labels = session.scene.labels.array[:, 0].compute()
+    both = [(*layer, "tracks"), (labels, {}, "labels")]
+    (folder,) = write_ctc_folder(str(tmp_path / "t.ctc"), both)
+    assert len(list((tmp_path / "t").glob("mask*.tif"))) == session.source.labels.n_frames
+    assert folder.endswith("t")
+
+
+def test_tracks_of_others_are_written_too():
+    data = np.array([[1, 0, 5.0, 5.0], [1, 1, 5.0, 6.0], [2, 1, 9.0, 9.0]])
+    tracks = tracks_of(data, {"features": pd.DataFrame({"area": [4.0, 4.0, 4.0]}), "graph": {}})
+    assert tracks.n_tracks == 2
+
+
+def test_certainty_is_the_smallest_margin(session):
+    tracks = session.tracking.tracks
+    margins = node_margins(tracks)
+    doubt = least_certain(tracks, 5)
+    assert doubt["margin"].is_monotonic_increasing
+    first = (doubt.iloc[0]["sources"] or doubt.iloc[0]["targets"])[0]
+    known = dict(zip(tracks.nodes["id"], margins, strict=True))
+    assert known[first] == pytest.approx(doubt.iloc[0]["margin"])
+    assert "tracks in" in summary(tracks)
+
+
+def test_a_project_of_pixels_without_a_file_is_whole(session, tmp_path):
+    notes = save_session(session, tmp_path / "movie.json")
+    assert len(notes) == 2
+    labels, image = load_project(tmp_path / "movie.json").open()
+    assert image is not None
+    for t in (0, labels.n_frames - 1):
+        assert np.array_equal(labels.frame(t), session.source.labels.frame(t))
+        assert np.array_equal(image.frame(t), session.source.image.frame(t))
