@@ -60,11 +60,11 @@ SPLIT = {
     "touching": 1.0,
 }
 MERGE = {
-    "bias": -0.5,
-    "middle": -2.0,
-    "separation": -1.0,
-    "size_change": -3.0,
-    "covered": 1.0,
+    "bias": 1.6,
+    "middle": -4.0,
+    "separation": -1.5,
+    "size_change": -6.0,
+    "covered": 2.0,
     "unmatched": 0.5,
     "touching": 1.0,
 }
