@@ -16,11 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bridgetrack.errors import ContradictionError, SolverError
+from bridgetrack.errors import ContradictionError, InfeasibleError
 from bridgetrack.inference.flip import cheapest_flip
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
-from bridgetrack.inference.solver import Program
+from bridgetrack.inference.solver import Program, Relaxed
+from bridgetrack.inference.still import still_optimal
 from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
 from bridgetrack.training.training_set import TrainingSet
 
@@ -28,25 +29,32 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_CHUNK = 12_000
+_CHUNK = 4_000
 _WORKERS = 2
 
 
 class _Chunk:
-    """Some consecutive samples with their kept program."""
+    """Some consecutive samples with their kept program and its last optimum."""
 
     def __init__(self, columns: slice, rows: sp.csr_matrix, keep: Mask | None) -> None:
         self.columns = columns
         self._kept = np.arange(rows.shape[1]) if keep is None else np.flatnonzero(keep)
-        self._rows = rows
+        self._width = rows.shape[1]
+        self._rows = sp.csr_matrix(rows[:, self._kept])
+        self._by_column = sp.csr_matrix(self._rows.T.tocsr())
         self._program: Program | None = None
+        self._last: Relaxed | None = None
 
     def solve(self, scores: Array) -> Array:
         """Fractions of the columns at the optimum, shape (columns,)."""
-        if self._program is None:
-            self._program = Program(sp.csr_matrix(self._rows[:, self._kept]))
-        x = np.zeros(self._rows.shape[1])
-        x[self._kept] = self._program.relax(scores[self.columns][self._kept]).x
+        mine = scores[self.columns][self._kept]
+        last = self._last
+        if last is None or not still_optimal(self._by_column, mine, last.x, last.duals):
+            if self._program is None:
+                self._program = Program(self._rows)
+            self._last = last = self._program.relax(mine)
+        x = np.zeros(self._width)
+        x[self._kept] = last.x
         return x
 
 
@@ -119,7 +127,7 @@ class TrackingModel:
         """
         try:
             return self._batch(samples, self.data.phi @ w, 0, self._compatible)
-        except SolverError as error:
+        except InfeasibleError as error:
             raise ContradictionError(
                 "the annotations exclude each other: no choice of events agrees with all of them"
             ) from error
@@ -213,7 +221,7 @@ class TrackingModel:
         columns = self.columns(x)
         try:
             return self._one(x, y_star, self.data.phi[columns] @ w, self.data.allowed[columns])
-        except SolverError as error:
+        except InfeasibleError as error:
             raise ContradictionError("the annotations exclude each other") from error
 
     def incompatible_inference(self, x: int, y_star: tuple[int, ...], w: Array) -> Inferred | None:
