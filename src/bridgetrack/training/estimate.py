@@ -105,6 +105,7 @@ def estimate_accuracy(
             share = rng.beta(right[part].sum() + _PRIOR, wrong[part].sum() + _PRIOR, _DRAWS)
             draws += weight[kind] * share
             accuracy += float(weight[kind] * right[part].mean())
+    accuracy = min(accuracy, 1.0)
     low, high = np.quantile(draws, [0.025, 0.975])
     per_event = tuple(
         (kind.key, int((event == kind).sum()), float(right[event == kind].sum()))
@@ -114,7 +115,7 @@ def estimate_accuracy(
     return Estimate(
         accuracy,
         float(min(low, accuracy)),
-        float(max(high, accuracy)),
+        float(min(max(high, accuracy), 1.0)),
         len(wrong),
         random,
         per_event,
