@@ -80,10 +80,18 @@ def some_true(count: int, seed: int = 1, draw: int = 0, divisions: int = 3) -> n
 
 
 def bad_prior() -> Model:
-    """The untrained weights with much noise: most annotations of a movie are contradicted."""
+    """Untrained weights that would rather let cells come and go than move."""
     plain = untrained_model()
-    noise = np.random.default_rng(7).normal(size=len(plain.keys))
-    return Model(plain.keys, 0.3 * plain.weights + noise, plain.units, name="bad")
+    turned = {"move.bias": -5.0, "divide.bias": -4.0}
+    weights = [turned.get(k, float(v)) for k, v in zip(plain.keys, plain.weights, strict=True)]
+    return Model(plain.keys, np.asarray(weights), plain.units, name="bad")
+
+
+def blind_prior() -> Model:
+    """Untrained weights that take no division for one."""
+    plain = untrained_model()
+    weights = np.where([k == "divide.bias" for k in plain.keys], -4.0, plain.weights)
+    return Model(plain.keys, weights, plain.units, name="blind")
 
 
 def tiny_set(

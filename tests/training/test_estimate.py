@@ -1,0 +1,100 @@
+"""The estimate of accuracy: honest about chance, and about how annotations were chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.training.estimate import estimate_accuracy
+
+POPULATION = np.array([900.0, 40.0, 0.0, 0.0, 30.0, 30.0, 0.0, 0.0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.booleans())
+def test_the_interval_holds_the_estimate(seed: int, n: int, random: bool) -> None:
+    rng = np.random.default_rng(seed)
+    wrong = (rng.random(n) < rng.random()).astype(float)
+    event = rng.integers(0, len(Event), n).astype(np.int8)
+    population = rng.integers(0, 100, len(Event)).astype(float)
+    population[0] += 1
+    found = estimate_accuracy(wrong, event, population, random, seed % 7)
+    assert 0 <= found.low <= found.accuracy <= found.high <= 1
+    assert found.n_annotations == n
+    assert sum(count for _, count, _ in found.per_event) == n
+    assert sum(good for _, _, good in found.per_event) == pytest.approx(n - wrong.sum())
+    assert found == estimate_accuracy(wrong, event, population, random, seed % 7)
+    assert found.to_json()["random"] is random
+
+
+@pytest.mark.parametrize("random", [True, False])
+def test_more_annotations_give_a_narrower_interval(random: bool) -> None:
+    width = []
+    for n in (10, 40, 160, 640):
+        wrong = np.tile([1.0, 0, 0, 0, 0, 0, 0, 0, 0, 0], n // 10)
+        event = np.tile([Event.MOVE, Event.DIVIDE], n // 2).astype(np.int8)
+        found = estimate_accuracy(wrong, event, POPULATION, random)
+        width.append(found.high - found.low)
+    assert width == sorted(width, reverse=True)
+    assert width[-1] < 0.25 * width[0]
+
+
+@pytest.mark.parametrize(("n", "errors"), [(20, 1), (50, 10), (200, 3)])
+def test_random_annotations_have_the_jeffreys_interval(n: int, errors: int) -> None:
+    wrong = np.zeros(n)
+    wrong[:errors] = 1
+    found = estimate_accuracy(wrong, np.zeros(n, dtype=np.int8), POPULATION, True)
+    low, high = beta(n - errors + 0.5, errors + 0.5).ppf([0.025, 0.975])
+    assert found.accuracy == pytest.approx(1 - errors / n)
+    assert found.low == pytest.approx(low, abs=0.005)
+    assert found.high == pytest.approx(high, abs=0.005)
+
+
+def test_kinds_count_as_often_as_they_occur() -> None:
+    """Divisions are half of the annotations and one in twenty-five of the events."""
+    event = np.repeat([Event.MOVE, Event.DIVIDE], 20).astype(np.int8)
+    wrong = np.repeat([0.0, 1.0], 20)
+    population = np.array([960.0, 40, 0, 0, 0, 0, 0, 0])
+    assert estimate_accuracy(wrong, event, population, False).accuracy == pytest.approx(0.96)
+    assert estimate_accuracy(wrong, event, population, True).accuracy == pytest.approx(0.5)
+
+
+def test_words() -> None:
+    wrong, event = np.zeros(25), np.zeros(25, dtype=np.int8)
+    wrong[0] = 1
+    chosen = estimate_accuracy(wrong, event, POPULATION, False).words
+    drawn = estimate_accuracy(wrong, event, POPULATION, True).words
+    assert "96.0 %" in chosen
+    assert "25 annotations" in chosen
+    assert "on cells like those you annotated" in chosen
+    assert "on cells like those you annotated" not in drawn
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+    """Simulated movies whose kinds are wrong at known rates, annotated by stratum."""
+    rng = np.random.default_rng(11)
+    rates = np.array([0.03, 0.25, 0.0, 0.0, 0.1, 0.1, 0.0, 0.0])
+    event = np.repeat([Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR], [60, 25, 10, 10])
+    event = event.astype(np.int8)
+    truth = 1 - float(POPULATION @ rates) / POPULATION.sum()
+    inside = 0
+    for trial in range(200):
+        wrong = (rng.random(len(event)) < rates[event]).astype(float)
+        found = estimate_accuracy(wrong, event, POPULATION, False, trial)
+        inside += found.low <= truth <= found.high
+    assert 0.9 <= inside / 200 <= 1.0
+
+
+def test_random_draws_cover_the_truth_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(12)
+    event = np.zeros(50, dtype=np.int8)
+    inside = 0
+    for trial in range(200):
+        wrong = (rng.random(50) < 0.08).astype(float)
+        found = estimate_accuracy(wrong, event, POPULATION, True, trial)
+        inside += found.low <= 0.92 <= found.high
+    assert 0.91 <= inside / 200 <= 0.99

@@ -1,0 +1,156 @@
+"""Cross-validation: folds that do not leak, and a choice that does not trust chance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.learning import L1, L2, loss_values
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.validation import (
+    HeldOut,
+    Validation,
+    cross_validate,
+    folds_of,
+    judge,
+    regularizer_of,
+)
+from training.training_cases import bad_prior, confirmed, plain_scene, some_true, tiny_set
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 8), st.integers(1, 2))
+def test_folds_respect_samples_and_frame_pairs(seed: int, folds: int, movies: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = tiny_set(rng, 12)
+    n = data.n_annotations
+    pair = np.sort(rng.integers(0, 9, 12))[data.annotation_sample]
+    scene = (np.arange(12) % movies)[data.annotation_sample]
+    data = replace(data, pair=pair, scene=scene)
+    fold = folds_of(data, folds)
+    if n < 10:
+        assert fold is None
+        return
+    places = {(int(s), int(p)) for s, p in zip(scene, pair, strict=True)}
+    if len(places) < 2:
+        assert fold is None
+        return
+    assert fold is not None
+    assert fold.shape == (12,)
+    assert set(fold.tolist()) == set(range(min(folds, len(places))))
+    # a frame pair of a movie has one fold
+    for place in places:
+        here = (scene == place[0]) & (pair == place[1])
+        assert len(set(fold[data.annotation_sample[here]].tolist())) == 1
+
+
+def test_neighbouring_frame_pairs_are_in_blocks() -> None:
+    data = tiny_set(np.random.default_rng(0), 60)
+    data = replace(data, pair=data.annotation_sample.copy())
+    fold = folds_of(data, 5)
+    assert fold is not None
+    changes = np.count_nonzero(np.diff(fold))
+    assert changes == 14  # 5 folds of three blocks of four frame pairs
+    np.testing.assert_array_equal(np.bincount(fold), [12] * 5)
+
+
+def test_too_little_to_divide() -> None:
+    scene = plain_scene()
+    few = build_training_set([confirmed(scene, some_true(9))])
+    assert folds_of(few, 5) is None
+    enough = build_training_set([confirmed(scene, some_true(12))])
+    assert folds_of(enough, 5) is not None
+    assert folds_of(replace(enough, pair=np.zeros(12, dtype=np.int64)), 5) is None
+
+
+def test_judging() -> None:
+    data = tiny_set(np.random.default_rng(4), 5)
+    model = TrackingModel(data, exact=True)
+    w = np.random.default_rng(5).normal(size=4)
+    found = judge(model, w)
+    hinge = loss_values(model, data.samples, w, "hinge")
+    assert found.loss.sum() == pytest.approx(hinge.sum(), abs=1e-6)
+    for sample in data.samples:
+        chosen = model.inference(sample.x, w).output
+        missed = 1 - data.sets[list(sample.y_star)][:, model.columns(sample.x)] @ chosen
+        np.testing.assert_allclose(found.wrong[list(sample.y_star)], missed)
+    assert found.error == found.wrong.mean()
+    assert found.risk >= found.error - 1e-9  # the hinge is never below the task loss
+
+
+def held(*risks: float, spread: float = 0.0) -> HeldOut:
+    loss = np.asarray(risks)
+    return HeldOut((loss > 0.5).astype(float), loss + spread)
+
+
+def test_the_strongest_lambda_that_is_not_clearly_worse() -> None:
+    base = np.full(40, 0.2)
+    noise = np.random.default_rng(0).normal(size=40)
+    noise -= noise.mean()
+    alike = base + 0.01 + noise
+    worse = base + 0.5 + 0.1 * noise
+    prior = held(*worse)
+
+    def best(*losses: np.ndarray) -> int:
+        found = tuple(held(*loss) for loss in losses)
+        return Validation((10.0, 1.0, 0.1)[: len(found)], found, prior).best
+
+    assert best(alike, base) == 0
+    assert best(worse, base) == 1
+    assert best(worse, alike, base) == 1
+    assert best(base, base, base) == 0
+
+
+@pytest.fixture(scope="module")
+def data() -> TrainingSet:
+    return build_training_set([confirmed(plain_scene(), some_true(15))])
+
+
+def test_held_out_annotations_are_not_seen(
+    data: TrainingSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bridgetrack.training import validation
+
+    fold = folds_of(data, 3)
+    assert fold is not None
+    seen, calls = [], validation.train
+
+    def watched(model, samples, *more, **named):  # type: ignore[no-untyped-def]
+        seen.append({s.x for s in samples})
+        assert named["n_annotations"] == sum(len(s.y_star) for s in samples)
+        return calls(model, samples, *more, **named)
+
+    monkeypatch.setattr(validation, "train", watched)
+    steps = cross_validate(
+        TrackingModel(data), bad_prior().weights, TrainingOptions(), fold, (1.0, 0.1)
+    )
+    shares = []
+    while True:
+        try:
+            share, _ = next(steps)
+        except StopIteration as stop:
+            found = stop.value
+            break
+        shares.append(share)
+    assert shares == sorted(shares)
+    assert len(seen) == 6
+    for k in range(3):
+        for inside in (seen[k], seen[k + 3]):
+            assert inside == set(np.flatnonzero(fold != k).tolist())
+    assert found.strengths == (1.0, 0.1)
+    assert found.held_out[1].risk < found.prior.risk
+
+
+def test_regularisers_stay_close_to_the_prior() -> None:
+    prior = np.arange(3.0)
+    for name, kind in (("l1", L1), ("l2", L2)):
+        found = regularizer_of(TrainingOptions(regularizer=name), 0.7, prior)
+        assert isinstance(found, kind)
+        assert found.value(prior) == 0
+        assert found.value(prior + 1) > 0
