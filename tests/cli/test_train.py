@@ -37,6 +37,8 @@ def test_clicks_to_a_model_that_tracks(
     assert record["lambda_chosen_by"] == "user"
     assert record["gap"] is not None
     assert record["kept"] in ("trained", "prior")
+    for change in record["changes"].values():
+        assert change["after"] - change["before"] == change["gained"] - change["lost"]
     trained, plain = load_model(model), untrained_model()
     assert trained.keys == plain.keys
     assert (trained.name == "trained") == (record["kept"] == "trained")

@@ -165,13 +165,16 @@ def describe_training(
         "converged": result.converged,
         "estimate": None if estimate is None else estimate.to_json(),
         "estimate_words": None if estimate is None else estimate.words,
-        "changes": {
-            event: {"before": before, "after": after}
-            for event, (before, after) in training.changes.items()
-        },
+        "changes": {event: _change(training, event) for event in training.changes},
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
         "notes": list(dict.fromkeys([*notes, *training.notes])),
     }
+
+
+def _change(training: Training, event: str) -> dict[str, int]:
+    before, after = training.changes[event]
+    gained, lost = training.exchanged[event]
+    return {"before": before, "after": after, "gained": gained, "lost": lost}
 
 
 def _finite(value: float) -> float | None:
@@ -195,8 +198,8 @@ def training_lines(record: dict[str, Any]) -> list[str]:
 
 def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:
     parts = [
-        f"{event} {c['before']:,} -> {c['after']:,}"
+        f"{event} {c['before']:,} -> {c['after']:,} ({c['gained']:,} gained, {c['lost']:,} lost)"
         for event, c in changes.items()
-        if c["before"] != c["after"]
+        if c["gained"] or c["lost"]
     ]
-    return ", ".join(parts) or "as many events of every kind"
+    return ", ".join(parts) or "the same events"
