@@ -1,0 +1,182 @@
+"""Annotations and priors that cannot be used, or hardly: clear words or a sensible model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.errors import ContradictionError, InputError, ModelError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.model import Model
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.options import DEFAULT_STRENGTH, TrainingOptions
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.train import Training, train_steps
+from bridgetrack.training.training_set import build_training_set
+from bridgetrack.training.validation import judge
+from gallery import movie_of
+from training.training_cases import (
+    bad_prior,
+    confirmed,
+    plain_scene,
+    says,
+    some_true,
+    with_annotations,
+)
+
+QUICK = TrainingOptions(strength=0.3)
+
+
+def sensible(found: Training, scene: Scene, prior: Model) -> None:
+    """Finite weights that explain the annotations no worse than the prior does."""
+    assert np.isfinite(found.model.weights).all()
+    model = TrackingModel(build_training_set([scene]))
+    after, before = (judge(model, m.weights) for m in (found.model, prior))
+    assert after.risk <= before.risk + 1e-6
+
+
+def test_no_annotations() -> None:
+    with pytest.raises(InputError, match=r"nothing to learn from.*annotate some cells"):
+        run(train_steps(plain_scene()))
+    with pytest.raises(InputError, match="no movie"):
+        run(train_steps([]))
+
+
+def test_only_answers_that_say_nothing() -> None:
+    scene = with_annotations(plain_scene(), says(plain_scene(), some_true(5), Kind.CANNOT_TELL))
+    with pytest.raises(InputError, match="nothing to learn from"):
+        run(train_steps(scene))
+
+
+@pytest.mark.parametrize("prior", [untrained_model(), bad_prior()], ids=["good", "bad"])
+def test_one_annotation(prior: Model) -> None:
+    scene = confirmed(plain_scene(), some_true(1))
+    found = run(train_steps(scene, prior))
+    assert found.n_annotations == 1
+    assert (found.strength, found.chosen_by) == (DEFAULT_STRENGTH, "default")
+    assert found.estimate is None
+    sensible(found, scene, prior)
+    assert found.kept == ("prior" if prior.name == "untrained" else "trained")
+
+
+def test_only_negatives() -> None:
+    plain = plain_scene()
+    false = np.flatnonzero(plain.hypotheses.event == Event.DIVIDE)[:200:10]
+    false = np.setdiff1d(false, some_true(40, divisions=40))
+    scene = with_annotations(plain, says(plain, false, Kind.REJECT))
+    found = run(train_steps(scene, bad_prior(), QUICK))
+    sensible(found, scene, bad_prior())
+    assert any("what did not happen" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", [Event.MOVE, Event.DIVIDE])
+def test_all_of_one_kind(kind: Event) -> None:
+    rows = some_true(9, divisions=5 if kind == Event.DIVIDE else 0)
+    rows = rows[plain_scene().hypotheses.event[rows] == kind]
+    scene = confirmed(plain_scene(), rows)
+    found = run(train_steps(scene, bad_prior(), QUICK))
+    sensible(found, scene, bad_prior())
+    missing = "divide" if kind == Event.MOVE else "move"
+    assert any(f"no {missing} was annotated" in note for note in found.notes)
+    assert not any(f"no {kind.key} was annotated" in note for note in found.notes)
+
+
+def test_a_direct_contradiction_names_the_cell() -> None:
+    plain = plain_scene()
+    row = int(some_true(1, divisions=0)[0])
+    slot = int(plain.problem.incidence[row].indices[0])
+    other = next(int(c) for c in plain.problem.by_slot[slot].indices if c != row)
+    (source,) = plain.hypotheses.sources[row][:1]
+    label, frame = plain.detections.label[source], plain.detections.frame[source]
+    with pytest.raises(ContradictionError, match=f"cell {label} in frame {frame}"):
+        confirmed(plain, np.array([row, other]))
+
+
+def circle() -> Scene:
+    """Two cells, one cell that both may only move to: found by the solver alone."""
+    labels = np.zeros((2, 60, 60), dtype=np.int32)
+    labels[0, 10:20, 10:20] = 1
+    labels[0, 10:20, 26:36] = 2
+    labels[1, 10:20, 18:28] = 3
+    from bridgetrack.pipeline.scene import prepare
+
+    return run(prepare(movie_of(labels)))
+
+
+def test_a_hidden_contradiction_names_the_annotations() -> None:
+    plain = circle()
+    h = plain.hypotheses
+    excluded = [Event.DISAPPEAR, Event.FALSE, Event.MERGE]
+    rows = np.flatnonzero(np.isin(h.event, excluded) & (h.sources[:, 0] >= 0))
+    rows = rows[plain.detections.frame[h.sources[rows, 0]] == 0]
+    scene = with_annotations(plain, says(plain, rows, Kind.REJECT))
+    with pytest.raises(ContradictionError, match=r"contradict each other.*frame 0.*\(a\d"):
+        run(train_steps(scene))
+
+
+def test_cells_that_are_gone_are_listed() -> None:
+    plain = plain_scene()
+    gone = CellRef(2, 999, (-500.0, -500.0)), CellRef(3, 999, (-500.0, -500.0))
+    lost = Annotation("gone", Kind.CONFIRM, (EventRef(Event.MOVE, gone[:1], gone[1:]),))
+    scene = with_annotations(plain, [*says(plain, some_true(8)), lost])
+    found = run(train_steps(scene, bad_prior()))
+    assert found.n_annotations == 8
+    (note,) = [n for n in found.notes if "gone" in n]
+    assert "cell 999 in frame 2" in note
+    assert [a.id for a in scene.anchored.annotations if a.id == "gone"] == ["gone"]
+    sensible(found, scene, bad_prior())
+
+
+def test_constant_features() -> None:
+    scene = confirmed(plain_scene(), some_true(9))
+    blocks = [np.array(b) for b in scene.matrix.blocks]
+    blocks[Event.MOVE][:, 1:5] = 1.0
+    blocks[Event.DIVIDE][:] = 0.0
+    scene = replace(scene, matrix=replace(scene.matrix, blocks=tuple(blocks)))
+    found = run(train_steps(scene, bad_prior(), QUICK))
+    sensible(found, scene, bad_prior())
+    block = scene.matrix.features.block(Event.DIVIDE)
+    np.testing.assert_allclose(found.result.w[block], bad_prior().weights[block], atol=1e-9)
+
+
+def test_a_prior_with_other_features_is_named() -> None:
+    plain = untrained_model()
+    keys = ("move.magic", *plain.keys[1:])
+    other = Model(keys, plain.weights, plain.units)
+    with pytest.raises(ModelError, match=rf"move\.magic.*{plain.keys[0]}"):
+        run(train_steps(confirmed(plain_scene(), some_true(3)), other))
+
+
+def test_movies_with_other_features() -> None:
+    first = confirmed(plain_scene(), some_true(3))
+    features = first.matrix.features
+    fewer = replace(features, features=features.features[:-1])
+    last = tuple(
+        b[:, :-1] if e == Event.FALSE else b
+        for e, b in zip(Event, first.matrix.blocks, strict=True)
+    )
+    second = replace(first, matrix=replace(first.matrix, features=fewer, blocks=last))
+    with pytest.raises(InputError, match=features.keys[-1]):
+        run(train_steps([first, second]))
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ({"loss": "zero"}, "loss 'zero'"),
+        ({"regularizer": "l0"}, "regularizer 'l0'"),
+        ({"strength": 0.0}, "lambda must be a positive finite number"),
+        ({"strength": float("nan")}, "lambda must be a positive finite number"),
+        ({"strength": float("inf")}, "lambda must be a positive finite number"),
+        ({"balance": 2.0}, "balance"),
+        ({"folds": 1}, "2 folds"),
+    ],
+)
+def test_options_that_do_not_exist(named: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        TrainingOptions(**named)  # type: ignore[arg-type]
