@@ -171,7 +171,8 @@ def shoot(theme: str, tour: bool) -> None:
 def choose_cells(camera: Camera) -> None:
     """Open the sample."""
     camera.widget.open_step(0)
-    camera.viewer.open_sample("bridgetrack", "sample")
+    camera.film(3)
+    camera.widget.segment.sample.click()
     camera.until(lambda: camera.session.tracking is not None)
     camera.wait(300)
     camera.save("cells")
@@ -253,6 +254,7 @@ def track(camera: Camera) -> None:
     panel = camera.widget.track
     camera.widget.open_step(3)
     panel.go.click()
+    camera.until(lambda: panel.doubts.rowCount() > 0)
     for k in range(0, 36, 3):
         camera.desk.canvas.show(k, None)
         camera.film()
@@ -295,7 +297,9 @@ def save_tour(frames: list[Any]) -> None:
             lengths[-1] += 350
             continue
         before = frame
-        small = Image.fromarray(frame).quantize(64, dither=Image.Dither.NONE)
+        small = Image.fromarray(frame).quantize(
+            128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
         pictures.append(small)
         lengths.append(350)
     pictures[0].save(

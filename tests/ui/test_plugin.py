@@ -176,9 +176,9 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
     widget.open_step(3)
     assert find_role(viewer.layers, "tracks") is None
     widget.track.go.click()
+    qtbot.waitUntil(lambda: widget.track.doubts.rowCount() > 5, timeout=5000)
     layer = find_role(viewer.layers, "tracks")
     assert layer is not None
-    assert widget.track.doubts.rowCount() > 5
     widget.track.doubts.cellClicked.emit(0, 0)
     row = desk.annotator.hovered
     assert row >= 0
@@ -188,7 +188,7 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
     qtbot.waitUntil(
         lambda: chosen_event(desk.session.tracking, row).key != before.key, timeout=5000
     )
-    assert not np.array_equal(data, layer.data)
+    qtbot.waitUntil(lambda: not np.array_equal(data, layer.data), timeout=5000)
     widget.track.colour.setCurrentIndex(1)
     assert layer.color_by == "certainty"
 
@@ -198,7 +198,7 @@ def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
     widget.open_step(3)
     widget.track.go.click()
     box = widget.track.export
-    assert box.preview.rowCount() == 5
+    qtbot.waitUntil(lambda: box.preview.rowCount() == 5, timeout=5000)
     box.geff.setChecked(True)
     box.ctc.setChecked(True)
     box.write(tmp_path / "out")

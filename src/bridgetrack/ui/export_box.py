@@ -21,6 +21,7 @@ from bridgetrack.export.csv import plain_cells
 from bridgetrack.export.presets import ilastik_cells, trackmate_cells
 from bridgetrack.export.results import write_results
 from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.ui.project_bridge import save_session
 from bridgetrack.ui.widgets import Panel, button, row, text
@@ -103,27 +104,30 @@ class ExportBox(QWidget):
             self.write(Path(folder))
 
     def write(self, folder: Path) -> None:
-        """Write the chosen formats in the background."""
-        tracking, formats = self._tracking, self.formats
-        if tracking is None:
+        """Write the chosen formats in the background, with all answers given so far."""
+        if self._tracking is None:
             return
-        if not formats:
+        if not self.formats:
             self.words.setText("Tick at least one format.")
             return
-        preset = _PRESETS[self.preset.currentIndex()][1]
+        self.words.setText("Writing…")
+        self._panel.session.finish_correcting(lambda scene: self._write(scene, folder))
+
+    def _write(self, scene: Scene, folder: Path) -> None:
+        session, formats = self._panel.session, self.formats
+        model, preset = session.model, _PRESETS[self.preset.currentIndex()][1]
 
         def work() -> Steps[tuple[str, ...]]:
             # Solved in full, so that repeating the project gives the same files.
-            final = yield from track_scene(tracking.scene, tracking.model)
+            final = yield from track_scene(scene, model)
             yield Progress("Writing", 0.0)
-            return write_results(final.tracks, final.scene.labels, folder, formats, preset=preset)
+            return write_results(final.tracks, scene.labels, folder, formats, preset=preset)
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
             self.words.setText(f"Written to {folder}.{more}")
 
-        self.words.setText("Writing…")
-        self._panel.session.run("export", work, done, lambda e: self.words.setText(str(e)))
+        session.run("export", work, done, lambda e: self.words.setText(str(e)))
 
     def ask_project(self) -> None:
         """Ask for a file and save the project."""

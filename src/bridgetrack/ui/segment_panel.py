@@ -32,6 +32,10 @@ class SegmentPanel(Panel):
         self.column.addWidget(self.work)
         self.summary = text()
         self.column.addWidget(self.summary)
+        self.sample = button(
+            "Open the sample movie", "A simulated movie of dividing nuclei", self._open_sample
+        )
+        self.column.addWidget(self.sample)
         self.resume = ResumeBar(self)
         self.column.addWidget(self.resume)
         self.find = FindCells(self)
@@ -42,10 +46,17 @@ class SegmentPanel(Panel):
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.source_changed, self._on_scene)
         self.listen(self.session.message, self.notice.say)
+        self.listen(self.desk.viewer.layers.events.inserted, self._on_scene)
+        self.listen(self.desk.viewer.layers.events.removed, self._on_scene)
         self._on_scene()
 
-    def _on_scene(self) -> None:
+    def _open_sample(self) -> None:
+        self.desk.viewer.open_sample("bridgetrack", "sample")
+
+    def _on_scene(self, _: Any = None) -> None:
         scene = self.session.scene
+        viewer = self.desk.viewer
+        self.sample.setVisible(viewer is not None and not len(viewer.layers))
         if scene is None:
             found = self.source.labels.layer is not None
             self.summary.setText("" if found else "No cells yet: choose a layer, or find them.")

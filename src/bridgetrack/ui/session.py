@@ -16,6 +16,7 @@ from bridgetrack.models.untrained import untrained_model
 from bridgetrack.movie import Movie, check_same_extent
 from bridgetrack.pipeline.correct import Correction, resolve_tracking
 from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.pipeline.remeasure import fingerprints, remeasure
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.ui.answers import Answers, autosave_path
@@ -72,6 +73,7 @@ class Session:
         self.answers: Answers | None = None
         self.scene: Scene | None = None
         self._base: Scene | None = None
+        self._prints: tuple[int, ...] = ()
         self.tracking: Tracking | None = None
         self.model: Model = untrained_model()
         self._tracked_answers: AnnotationSet | None = None
@@ -113,7 +115,7 @@ class Session:
             self.tracking_changed.emit()
 
     def measure(self) -> None:
-        """Measure the cells anew, e.g. after painting; tracking follows."""
+        """Measure the cells anew, after painting those of the frames touched; tracking follows."""
         source = self.source
         if source is None or self.answers is None:
             return
@@ -121,16 +123,23 @@ class Session:
         for name in ("track", "correct"):
             self._runner.cancel(name)
 
-        def work() -> Steps[tuple[Scene, Scene]]:
-            base = yield from prepare(source.labels, source.image)
-            return base, annotate(base, annotations)
+        known, prints = self._base, self._prints
+
+        def work() -> Steps[tuple[Scene, Scene, tuple[int, ...]]]:
+            new = yield from fingerprints(source.labels)
+            if known is None:
+                base = yield from prepare(source.labels, source.image)
+            else:
+                changed = {t for t, (a, b) in enumerate(zip(prints, new, strict=True)) if a != b}
+                base = yield from remeasure(known, source.labels, source.image, changed)
+            return base, annotate(base, annotations), new
 
         self.run("measure", work, self._measured)
 
-    def _measured(self, scenes: tuple[Scene, Scene]) -> None:
+    def _measured(self, found: tuple[Scene, Scene, tuple[int, ...]]) -> None:
         # Every later scene is made from the same base, so that it does not depend on the order
         # of the answers.
-        self._base, scene = scenes
+        self._base, scene, self._prints = found
         self.scene, self.tracking = scene, None
         self.scene_changed.emit()
         lost = scene.anchored.lost

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -33,6 +34,10 @@ class TrackPanel(Panel):
         super().__init__(napari_viewer)
         self.result = ResultLayer(self.desk.viewer)
         self._wanted = self.result.layer is not None
+        self._parts: list[Callable[[], None]] = []
+        self._turn = QTimer(self)
+        self._turn.setSingleShot(True)
+        self._turn.timeout.connect(self._next_part)
         self.go = button("Track the movie", "Find all tracks with the present model", self.track)
         self.column.addWidget(self.go)
         self.work = Work(self, "track", "correct")
@@ -106,9 +111,11 @@ class TrackPanel(Panel):
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(24)
         header = table.horizontalHeader()
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        # Fixed, because fitting them to the contents again at every cell is slow.
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.ResizeToContents)
+        for column, width in ((0, 56), (2, 64)):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
+            header.resizeSection(column, width)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setMinimumHeight(120)
@@ -121,6 +128,7 @@ class TrackPanel(Panel):
         tracking = self.session.tracking
         ready = self.session.scene is not None
         self.go.setEnabled(ready)
+        self._parts = []
         if tracking is None or not self._wanted:
             self.summary.setText(
                 "Press the button to see the tracks."
@@ -133,18 +141,30 @@ class TrackPanel(Panel):
             self.export.set_tracking(None)
             self.family_words.setText("Track first; then point at a cell.")
             return
-        source = self.session.source
-        if source is not None and source.layers[1] is not None:
-            colour = _COLOURS[self.colour.currentIndex()][1]
-            self.result.show(tracking, colour, source.layers[1])
+        # One part per turn of the event loop, so that the window never stands still for long.
+        self._parts = [self._show_layer, self._list_doubts, self._show_export, self._on_pointing]
+        self._turn.start(0)
+
+    def _next_part(self) -> None:
+        if self._parts:
+            self._parts.pop(0)()
+            self._turn.start(0)
+
+    def _show_layer(self) -> None:
+        tracking, source = self.session.tracking, self.session.source
+        if tracking is None or source is None or source.layers[1] is None:
+            return
+        colour = _COLOURS[self.colour.currentIndex()][1]
+        self.result.show(tracking, colour, source.layers[1])
         self.summary.setText(summary(tracking.tracks))
-        self._list_doubts()
-        self.export.set_tracking(tracking)
-        self._on_pointing()
+
+    def _show_export(self) -> None:
+        self.export.set_tracking(self.session.tracking)
 
     def _list_doubts(self) -> None:
         tracking = self.session.tracking
-        assert tracking is not None
+        if tracking is None:
+            return
         found = least_certain(tracking.tracks)
         self._rows = []
         self.doubts.setRowCount(len(found))
