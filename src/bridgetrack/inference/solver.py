@@ -94,6 +94,7 @@ class Program:
         self.n_slots = int(rows.shape[0])
         self.matrix = sp.csr_matrix(rows if cuts is None else sp.vstack([rows, cuts]))
         self._model = mip.Model(sense=mip.MINIMIZE, solver_name=mip.HIGHS)
+        _look_up_destructor(self._model)
         self._model.verbose = 0
         self._load()
 
@@ -159,6 +160,15 @@ class Program:
         return Relaxed(x, -price, float(scores @ x), bool(optimal))
 
 
+def _look_up_destructor(model: mip.Model) -> None:
+    """Let cffi find the function that frees a model now.
+
+    It looks it up under a lock at its first use; where the garbage collector frees a model while
+    that lock is held, the process would wait for itself for ever.
+    """
+    _ = model.solver._lib.Highs_destroy
+
+
 def _check(scores: Array) -> None:
     if not np.isfinite(scores).all():
         raise SolverError("a score is not a finite number; check the model's weights and features")
@@ -197,6 +207,7 @@ def solve_integer(
     """
     _check(scores)
     model = mip.Model(sense=mip.MAXIMIZE, solver_name=mip.HIGHS)
+    _look_up_destructor(model)
     model.verbose = 0
     model.max_mip_gap = gap
     model.max_mip_gap_abs = gap
