@@ -60,6 +60,15 @@ def test_hovering_shows_the_proposal(desk, hand, moving):
     assert any("%" in str(t) for t in desk.canvas.marks_layer.features["text"])
 
 
+def test_a_proposal_is_drawn_in_its_own_frame_only(desk, moving):
+    row, _ = moving
+    desk.annotator.point_at(row)
+    assert len(desk.canvas.marks_layer.data) > 0
+    desk.canvas.show(5, None)
+    desk.annotator.point_at(row)
+    assert len(desk.canvas.marks_layer.data) == 0
+
+
 def test_click_enter_backspace_numbers_undo_redo(desk, hand, moving, qtbot):
     session, (row, place) = desk.session, moving
     expected = chosen_event(session.tracking, row)
@@ -221,3 +230,30 @@ def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
     desk_of(one).annotator.point_at(3)
     desk_of(one).annotator.accept()
     assert [len(s.annotations) for s in sessions] == [1, 0]
+
+
+def test_stacks_work_in_slices(viewer, hand, qtbot):
+    from bridgetrack.ui.desk import desk_of
+
+    labels = np.zeros((4, 8, 60, 60), dtype=np.uint16)
+    for t in range(4):
+        for k, (z, y, x) in enumerate([(2, 15, 15), (5, 15, 40), (3, 45, 20), (6, 45, 45)], 1):
+            labels[t, z - 1 : z + 2, y - 5 : y + 6, x - 5 + t : x + 6 + t] = k
+    viewer.add_labels(labels, name="stack", scale=(1, 2, 0.5, 0.5))
+    widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
+    desk = desk_of(viewer)
+    qtbot.waitUntil(lambda: desk.session.tracking is not None, timeout=20_000)
+    widget.open_step(1)
+    desk.canvas.show(1, (2.0, 15.0, 16.0))
+    qtbot.wait(50)
+    assert desk.canvas.frame == 1
+    assert desk.canvas.plane == pytest.approx(2)
+    hand.click((7.5, 8.0))
+    (answer,) = desk.session.annotations
+    assert answer.events[0].sources[0].cell == (1, 1)
+    hand.click((7.5, 20.5))
+    assert len(desk.session.annotations) == 1, "the second cell is not in this plane"
+    assert len(desk.canvas.marks_layer.data) > 0
+    desk.canvas.show(1, (6.0, 45.0, 45.0))
+    desk.annotator.leave()
+    assert len(desk.canvas.marks_layer.data) == 0

@@ -225,6 +225,13 @@ class Canvas:
         extent = self._size * float(labels.scale[-1])
         camera.zoom = max(camera.zoom, 40.0 / extent)
 
+    def _depth(self) -> float:
+        """Distance of two planes of a 3D movie, in pixels along x."""
+        labels = self._labels
+        return (
+            1.0 if labels is None or labels.ndim < 4 else float(labels.scale[1] / labels.scale[-1])
+        )
+
     def _inwards(self, position: tuple[float, ...]) -> tuple[float, ...]:
         """A position near an edge is shown off-centre, so that the image fills the view."""
         shape = np.asarray(self._labels.data.shape[-2:], dtype=float)
@@ -259,17 +266,20 @@ class Canvas:
     def _draw(self) -> Drawing:
         annotator, session = self._annotator, self._session
         width = float(self._labels.data.shape[-1]) if self._labels is not None else np.inf
-        view = View(self.frame, self.plane, self._size, width)
+        view = View(self.frame, self.plane, self._size, width, self._depth())
         drawing = Drawing()
         if session.annotations is not None:
             draw_answers(drawing, session.annotations.in_frame(view.frame), view)
         finder, picked = annotator.finder, annotator.picking
-        if finder is not None and annotator.picking.mode == Mode.REVIEW:
+        if session.scene is None or finder is None:
+            return drawing
+        if annotator.picking.mode == Mode.REVIEW:
             row = annotator.hovered
-            if row >= 0 and annotator.proposals:
+            here = row >= 0 and int(session.scene.detections.frame[row]) == view.frame
+            if here and annotator.proposals:
                 outline = finder.outline(row)
                 draw_proposals(drawing, annotator.proposals, view, outline)
-        elif finder is not None and session.scene is not None:
+        else:
             detections = session.scene.detections
             rows = [detections.row_of(*c.cell) for c in picked.sources]
             outlines = [finder.outline(r) for r in rows]

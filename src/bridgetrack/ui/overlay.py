@@ -88,18 +88,22 @@ class Drawing:
 
 @dataclass(frozen=True)
 class View:
-    """The slice in view: its frame, its plane in 3D, the size of a cell and the width in pixels."""
+    """The slice in view: its frame, its plane in 3D, the size of a cell and the width in pixels,
+    and the distance of two planes in pixels."""
 
     frame: int
     plane: float | None
     size: float
     width: float = np.inf
+    depth: float = 1.0
 
     def holds(self, cell: CellRef) -> bool:
         """Whether a cell is to be drawn here."""
         if cell.frame != self.frame:
             return False
-        return self.plane is None or abs(cell.position[0] - self.plane) <= self.size / 2
+        return (
+            self.plane is None or self.depth * abs(cell.position[0] - self.plane) <= self.size / 2
+        )
 
 
 def draw_answers(drawing: Drawing, answers: Iterable[Annotation], view: View) -> None:
