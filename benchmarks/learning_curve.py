@@ -176,7 +176,7 @@ def picture(found: dict[str, list[Row]]) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    columns = min(4, len(found))
+    columns = min(3, len(found))
     height = -(-len(found) // columns)
     figure, axes = plt.subplots(
         height, columns, figsize=(3.3 * columns, 2.7 * height + 0.4), squeeze=False
@@ -189,21 +189,29 @@ def picture(found: dict[str, list[Row]]) -> None:
         for method in METHODS:
             colour, marker, label = styles[method]
             points = []
-            for amount in AMOUNTS:
+            for amount, how in AMOUNTS.items():
                 loss = 100 * np.asarray(pick(rows, method, amount, 0))
                 n = np.mean([r[6] for r in rows if r[2] == amount])
-                points.append((n, loss.mean(), loss.std(ddof=1) if len(loss) > 1 else 0.0))
+                point = (n, loss.mean(), loss.std(ddof=1) if len(loss) > 1 else 0.0)
+                if "count" in how:
+                    axis.errorbar(*point, color=colour, marker=marker, ms=6, mfc="white", capsize=2)
+                else:
+                    points.append(point)
             n, mean, deviation = np.asarray(sorted(points)).T
             axis.errorbar(n, mean, deviation, color=colour, marker=marker, ms=4, lw=1.5,
                           capsize=2, label=label)  # fmt: skip
         axis.axhline(100 * rows[0][4][0], color="0.4", ls="--", lw=1.2, label="untrained")
         axis.set(title=name, xscale="log")
+        axis.set_xticks([20, 50, 100, 200, 500, 1000, 2000])
+        axis.xaxis.set_major_formatter("{x:.0f}")
+        axis.minorticks_off()
+        axis.set_xlim(0.8 * points[0][0], 1.2 * points[-1][0])
         axis.set_ylim(0, _top(rows))
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes.flat[len(found) :]:
         axis.set_visible(False)
-    for axis in axes[-1]:
-        axis.set_xlabel("annotated events")
+    for axis in axes.flat[max(0, len(found) - columns) : len(found)]:
+        axis.set_xlabel("annotated events (hollow: 50 clicks)")
     for axis in axes[:, 0]:
         axis.set_ylabel("wrong events, %")
     handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -216,7 +224,8 @@ def picture(found: dict[str, list[Row]]) -> None:
 def _top(rows: list[Row]) -> float:
     """Upper end of an axis: three times the untrained loss at most."""
     worst = max(float(np.mean(pick(rows, m, a, 0))) for m in METHODS for a in AMOUNTS)
-    return 100 * min(1.15 * worst, 3.0 * max(rows[0][4][0], 0.002))
+    plain = rows[0][4][0]
+    return 100 * min(1.15 * max(worst, plain), 3.0 * max(plain, 0.002))
 
 
 def main() -> None:

@@ -64,11 +64,12 @@ class Monolithic(TrackingModel):
             tracking_model._CHUNK = kept
 
     def _solve_exactly(self, chunk: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        x = np.zeros(chunk._rows.shape[1])
-        kept = chunk._kept
-        rows = sp.csr_matrix(chunk._rows[:, kept])
-        mine = scores[chunk.columns][kept]
-        x[kept] = solve_integer(rows, mine, None, NODES, 60.0).x
+        columns, kept = chunk.columns, chunk._kept
+        incidence = self.data.incidence[columns]
+        slots = np.unique(incidence.indices)
+        rows = sp.csr_matrix(incidence[kept][:, slots].T)
+        x = np.zeros(columns.stop - columns.start)
+        x[kept] = solve_integer(rows, scores[columns][kept], None, NODES, 60.0).x
         return x
 
 
