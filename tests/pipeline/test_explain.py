@@ -1,0 +1,63 @@
+"""Explanations add up to the margin, for chosen and for rejected events."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.margins import exact_margin
+from bridgetrack.inference.solve import solve
+from bridgetrack.pipeline.explain import events_of, explain_event, find_event
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import prepare
+from bridgetrack.pipeline.tracking import Tracking, allowed_by, track_scene
+from scenes import label_movie, simulated
+
+
+@pytest.fixture(scope="module")
+def tracking() -> Tracking:
+    """A small tracked movie."""
+    return run(track_scene(run(prepare(label_movie(simulated())))))
+
+
+@pytest.mark.parametrize("event", [Event.MOVE, Event.DIVIDE, Event.DISAPPEAR])
+def test_a_chosen_event_adds_up_to_its_margin(tracking: Tracking, event: Event) -> None:
+    column = int(events_of(tracking, event)[0])
+    found = explain_event(tracking, column)
+    exact = exact_margin(tracking.scene.problem, tracking.scores, tracking.solution, column)
+    assert found.was_chosen
+    assert found.margin == pytest.approx(exact, abs=1e-9)
+    assert sum(c.value for c in found.contributions) == pytest.approx(found.margin)
+    assert "was chosen" in found.words()
+
+
+def test_a_rejected_event_adds_up_to_what_it_would_cost(tracking: Tracking) -> None:
+    scene = tracking.scene
+    moves = scene.hypotheses.of(Event.MOVE)
+    column = int(moves[~tracking.solution.chosen[moves]][3])
+    found = explain_event(tracking, column)
+    slots = scene.problem.incidence[column].indices
+    allowed = allowed_by(scene)
+    allowed[np.unique(scene.problem.by_slot[slots].indices)] = False
+    allowed[column] = True
+    forced = solve(scene.problem, tracking.scores, allowed)
+    assert not found.was_chosen
+    assert found.margin == pytest.approx(tracking.solution.value - forced.value)
+    assert found.event in found.replaced_by
+
+
+def test_the_event_of_a_cell_and_of_a_cell_that_is_not_there(tracking: Tracking) -> None:
+    detections = tracking.scene.detections
+    for row in (0, len(detections) - 1):
+        frame, label = int(detections.frame[row]), int(detections.label[row])
+        column = find_event(tracking, frame, label)
+        named = (
+            tracking.scene.hypotheses.sources[column],
+            tracking.scene.hypotheses.targets[column],
+        )
+        assert tracking.solution.chosen[column]
+        assert row in np.concatenate(named)
+    with pytest.raises(InputError, match="no cell with label 9999 in frame 0"):
+        find_event(tracking, 0, 9999)
