@@ -22,7 +22,7 @@ def tracking() -> Tracking:
     return run(track_scene(run(prepare(label_movie(simulated())))))
 
 
-@pytest.mark.parametrize("event", [Event.MOVE, Event.DIVIDE, Event.DISAPPEAR])
+@pytest.mark.parametrize("event", [Event.MOVE, Event.APPEAR, Event.DISAPPEAR])
 def test_a_chosen_event_adds_up_to_its_margin(tracking: Tracking, event: Event) -> None:
     column = int(events_of(tracking, event)[0])
     found = explain_event(tracking, column)
