@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import BatchedMulticlass, chain_problem, multiclass_problem
 
 from bridgetrack.learning import (
     ALGORITHM_1,
@@ -25,6 +24,7 @@ from bridgetrack.learning import (
     loss_values,
     train,
 )
+from models import BatchedMulticlass, chain_problem, multiclass_problem
 
 FINE = TrainingOptions(precision=1e-5)
 names = st.sampled_from(sorted(LOSSES))

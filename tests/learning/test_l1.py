@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import chain_problem, multiclass_problem
 
 from bridgetrack.errors import SolverError
 from bridgetrack.learning import L1, TrainingOptions, fit
 from bridgetrack.learning.l1 import solve_l1_master, solve_l1_proximal
+from models import chain_problem, multiclass_problem
 
 
 def rows(seed: int) -> tuple[np.ndarray, np.ndarray]:

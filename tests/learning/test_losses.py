@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import chain_problem, multiclass_problem
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import LOSSES, Sample, as_samples, loss_values
 from bridgetrack.learning.losses import find_loss
 from bridgetrack.learning.risk import Risk
+from models import chain_problem, multiclass_problem
 
 PROBLEMS = {"chain": lambda seed: chain_problem(seed, n=3), "multiclass": multiclass_problem}
 problems = st.sampled_from(sorted(PROBLEMS))

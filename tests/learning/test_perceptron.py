@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from models import BatchedMulticlass, chain_problem, multiclass_problem
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import Sample, finish, train_perceptron
+from models import BatchedMulticlass, chain_problem, multiclass_problem
 
 
 def task_loss(model: object, samples: tuple[Sample, ...], w: np.ndarray) -> float:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import AmbiguousMulticlass, multiclass_problem
 
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.learning import L1, L2, Inferred, Sample, TrainingOptions, fit
+from models import AmbiguousMulticlass, multiclass_problem
 
 
 def test_no_samples() -> None:
