@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.annotations.store import load_annotations
-from bridgetrack.simulation.sample import sample_folder
 from cli.conftest import Run
 
 
@@ -27,15 +26,6 @@ def test_clicks_are_drawn_and_honoured(run: Run, movie: Path, truth: Path, tmp_p
     tracked = run("track", truth, "--annotations", clicks, "--out", out, "--json")
     use = json.loads(tracked.out)["annotations"]
     assert (use["given"], use["used"]) == (20, 20)
-
-
-def test_clicks_of_the_sample_are_drawn_as_its_description_says(run: Run, tmp_path: Path) -> None:
-    sample, out = sample_folder(), tmp_path / "a.json"
-    text = (sample / "README.md").read_text(encoding="utf-8")
-    assert "--count 40 --seed 1" in text
-    words = ("--ground-truth", sample / "01_GT", "--count", 40, "--seed", 1, "--out", out)
-    assert run("annotate", sample / "01_GT" / "TRA", *words).status == 0
-    assert out.read_bytes() == (sample / "annotations.json").read_bytes()
 
 
 def test_a_fraction_of_the_truth(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
