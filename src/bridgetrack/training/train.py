@@ -319,8 +319,13 @@ def _keep(
     better = learned.error < before.error - 1e-9 or (
         learned.error <= before.error + 1e-9 and learned.risk < before.risk
     )
-    if better:
+    if better and learned.error < before.error - 1e-9:
         return "trained", f"the trained model is better than the starting model ({seen})"
+    if better:
+        return "trained", (
+            "the trained model is right on as many held-out annotations as the starting model "
+            f"({seen}), by larger margins"
+        )
     return "prior", f"the trained model was not better than the starting model ({seen})"
 
 
