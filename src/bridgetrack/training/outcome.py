@@ -1,0 +1,82 @@
+"""What a training reports while it runs and when it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridgetrack.learning.result import TrainingResult, TrainingState
+from bridgetrack.models.model import Model
+from bridgetrack.pipeline.progress import Progress
+from bridgetrack.training.estimate import Estimate
+from bridgetrack.training.validation import Validation
+
+
+@dataclass(frozen=True)
+class TrainingProgress(Progress):
+    """Where training stands.
+
+    Parameters
+    ----------
+    objective, gap
+        Best objective so far and its duality gap.
+    model
+        The best model so far: what to keep where training is cancelled; None while λ is chosen.
+    """
+
+    objective: float = np.nan
+    gap: float = np.nan
+    model: Model | None = None
+
+
+@dataclass(frozen=True)
+class Training:
+    """A finished training.
+
+    Parameters
+    ----------
+    model
+        What was kept: the trained weights or the prior's.
+    kept
+        ``"trained"`` or ``"prior"``.
+    reason
+        Why, as a sentence.
+    strength
+        The λ used.
+    chosen_by
+        ``"cross-validation"``, ``"default"``, ``"user"`` or ``"previous training"``.
+    estimate
+        Accuracy on held-out annotations; None where there are too few.
+    result
+        What the learner reports.
+    validation
+        The cross-validation (where its verdict was taken over, that of the previous training),
+        or None.
+    changes
+        Events chosen with the prior and with the new model, per kind, over all movies.
+    exchanged
+        Events gained and lost from the one to the other, per kind.
+    n_annotations
+        Annotations used.
+    notes
+        Remarks in plain words: unused or lost annotations, kinds never annotated.
+    """
+
+    model: Model
+    kept: str
+    reason: str
+    strength: float
+    chosen_by: str
+    estimate: Estimate | None
+    result: TrainingResult
+    validation: Validation | None
+    changes: dict[str, tuple[int, int]]
+    exchanged: dict[str, tuple[int, int]]
+    n_annotations: int
+    notes: tuple[str, ...]
+
+    @property
+    def state(self) -> TrainingState | None:
+        """What a later training can reuse."""
+        return self.result.state
