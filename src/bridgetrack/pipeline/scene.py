@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.anchored import Anchored
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.compile import compile_constraints, required_events
+from bridgetrack.annotations.compile import compile_constraints, find_hypotheses, required_events
 from bridgetrack.annotations.constraints import Constraints
 from bridgetrack.detections.measure import assemble, check_extents, measure_frames
 from bridgetrack.detections.table import Detections
@@ -160,12 +160,8 @@ def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
     """The same movie with other annotations; hypotheses are made anew only where needed."""
     anchored = anchor(annotations, scene.detections, scene.labels)
     wanted = required_events(anchored)
-    known = set(_keys(scene.hypotheses.event, scene.hypotheses.sources, scene.hypotheses.targets))
-    if not set(_keys(wanted.event, wanted.sources, wanted.targets)) <= known:
+    found = find_hypotheses(scene.hypotheses, wanted.event, wanted.sources, wanted.targets)
+    if (found < 0).any():
         return propose(scene.evidence, scene.labels, annotations, scene.matrix.features)
     constraints = compile_constraints(anchored, scene.hypotheses)
     return replace(scene, anchored=anchored, constraints=constraints)
-
-
-def _keys(event: NDArray[np.int8], sources: Index, targets: Index) -> list[tuple[int, ...]]:
-    return [tuple(row) for row in np.column_stack([event, sources, targets]).tolist()]
