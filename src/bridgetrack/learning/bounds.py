@@ -41,6 +41,10 @@ class Bounds:
         self.offsets = np.append(self.offsets, offset)
         self._idle = np.append(self._idle, 0)
 
+    def newest_at(self, w: FloatArray) -> float:
+        """Value of the bound added last."""
+        return float(self.slopes[-1] @ w + self.offsets[-1])
+
     def clear(self) -> None:
         """Forget all bounds."""
         self._keep(np.zeros(len(self), dtype=bool))

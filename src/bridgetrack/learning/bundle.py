@@ -118,10 +118,10 @@ class Bundle:
         lower = -np.inf
         steps = steps_for(surrogate.regularizer, self.options)
         if self.iterates.find(w) is None:
-            self._evaluate(surrogate, w)
-            yield self._step(surrogate, lower)
+            self.evaluate(surrogate, w)
+            yield self.step(surrogate, lower)
         while True:
-            best, upper = self._best(surrogate)
+            best, upper = self.best(surrogate)
             enclosed = Enclosed(best, lower, upper)
             query, lower = self._next_point(surrogate, steps, enclosed, precision)
             if upper - lower <= precision:
@@ -129,10 +129,11 @@ class Bundle:
             if self.risk.effort.penalty_calls >= self.options.max_oracle_calls:
                 return Outcome(best, upper, lower, "limit")
             known = self._lower_bound_at(surrogate, query)
-            value = self._evaluate(surrogate, query)
-            yield self._step(surrogate, lower)
+            self.evaluate(surrogate, query)
+            value = self.bounds.newest_at(query)
+            yield self.step(surrogate, lower)
             if not steps.judge(value - known > 1e-3 * precision):
-                best, upper = self._best(surrogate)
+                best, upper = self.best(surrogate)
                 reason = "converged" if upper - lower <= precision else "oracle"
                 return Outcome(best, upper, lower, reason)
 
@@ -157,8 +158,8 @@ class Bundle:
         row = self.iterates.find(w)
         return float("inf") if row is None else float(self.iterates.uppers[row])
 
-    def _evaluate(self, surrogate: Surrogate, w: FloatArray) -> float:
-        """Compute P at ``w`` and add a bound; its value there."""
+    def evaluate(self, surrogate: Surrogate, w: FloatArray) -> InferredBatch:
+        """Compute P at ``w``, note the point and add a bound; what was found."""
         found = self.risk.penalty(w)
         bound = tangent = self.risk.tangent(found, w, 1)
         if self.risk.literal:
@@ -167,7 +168,7 @@ class Bundle:
         self.iterates.add(w, tangent)
         if self.cache is not None:
             self.cache.add(found, w)
-        return bound.value
+        return found
 
     def _next_point(
         self, surrogate: Surrogate, steps: Steps, enclosed: Enclosed, precision: float
@@ -202,13 +203,15 @@ class Bundle:
         value = float((self.bounds.slopes @ w + self.bounds.offsets).max(initial=-np.inf))
         return max(value, -float(surrogate.v @ w) - surrogate.c)
 
-    def _best(self, surrogate: Surrogate) -> tuple[FloatArray, float]:
+    def best(self, surrogate: Surrogate) -> tuple[FloatArray, float]:
+        """The best iterate for a surrogate, and its value there (an upper bound)."""
         values = surrogate.values(self.iterates.weights, self.iterates.uppers)
         row = int(np.argmin(values))
         return self.iterates.weights[row], float(values[row])
 
-    def _step(self, surrogate: Surrogate, lower: float) -> Step:
-        w, objective = self._best(surrogate)
+    def step(self, surrogate: Surrogate, lower: float) -> Step:
+        """Where a minimisation stands."""
+        w, objective = self.best(surrogate)
         return Step(w, objective, objective - lower)
 
 

@@ -200,6 +200,7 @@ class _Record:
                 n_oracle_calls=bundle.risk.effort.penalty_calls,
                 seconds=self.seconds,
                 weights=step.w.copy(),
+                oracle_seconds=bundle.risk.effort.seconds,
             )
             self.steps.append(progress)
             yield progress

@@ -34,6 +34,8 @@ class Progress:
         Since training began.
     weights
         Best weights so far: what to keep if training is cancelled here.
+    oracle_seconds
+        Of these seconds, those spent in inference.
     """
 
     iteration: int
@@ -44,6 +46,7 @@ class Progress:
     n_oracle_calls: int
     seconds: float
     weights: FloatArray
+    oracle_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class History:
     n_bounds: NDArray[np.int64]
     n_oracle_calls: NDArray[np.int64]
     seconds: FloatArray
+    oracle_seconds: FloatArray
 
     @classmethod
     def of(cls, steps: list[Progress]) -> History:
@@ -67,6 +71,7 @@ class History:
             np.array([s.n_bounds for s in steps], dtype=np.int64),
             np.array([s.n_oracle_calls for s in steps], dtype=np.int64),
             np.array([s.seconds for s in steps], dtype=float),
+            np.array([s.oracle_seconds for s in steps], dtype=float),
         )
 
 

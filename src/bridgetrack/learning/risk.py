@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.learning.losses import Loss, Treatment
@@ -51,9 +52,13 @@ class Tangent:
 
 @dataclass
 class Effort:
-    """What inference has cost so far: calls for P, calls for R, samples solved, seconds."""
+    """What inference has cost so far: calls for P, calls for R, samples solved, seconds.
+
+    ``partial`` counts samples of calls for P that are not complete yet.
+    """
 
     penalty_calls: int = 0
+    partial: int = 0
     reward_calls: int = 0
     samples: int = 0
     seconds: float = 0.0
@@ -105,6 +110,12 @@ class Risk:
         self.effort.penalty_calls += 1
         return self._infer(w, "loss_augmented", 1)
 
+    def penalty_of(self, rows: NDArray[np.intp], w: FloatArray) -> InferredBatch:
+        """Loss-augmented inference of some samples; n samples count as one call."""
+        whole, self.effort.partial = divmod(self.effort.partial + len(rows), len(self.samples))
+        self.effort.penalty_calls += whole
+        return self._infer(w, "loss_augmented", 1, tuple(self.samples[i] for i in rows))
+
     def reward(self, w: FloatArray) -> InferredBatch:
         """Maximisation over the reward space, all samples."""
         self.effort.reward_calls += 1
@@ -137,8 +148,10 @@ class Risk:
         value = float(slope @ w) + offset
         return Tangent(slope, offset, value, max(float(found.bounds.sum()) / n, value))
 
-    def _infer(self, w: FloatArray, kind: str, sign: int) -> InferredBatch:
-        samples = self.samples
+    def _infer(
+        self, w: FloatArray, kind: str, sign: int, some: tuple[Sample, ...] | None = None
+    ) -> InferredBatch:
+        samples = self.samples if some is None else some
         start = time.perf_counter()
         batch: Callable[..., InferredBatch] | None = getattr(self.model, f"{kind}_batch", None)
         if batch is None:
