@@ -1,0 +1,100 @@
+"""Accuracy of a tracking from answers to randomly drawn questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.active.random_order import random_order
+from bridgetrack.annotations.annotation import Slot
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.estimate import Estimate
+
+Array = NDArray[np.float64]
+
+_JEFFREYS = 0.5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is known of one slot that was asked.
+
+    Parameters
+    ----------
+    id
+        The annotation; slots of one event share it.
+    wrong
+        Error of the prediction there, 0 to 1; None where nobody could tell.
+    width
+        Slots that the event covers: it is met that much more often.
+    """
+
+    id: str
+    wrong: float | None
+    width: int
+
+
+def fair_sample(
+    scene: Scene, outcomes: Mapping[int, Outcome], seed: int, passed: frozenset[int] = frozenset()
+) -> list[Outcome]:
+    """Outcomes at the beginning of the random order, up to the first slot nobody answered.
+
+    Whatever else was answered, for whatever reason, does not make this sample unfair: its slots
+    were drawn before anything was known. Slots that happened to be answered as chosen questions
+    count too.
+
+    Parameters
+    ----------
+    scene
+        The movie.
+    outcomes
+        By number of the slot in the problem.
+    seed
+        Of the random order.
+    passed
+        Slots that the annotator passed over; they are left out.
+    """
+    found: dict[str, Outcome] = {}
+    for slot in random_order(scene, seed).tolist():
+        if slot in passed:
+            continue
+        outcome = outcomes.get(slot)
+        if outcome is None:
+            break
+        if outcome.wrong is not None:
+            found.setdefault(outcome.id, outcome)
+    return list(found.values())
+
+
+def estimate_from(sample: list[Outcome]) -> Estimate | None:
+    """Accuracy with its 95 % interval; None without any answer.
+
+    Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers (a ratio
+    estimate); the interval is Jeffreys' for the effective number of answers,
+    ``(sum v)**2 / sum v**2``.
+    """
+    from scipy.stats import beta
+
+    if not sample:
+        return None
+    weight = np.asarray([1.0 / o.width for o in sample])
+    wrong = np.asarray([o.wrong for o in sample], dtype=np.float64)
+    error = float((weight * wrong).sum() / weight.sum())
+    n = float(weight.sum() ** 2 / (weight**2).sum())
+    low, high = beta.ppf(
+        [0.025, 0.975], n * (1 - error) + _JEFFREYS, n * error + _JEFFREYS
+    ).tolist()
+    accuracy = 1.0 - error
+    return Estimate(accuracy, min(low, accuracy), max(high, accuracy), len(sample), True, ())
+
+
+def numbered(scene: Scene, by_name: Mapping[Slot, Outcome]) -> dict[int, Outcome]:
+    """Outcomes by number of the slot instead of its name; slots that are gone are left out."""
+    from bridgetrack.active.questions import slot_number
+
+    found = {slot_number(scene, slot): outcome for slot, outcome in by_name.items()}
+    found.pop(-1, None)
+    return found

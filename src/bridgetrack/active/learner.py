@@ -1,0 +1,122 @@
+"""The interactive max-margin update: one short fit, warm-started, with a fixed lambda.
+
+000 uses a perceptron pass after each label because max-margin training was too slow to wait for.
+Here the bounds and outputs found before are recycled, only annotated components are looked at, and
+lambda is not chosen anew, which takes a fraction of a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.learning import L2, TrainingOptions, train
+from bridgetrack.learning.result import TrainingResult, TrainingState
+from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LearnOptions:
+    """How the model is updated while answers are given.
+
+    Parameters
+    ----------
+    strength
+        The factor lambda of the regulariser around the starting weights.
+    balance
+        How far kinds of events are weighted by how often they occur, see
+        `bridgetrack.training.training_set.balanced`.
+    precision
+        Duality gap that is enough, in task loss per annotation.
+    most_calls
+        Inferences over all annotated components at most.
+    """
+
+    strength: float = 0.3
+    balance: float = 0.75
+    precision: float = 5e-3
+    most_calls: int = 60
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Weights after an update.
+
+    Parameters
+    ----------
+    weights
+        Shape (d,).
+    state
+        What the next update can reuse.
+    data
+        The annotated components; None where no annotation constrains anything.
+    """
+
+    weights: Array
+    state: TrainingState | None
+    data: TrainingSet | None
+
+
+def learn(
+    scene: Scene,
+    prior: Array,
+    population: Array,
+    options: LearnOptions,
+    state: TrainingState | None = None,
+) -> Steps[Learned]:
+    """Fit the annotations of a scene, staying close to the starting weights.
+
+    Parameters
+    ----------
+    scene
+        With its annotations.
+    prior
+        The starting weights, shape (d,).
+    population
+        How often each kind of event occurs in the movie, shape (len(Event),).
+    options
+        Choices.
+    state
+        Of an earlier update.
+    """
+    yield Progress("Learning", 0.0)
+    if not len(scene.constraints):
+        return Learned(prior, state, None)
+    data = balanced(build_training_set([scene]), population, options.balance)
+    result: TrainingResult = yield from fit_part(
+        TrackingModel(data), np.arange(len(data.samples)), prior, options, state
+    )
+    return Learned(result.w, result.state, data)
+
+
+def fit_part(
+    model: TrackingModel,
+    rows: NDArray[np.int64],
+    prior: Array,
+    options: LearnOptions,
+    state: TrainingState | None,
+) -> Steps[TrainingResult]:
+    """Fit some of the samples of a training set."""
+    data = model.data
+    steps = train(
+        model,
+        [data.samples[i] for i in rows.tolist()],
+        L2(options.strength, prior=prior),
+        n_annotations=float(np.isin(data.annotation_sample, rows).sum()),
+        options=TrainingOptions(precision=options.precision, max_oracle_calls=options.most_calls),
+        state=state,
+    )
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as stop:
+            result: TrainingResult = stop.value
+            return result
+        yield Progress("Learning", min(step.n_oracle_calls / options.most_calls, 1.0))

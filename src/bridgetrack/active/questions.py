@@ -1,0 +1,190 @@
+"""Every open event of a tracked movie as a question, with what the model thinks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bridgetrack.active.options import SuggestOptions
+from bridgetrack.annotations.annotation import Kind, Slot
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.margins import margin_bounds, reduced_costs
+from bridgetrack.inference.solution import Solution
+from bridgetrack.pipeline.scene import Scene
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What a model thinks of every hypothesis, given a solution.
+
+    Parameters
+    ----------
+    solution
+        The chosen hypotheses.
+    cost
+        Reduced cost of every hypothesis, infinite where annotations exclude it, shape (H,).
+    total
+        Sum of ``exp(-cost / temperature)`` over the hypotheses of every slot, shape (S,).
+    kinds
+        Belief in each kind of event at every slot, rows summing to 1, shape (S, len(Event)).
+    margin
+        Lower bound on the margin of chosen hypotheses, NaN for others, shape (H,).
+    """
+
+    solution: Solution
+    cost: Array
+    total: Array
+    kinds: Array
+    margin: Array
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Chosen events that nobody has answered, one row each.
+
+    Parameters
+    ----------
+    column
+        Hypothesis, shape (n,).
+    slot
+        Number in the problem of the slot to ask about: of the event's slots the one where the
+        model believes most in something else, shape (n,).
+    margin, uncertainty
+        Shapes (n,).
+    kinds
+        Belief in each kind of event at the slot, shape (n, len(Event)).
+    """
+
+    column: Index
+    slot: Index
+    margin: Array
+    uncertainty: Array
+    kinds: Array
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+
+def believe(
+    scene: Scene, scores: Array, solution: Solution, allowed: Mask, temperature: float
+) -> Beliefs:
+    """Beliefs ``exp(-cost / temperature)``, normalised slot by slot.
+
+    The reduced cost of a hypothesis bounds from below what the whole objective loses when it is
+    forced to hold, so that beliefs of the chosen ones are never too small.
+    """
+    problem = scene.problem
+    cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
+    cost[solution.chosen] = 0.0
+    cost = np.where(allowed, cost, np.inf)
+    weight = np.exp(-cost / temperature)
+    total = np.asarray(problem.by_slot @ weight)
+    kinds = np.empty((problem.n_slots, len(Event)))
+    for event in Event:
+        rows = scene.matrix.rows[event]
+        part = np.zeros(problem.n_columns)
+        part[rows] = weight[rows]
+        kinds[:, event] = problem.by_slot @ part
+    kinds /= np.maximum(total, _TINY)[:, None]
+    margin = margin_bounds(problem, scores, solution, allowed)
+    return Beliefs(solution, cost, total, kinds, margin)
+
+
+def asked_slots(scene: Scene, skipped: Collection[Slot] = ()) -> Mask:
+    """Slots of the problem that were answered or passed over, shape (S,).
+
+    A confirmed event settles all its slots, alternatives and "cannot tell" count as asked. A
+    rejected event leaves its slots open: what is right instead may still be asked.
+    """
+    anchored = scene.anchored
+    n = scene.hypotheses.n_detections
+    settled = np.array([k != Kind.REJECT for k in anchored.kind], dtype=bool)
+    keep = settled[anchored.owner] if len(settled) else np.zeros(0, dtype=bool)
+    sources, targets = anchored.sources[keep], anchored.targets[keep]
+    false = anchored.event[keep] == Event.FALSE
+    named = [sources.ravel(), (targets + n)[targets >= 0], sources[false, 0] + n]
+    slots = np.concatenate(named).astype(np.int64)
+    slots = slots[(slots >= 0) & np.isin(slots, scene.slots)]
+    out = np.zeros(len(scene.slots), dtype=bool)
+    out[np.searchsorted(scene.slots, slots)] = True
+    for slot in skipped:
+        place = slot_number(scene, slot)
+        if place >= 0:
+            out[place] = True
+    return out
+
+
+def slot_number(scene: Scene, slot: Slot) -> int:
+    """Number in the problem of a named slot; -1 where there is none such (any more)."""
+    what, cell = slot
+    try:
+        row = scene.detections.row_of(*cell)
+    except InputError:
+        return -1
+    wanted = row + (scene.hypotheses.n_detections if what == "history" else 0)
+    place = int(np.searchsorted(scene.slots, wanted))
+    return place if place < len(scene.slots) and scene.slots[place] == wanted else -1
+
+
+def slot_name(scene: Scene, number: int) -> Slot:
+    """The name of a slot of the problem."""
+    n = scene.hypotheses.n_detections
+    slot = int(scene.slots[number])
+    row = slot % n
+    cell = int(scene.detections.frame[row]), int(scene.detections.label[row])
+    return ("fate" if slot < n else "history"), cell
+
+
+def open_questions(
+    scene: Scene, beliefs: Beliefs, asked: Mask, options: SuggestOptions, seed: int = 0
+) -> Questions:
+    """All chosen events none of whose slots was asked and for which there is an alternative."""
+    problem = scene.problem
+    touched = problem.incidence @ asked.astype(np.float64) > 0
+    column = np.flatnonzero(beliefs.solution.chosen & ~touched)
+    column = column[np.isfinite(beliefs.margin[column])]
+    slot = _doubtful_slot(problem.slots[column], beliefs.total)
+    margin = beliefs.margin[column]
+    kinds = beliefs.kinds[slot]
+    return Questions(column, slot, margin, _uncertainty(margin, kinds, options, seed), kinds)
+
+
+def _uncertainty(margin: Array, kinds: Array, options: SuggestOptions, seed: int) -> Array:
+    if options.measure == "random":
+        return np.random.default_rng(seed).random(len(margin))
+    if options.measure == "entropy":
+        entropy = -(kinds * np.log(np.maximum(kinds, _TINY))).sum(axis=1)
+        return np.asarray(np.clip(entropy / np.log(len(Event)), 0.0, 1.0))
+    return np.asarray(np.exp(-margin / options.temperature))
+
+
+def _doubtful_slot(slots: Index, total: Array) -> Index:
+    """Of each row's slots (padded with S) the one with the largest total belief."""
+    if not len(slots):
+        return np.zeros(0, dtype=np.int64)
+    padded = np.append(total, -np.inf)
+    best = np.argmax(padded[slots], axis=1)
+    return np.asarray(slots[np.arange(len(slots)), best])
+
+
+def runner_up(scene: Scene, beliefs: Beliefs, slots: Index) -> Index:
+    """The cheapest unchosen hypothesis of every slot, -1 where there is none, shape (n,)."""
+    by_slot: sp.csr_matrix = scene.problem.by_slot
+    part = by_slot[slots]
+    cost = np.where(beliefs.solution.chosen[part.indices], np.inf, beliefs.cost[part.indices])
+    row = np.repeat(np.arange(len(slots)), np.diff(part.indptr))
+    order = np.lexsort((cost, row))
+    first = order[np.searchsorted(row[order], np.arange(len(slots)))]
+    found = part.indices[first].astype(np.int64)
+    return np.where(np.isfinite(cost[first]), found, -1)

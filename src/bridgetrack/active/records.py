@@ -1,0 +1,121 @@
+"""What an active session remembers of every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot, now
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.contradictions import conflicts_with
+from bridgetrack.annotations.history import History
+
+
+class Answers(Protocol):
+    """Where answers are kept; the plugin's `Answers` fits, so does `HistoryAnswers`."""
+
+    @property
+    def annotations(self) -> AnnotationSet:
+        """The present annotations."""
+
+    def answer(
+        self, kind: Kind, events: Iterable[EventRef], source: str, seconds: float | None = None
+    ) -> tuple[Annotation, int]:
+        """Add an answer in place of those that it contradicts; it, and how many went."""
+
+
+class HistoryAnswers:
+    """Answers in memory, with their undo history."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+
+    @property
+    def annotations(self) -> AnnotationSet:
+        """The present annotations."""
+        return self.history.annotations
+
+    def answer(
+        self, kind: Kind, events: Iterable[EventRef], source: str, seconds: float | None = None
+    ) -> tuple[Annotation, int]:
+        """Add an answer in place of those that it contradicts; it, and how many went."""
+        have = self.annotations
+        new = Annotation(have.next_id(), kind, tuple(events), now(), source, seconds)
+        gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
+        self.history = self.history.record(sorted(gone), [new])
+        return new, len(gone)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One answered suggestion.
+
+    Parameters
+    ----------
+    id
+        The annotation; records whose annotation is gone (undone, replaced) do not count.
+    kind
+        What was answered.
+    slots
+        Slots of the event that holds, or the slot asked where that is not known.
+    right
+        Whether the proposal was right, as the model was before the answer; None for "cannot
+        tell".
+    random
+        Whether the suggestion was drawn at random.
+    doubt
+        The model's belief that its proposal was wrong, 0 to 1.
+    seconds
+        Time that the answer took.
+    """
+
+    id: str
+    kind: Kind
+    slots: tuple[Slot, ...]
+    right: bool | None
+    random: bool
+    doubt: float
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return {
+            "id": self.id,
+            "kind": str(self.kind),
+            "slots": [[what, *cell] for what, cell in self.slots],
+            "right": self.right,
+            "random": self.random,
+            "doubt": self.doubt,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a session stood after some answers: one point of the progress curve.
+
+    Parameters
+    ----------
+    clicks
+        Answers so far, "cannot tell" included.
+    seconds
+        Time spent on them.
+    accuracy, low, high
+        Estimated share of right events and its 95 % interval, 0 to 1; None while there are no
+        random answers.
+    changed
+        Events of the movie that the last update explains otherwise than the one before.
+    """
+
+    clicks: int
+    seconds: float
+    accuracy: float | None
+    low: float | None
+    high: float | None
+    changed: int
+
+    @property
+    def minutes(self) -> float:
+        """Time spent, in minutes."""
+        return self.seconds / 60.0

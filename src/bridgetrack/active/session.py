@@ -1,0 +1,511 @@
+"""One annotator at work: questions, answers, updates of the model, and when to stop. No window.
+
+    session = ActiveSession(scene, model)
+    run_and_adopt = lambda: session.adopt(run(session.update()))
+    run_and_adopt()                         # the first questions
+    while not session.verdict().stop:
+        suggestion = session.next()         # at once, from the queue
+        session.answer(suggestion)          # yes, that is right
+        if session.wants_update:
+            run_and_adopt()                 # in a program with a window: in the background
+
+Only `update` takes long. It works on a snapshot that is taken when it is called, touches nothing of
+the session, and may run in another thread; `adopt` (on the thread that owns the session) takes
+over its result, except for what was answered meanwhile. A result that is out of date is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample, numbered
+from bridgetrack.active.gain import Gain, Verdict, expected_gain, judge
+from bridgetrack.active.learner import LearnOptions, learn
+from bridgetrack.active.options import SuggestOptions
+from bridgetrack.active.questions import Beliefs, believe, slot_number
+from bridgetrack.active.records import Answers, HistoryAnswers, Point, Record
+from bridgetrack.active.rejudge import rejudge
+from bridgetrack.active.suggester import rank, weights_of
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import RANDOM, Annotation, EventRef, Kind, Slot
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.history import History
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.solution import Solution
+from bridgetrack.inference.solve import solve_steps
+from bridgetrack.learning.result import TrainingState
+from bridgetrack.models.model import Model
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.pipeline.tracking import allowed_by
+from bridgetrack.training.assemble import plain_model
+from bridgetrack.training.estimate import Estimate
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.outcome import Training
+from bridgetrack.training.train import train_steps
+
+Array = NDArray[np.float64]
+
+SOURCE = "suggested"
+"""Source noted in answers to suggestions that were not drawn at random."""
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """How a session works; the defaults need no thought.
+
+    Parameters
+    ----------
+    suggest
+        How events are ranked.
+    learn
+        How the model is updated.
+    queue
+        Suggestions computed ahead.
+    update_every
+        Answers after which `ActiveSession.wants_update` asks for an update.
+    rejudge_every
+        Answers after which random ones are judged anew by models that have not seen them.
+    """
+
+    suggest: SuggestOptions = field(default_factory=SuggestOptions)
+    learn: LearnOptions = field(default_factory=LearnOptions)
+    queue: int = 12
+    update_every: int = 5
+    rejudge_every: int = 10
+
+
+@dataclass(frozen=True)
+class Update:
+    """Result of `ActiveSession.update`, to be given to `ActiveSession.adopt`.
+
+    Parameters
+    ----------
+    number
+        Of the update in the session.
+    annotations
+        What it learned from.
+    scene
+        The movie with these annotations.
+    weights
+        The new weights, shape (d,).
+    solution
+        The tracking with them (annotations honoured): `Solution` of ``scene.problem``.
+    suggestions
+        The next questions.
+    changed
+        Chosen events that differ from those of the update before.
+    held_out
+        Error on random answers of models that have not seen them, by annotation id; empty where
+        this was not due.
+    """
+
+    number: int
+    annotations: AnnotationSet
+    scene: Scene
+    weights: Array
+    solution: Solution
+    suggestions: tuple[Suggestion, ...]
+    changed: int
+    held_out: dict[str, float]
+    beliefs: Beliefs = field(repr=False)
+    state: TrainingState | None = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Work put in so far.
+
+    Parameters
+    ----------
+    clicks
+        Answers, "cannot tell" included.
+    seconds
+        Time that they took.
+    """
+
+    clicks: int
+    seconds: float
+
+    @property
+    def minutes(self) -> float:
+        """Time in minutes."""
+        return self.seconds / 60.0
+
+
+class ActiveSession:
+    """State of active learning on one movie.
+
+    Parameters
+    ----------
+    scene
+        The prepared movie.
+    prior
+        Model to start from and to stay close to; the untrained one where None.
+    answers
+        Where answers are kept (the plugin's ``Answers``); in memory, beginning with the scene's
+        annotations, where None. Answers that come into it by other ways are learned from too.
+    options
+        How to work.
+
+    Attributes
+    ----------
+    scene
+        The movie with the annotations of the last update.
+    queue
+        Suggestions computed ahead, the next one first.
+    skipped
+        Slots passed over with `skip`.
+    records
+        What was answered, in order; see `counted` for those that still hold.
+    points
+        The progress curve, one point per adopted update.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        prior: Model | None = None,
+        answers: Answers | None = None,
+        options: SessionOptions | None = None,
+    ) -> None:
+        self.options = options or SessionOptions()
+        self.prior = prior or untrained_model(scene.matrix.features)
+        self.scene = scene
+        self.answers: Answers = answers or HistoryAnswers(History(scene.anchored.annotations))
+        self.queue: tuple[Suggestion, ...] = ()
+        self.skipped: frozenset[Slot] = frozenset()
+        self.records: tuple[Record, ...] = ()
+        self.points: tuple[Point, ...] = ()
+        self.held_out: dict[str, float] = {}
+        self._weights = weights_of(scene, self.prior)
+        self._last: Update | None = None
+        self._number = 0
+        self._learned_clicks = -1
+        self._judged_clicks = 0
+
+    # ------------------------------------------------------------------ questions and answers
+
+    @property
+    def annotations(self) -> AnnotationSet:
+        """All annotations that hold now."""
+        return self.answers.annotations
+
+    @property
+    def counted(self) -> tuple[Record, ...]:
+        """Records whose annotation is still there: undone and replaced answers do not count."""
+        have = self.annotations
+        return tuple(r for r in self.records if r.id in have)
+
+    def next(self) -> Suggestion | None:
+        """The next suggestion, without removing it; None where there is none (yet).
+
+        There is none before the first update was adopted, and when nothing is open any more. An
+        empty queue is filled from the last update's beliefs, which takes well under a second.
+        """
+        if not self.queue:
+            self._refill()
+        return self.queue[0] if self.queue else None
+
+    def answer(
+        self,
+        suggestion: Suggestion,
+        event: EventRef | None = None,
+        *,
+        seconds: float | None = None,
+    ) -> Annotation:
+        """Say what holds.
+
+        Parameters
+        ----------
+        suggestion
+            The question.
+        event
+            What happens instead, with all its cells; None: the proposal is right.
+        seconds
+            Time that the answer took.
+
+        Returns
+        -------
+        Annotation
+            The one that was recorded.
+
+        Raises
+        ------
+        InputError
+            Where the event does not fit the movie.
+        """
+        chosen = event or suggestion.event
+        right = chosen.key == suggestion.event.key
+        return self._record(Kind.CONFIRM, suggestion, chosen, chosen.slots, right, seconds)
+
+    def reject(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
+        """Say that the proposal is wrong, without saying what is right instead."""
+        slots = (suggestion.slot,)
+        return self._record(Kind.REJECT, suggestion, suggestion.event, slots, False, seconds)
+
+    def cannot_tell(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
+        """Say that one cannot tell; it is an answer, labels nothing, and is not asked again."""
+        slots = (suggestion.slot,)
+        return self._record(Kind.CANNOT_TELL, suggestion, suggestion.event, slots, None, seconds)
+
+    def skip(self, suggestion: Suggestion) -> None:
+        """Pass a suggestion over without an answer; it is not asked again in this session."""
+        self.skipped |= {suggestion.slot}
+        self.queue = tuple(s for s in self.queue if s.slot != suggestion.slot)
+
+    def _record(
+        self,
+        kind: Kind,
+        suggestion: Suggestion,
+        event: EventRef,
+        slots: tuple[Slot, ...],
+        right: bool | None,
+        seconds: float | None,
+    ) -> Annotation:
+        source = RANDOM if suggestion.random else SOURCE
+        noted, _ = self.answers.answer(kind, [event], source, seconds)
+        doubt = float(np.clip(1.0 - suggestion.beliefs[0], 0.0, 1.0))
+        record = Record(noted.id, kind, slots, right, suggestion.random, doubt, seconds or 0.0)
+        self.records = (*self.records, record)
+        self.queue = _without(self.queue, {*slots, suggestion.slot})
+        return noted
+
+    def _refill(self) -> None:
+        if self._last is None:
+            return
+        last = self._last
+        gone = self._settled()
+        fresh = rank(
+            last.scene,
+            last.beliefs,
+            self.options.queue,
+            self.options.suggest,
+            frozenset(self.skipped | gone),
+            len(self.counted),
+        )
+        self.queue = _without(tuple(fresh), gone)
+
+    def _settled(self) -> frozenset[Slot]:
+        """Slots that present annotations name."""
+        return frozenset(s for a in self.annotations for e in a.events for s in e.slots)
+
+    # ------------------------------------------------------------------ updates
+
+    @property
+    def wants_update(self) -> bool:
+        """Whether an update is worth while: none yet, enough answers, or few questions left."""
+        new = len(self.records) - max(self._learned_clicks, 0)
+        few = len(self.queue) < 2 and new > 0
+        return self._last is None or new >= self.options.update_every or few
+
+    def update(self) -> Steps[Update]:
+        """Learn from all answers so far and find the next questions.
+
+        The session is read when this is called, not while the generator runs: it may be driven by
+        another thread, closed at any time to cancel, and its result goes to `adopt`.
+        """
+        self._number += 1
+        clicks = len(self.counted)
+        due = clicks - self._judged_clicks >= self.options.rejudge_every
+        return _update(
+            self._number,
+            self.scene,
+            self.annotations,
+            weights_of(self.scene, self.prior),
+            self._last,
+            self.skipped,
+            clicks,
+            self._random_ids() if due else (),
+            self.options,
+        )
+
+    def adopt(self, update: Update) -> bool:
+        """Take over an update; False (and nothing changes) where a newer one is in place."""
+        if self._last is not None and update.number <= self._last.number:
+            return False
+        self._last = update
+        self.scene, self._weights = update.scene, update.weights
+        self._learned_clicks = sum(r.id in update.annotations for r in self.records)
+        gone = frozenset(
+            s
+            for a in self.annotations
+            if a.id not in update.annotations
+            for e in a.events
+            for s in e.slots
+        )
+        self.queue = tuple(
+            s for s in _without(update.suggestions, gone) if s.slot not in self.skipped
+        )
+        if update.held_out:
+            self.held_out = update.held_out
+            self._judged_clicks = len(self.counted)
+        self.points = (*self.points, self._point(update.changed))
+        return True
+
+    @property
+    def tracking_solution(self) -> Solution | None:
+        """What the last update chose for `scene`, annotations honoured; None before the first."""
+        return None if self._last is None else self._last.solution
+
+    @property
+    def model(self) -> Model:
+        """The model of the last update (the starting model before the first)."""
+        if self._last is None:
+            return self.prior
+        plain = plain_model(self._weights, self.scene.matrix.features)
+        note = {"origin": "active learning", "annotations": len(self.scene.constraints)}
+        return replace(
+            plain,
+            name="active",
+            loss="bridge",
+            regularizer="l2",
+            strength=self.options.learn.strength,
+            provenance={**note, "prior": self.prior.name},
+        )
+
+    def finish(self, options: TrainingOptions | None = None) -> Steps[Training]:
+        """Train once more with everything (the combined strategy of 000, section 1.5.2).
+
+        As `bridgetrack.training.train.train_steps`: lambda by cross-validation, and the starting
+        model where that is better.
+        """
+        return train_steps(annotate(self.scene, self.annotations), self.prior, options)
+
+    # ------------------------------------------------------------------ how good, how long
+
+    @property
+    def effort(self) -> Effort:
+        """Clicks and time so far."""
+        return Effort(len(self.counted), sum(r.seconds for r in self.counted))
+
+    def estimate(self) -> Estimate | None:
+        """Share of right events with its 95 % interval, from random answers only.
+
+        None while there are no random answers.
+        """
+        return estimate_from(self._sample())
+
+    def _sample(self) -> list[Outcome]:
+        outcomes = numbered(self.scene, self._outcomes())
+        passed = frozenset(slot_number(self.scene, s) for s in self.skipped)
+        return fair_sample(self.scene, outcomes, self.options.suggest.seed, passed)
+
+    def _outcomes(self) -> dict[Slot, Outcome]:
+        out: dict[Slot, Outcome] = {}
+        for r in self.counted:
+            wrong = None if r.right is None else float(not r.right)
+            outcome = Outcome(r.id, self.held_out.get(r.id, wrong), len(r.slots))
+            out.update(dict.fromkeys(r.slots, outcome))
+        return out
+
+    def _random_ids(self) -> tuple[str, ...]:
+        return tuple(o.id for o in self._sample())
+
+    def expected_gain(self, clicks: int = 10) -> Gain:
+        """What more answers would bring."""
+        changed = None
+        if len(self.points) > 1:
+            first = next(p for p in self.points[-4:])
+            last = self.points[-1]
+            done = last.clicks - first.clicks
+            moved = sum(p.changed for p in self.points[-4:][1:])
+            changed = moved / done if done > 0 else None
+        doubts = [1.0 - s.beliefs[0] for s in self.queue if not s.random]
+        return expected_gain(self.counted, doubts, clicks, changed)
+
+    def verdict(self) -> Verdict:
+        """Whether to go on, as a sentence for people."""
+        events = 0 if self._last is None else int(self._last.solution.chosen.sum())
+        return judge(self.expected_gain(10), self.estimate(), len(self.counted), events)
+
+    def _point(self, changed: int) -> Point:
+        found, effort = self.estimate(), self.effort
+        if found is None:
+            return Point(effort.clicks, effort.seconds, None, None, None, changed)
+        return Point(effort.clicks, effort.seconds, found.accuracy, found.low, found.high, changed)
+
+
+def _without(
+    queue: Sequence[Suggestion], slots: frozenset[Slot] | set[Slot]
+) -> tuple[Suggestion, ...]:
+    """Suggestions none of whose slots is among some."""
+    return tuple(s for s in queue if not slots.intersection(s.event.slots))
+
+
+def _update(
+    number: int,
+    scene: Scene,
+    annotations: AnnotationSet,
+    prior: Array,
+    last: Update | None,
+    skipped: frozenset[Slot],
+    clicks: int,
+    judged: tuple[str, ...],
+    options: SessionOptions,
+) -> Steps[Update]:
+    yield Progress("Collecting answers", 0.0)
+    scene = annotate(scene, annotations)
+    population = _population(scene, last)
+    learned = yield from learn(
+        scene, prior, population, options.learn, None if last is None else last.state
+    )
+    held_out: dict[str, float] = {}
+    if judged and learned.data is not None:
+        held_out = yield from rejudge(scene, learned, judged, prior, options.learn)
+    yield Progress("Choosing events", 0.0)
+    scores, allowed = scene.matrix.scores(learned.weights), allowed_by(scene)
+    solution: Solution | None = None
+    for step in solve_steps(scene.problem, scores, allowed):
+        if isinstance(step, Solution):
+            solution = step
+        else:
+            yield Progress("Choosing events", step)
+    if solution is None:
+        raise InputError("inference was stopped before it had an answer")
+    yield Progress("Looking for questions", 0.0)
+    beliefs = believe(scene, scores, solution, allowed, options.suggest.temperature)
+    suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
+    return Update(
+        number,
+        annotations,
+        scene,
+        learned.weights,
+        solution,
+        tuple(suggestions),
+        _changed(last, scene, solution),
+        held_out,
+        beliefs,
+        learned.state,
+    )
+
+
+def _population(scene: Scene, last: Update | None) -> Array:
+    """How often each kind of event was chosen last."""
+    if last is None:
+        return np.zeros(len(Event))
+    kinds = last.scene.hypotheses.event[last.solution.chosen]
+    return np.bincount(kinds, minlength=len(Event)).astype(np.float64)
+
+
+def _changed(last: Update | None, scene: Scene, solution: Solution) -> int:
+    """Chosen events that were not chosen before."""
+    if last is None:
+        return 0
+    if last.scene.hypotheses is scene.hypotheses:
+        return int((solution.chosen & ~last.solution.chosen).sum())
+    before = _chosen_keys(last.scene, last.solution)
+    return len(_chosen_keys(scene, solution) - before)
+
+
+def _chosen_keys(scene: Scene, solution: Solution) -> set[tuple[int, ...]]:
+    rows = np.flatnonzero(solution.chosen)
+    h = scene.hypotheses
+    table = np.column_stack([h.event[rows], h.sources[rows], h.targets[rows]])
+    return {tuple(row) for row in table.tolist()}

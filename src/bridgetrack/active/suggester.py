@@ -1,0 +1,237 @@
+"""Suggest the events that are most worth an answer.
+
+Pure uncertainty collects odd and ambiguous cases and can make a model worse with every click
+(design, section 5). So a suggestion's value is its uncertainty times the rarity of what the answer
+may turn out to be, times how new it is in feature space; suggestions of a batch are no neighbours;
+and a share of them is drawn at random from all cells, which keeps the estimate of accuracy honest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.active.options import SuggestOptions
+from bridgetrack.active.questions import (
+    Beliefs,
+    Questions,
+    asked_slots,
+    believe,
+    open_questions,
+    slot_name,
+)
+from bridgetrack.active.random_order import next_random
+from bridgetrack.active.ranking import choose_batch
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.annotation import Slot
+from bridgetrack.annotations.words import NOUN
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.solution import Solution
+from bridgetrack.inference.solve import solve_steps
+from bridgetrack.models.model import Model
+from bridgetrack.pipeline.progress import Progress, Steps, run
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.pipeline.tracking import allowed_by
+
+__all__ = ["SuggestOptions", "Suggestion", "suggest", "suggest_steps", "weights_of"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def weights_of(scene: Scene, model: Model | Array) -> Array:
+    """Weights in the order of the scene's features, shape (d,).
+
+    Raises
+    ------
+    ModelError
+        Where the model was made with other features.
+    """
+    return model.aligned(scene.matrix.features) if isinstance(model, Model) else model
+
+
+def suggest(
+    scene: Scene,
+    model: Model | Array,
+    k: int = 1,
+    options: SuggestOptions | None = None,
+    *,
+    skipped: Collection[Slot] = (),
+    solution: Solution | None = None,
+    answered: int = 0,
+) -> list[Suggestion]:
+    """Suggest `k` events to answer, the most valuable first.
+
+    Parameters
+    ----------
+    scene
+        A prepared movie with its annotations: what they settle is not asked again.
+    model
+        The model, or its weights in the order of ``scene.matrix.features``, shape (d,).
+    k
+        How many; fewer come back where nothing else is open.
+    options
+        How they are ranked.
+    skipped
+        Slots that are not to be asked (`Suggestion.slot`).
+    solution
+        What inference chose for this scene and model, where it is known (it is
+        ``Tracking.solution``): then the answer is there at once (0.3 s for 100 frames of 300
+        cells). Solved where None.
+    answered
+        How many suggestions were answered before: every so-maniest is a random one.
+
+    Raises
+    ------
+    ModelError
+        Where the model was made with other features.
+    InfeasibleError
+        Where annotations exclude each other.
+    """
+    return run(
+        suggest_steps(
+            scene, model, k, options, skipped=skipped, solution=solution, answered=answered
+        )
+    )
+
+
+def suggest_steps(
+    scene: Scene,
+    model: Model | Array,
+    k: int = 1,
+    options: SuggestOptions | None = None,
+    *,
+    skipped: Collection[Slot] = (),
+    solution: Solution | None = None,
+    answered: int = 0,
+) -> Steps[list[Suggestion]]:
+    """As `suggest`, step by step: close the generator to cancel."""
+    options = options or SuggestOptions()
+    scores = scene.matrix.scores(weights_of(scene, model))
+    allowed = allowed_by(scene)
+    if solution is None:
+        yield Progress("Choosing events", 0.0)
+        for step in solve_steps(scene.problem, scores, allowed):
+            if isinstance(step, Solution):
+                solution = step
+            else:
+                yield Progress("Choosing events", step)
+    assert solution is not None
+    yield Progress("Looking for questions", 0.0)
+    beliefs = believe(scene, scores, solution, allowed, options.temperature)
+    return rank(scene, beliefs, k, options, skipped, answered)
+
+
+def rank(
+    scene: Scene,
+    beliefs: Beliefs,
+    k: int,
+    options: SuggestOptions,
+    skipped: Collection[Slot] = (),
+    answered: int = 0,
+) -> list[Suggestion]:
+    """Suggestions from what a model believes; see `suggest`."""
+    asked = asked_slots(scene, skipped)
+    questions = open_questions(scene, beliefs, asked, options, options.seed + answered)
+    turns = _random_turns(k, answered, options.random_share)
+    drawn = next_random(scene, asked, int(turns.sum()), options.seed)
+    rows, values = choose_batch(scene, beliefs, questions, k, options)
+    chance = [_drawn(scene, beliefs, int(s), options) for s in drawn]
+    taken = {s.hypothesis for s in chance}
+    keep = [i for i, r in enumerate(rows) if int(questions.column[r]) not in taken]
+    picked = [
+        _picked(scene, beliefs, questions, int(rows[i]), float(values[i]), options) for i in keep
+    ]
+    out: list[Suggestion] = []
+    for turn in turns:
+        queue = chance if (turn and chance) or not picked else picked
+        if queue:
+            out.append(queue.pop(0))
+    return out
+
+
+def _random_turns(k: int, answered: int, share: float) -> Mask:
+    """Which of the next suggestions are random ones, evenly spread, shape (k,)."""
+    number = np.floor((answered + np.arange(k + 1)) * share + 1e-9)
+    return np.asarray(np.diff(number) > 0)
+
+
+def _drawn(scene: Scene, beliefs: Beliefs, slot: int, options: SuggestOptions) -> Suggestion:
+    """The random suggestion about a slot."""
+    columns = scene.problem.by_slot[slot].indices
+    column = int(columns[beliefs.solution.chosen[columns]][0])
+    margin = float(beliefs.margin[column])
+    uncertainty = float(np.exp(-margin / options.temperature))
+    reason = "drawn at random from all cells, to know how accurate the tracking is"
+    return _suggestion(
+        scene, beliefs, column, slot, options, margin, uncertainty, 0.0, reason, True
+    )
+
+
+def _picked(
+    scene: Scene,
+    beliefs: Beliefs,
+    questions: Questions,
+    row: int,
+    value: float,
+    options: SuggestOptions,
+) -> Suggestion:
+    column, slot = int(questions.column[row]), int(questions.slot[row])
+    margin, uncertainty = float(questions.margin[row]), float(questions.uncertainty[row])
+    reason = _reason(Event(int(scene.hypotheses.event[column])), margin, questions.kinds[row])
+    return _suggestion(
+        scene, beliefs, column, slot, options, margin, uncertainty, value, reason, False
+    )
+
+
+def _reason(kind: Event, margin: float, kinds: Array) -> str:
+    """Why an event is asked about, in plain words."""
+    other = kinds.copy()
+    other[kind] = 0.0
+    rival = Event(int(np.argmax(other)))
+    if kind not in (Event.MOVE,):
+        why = f"{NOUN[kind][1]} are rare, and each one teaches much"
+    elif other[rival] > 0.2 and rival != kind:
+        why = f"it may be {NOUN[rival][0]} instead"
+    elif margin < 0.5:
+        why = "another event explains the cell nearly as well"
+    else:
+        why = "it is unlike what you answered so far"
+    return why
+
+
+def _suggestion(
+    scene: Scene,
+    beliefs: Beliefs,
+    column: int,
+    slot: int,
+    options: SuggestOptions,
+    margin: float,
+    uncertainty: float,
+    value: float,
+    reason: str,
+    random: bool,
+) -> Suggestion:
+    columns = scene.problem.by_slot[slot].indices.astype(np.int64)
+    columns = columns[np.isfinite(beliefs.cost[columns]) & (columns != column)]
+    order = columns[np.argsort(beliefs.cost[columns], kind="stable")][: options.alternatives]
+    listed = np.concatenate([[column], order]).astype(np.int64)
+    h = scene.hypotheses
+    refs = event_refs(scene.detections, h.event[listed], h.sources[listed], h.targets[listed])
+    belief = np.exp(-beliefs.cost[listed] / options.temperature) / beliefs.total[slot]
+    return Suggestion(
+        event=refs[0],
+        alternatives=tuple(refs[1:]),
+        beliefs=tuple(float(b) for b in belief),
+        slot=slot_name(scene, slot),
+        hypothesis=column,
+        margin=margin,
+        uncertainty=uncertainty,
+        value=value,
+        reason=reason,
+        random=random,
+    )

@@ -1,0 +1,124 @@
+"""One question to the annotator: is this what happens to this cell?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bridgetrack.annotations.annotation import CellRef, EventRef, Slot
+from bridgetrack.annotations.words import describe_event
+from bridgetrack.hypotheses.events import Event
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """An event that is worth an answer.
+
+    The question is always about one *slot*: what becomes of a cell (its fate) or where it comes
+    from (its history). `event` is what the model believes; `alternatives` are the other events
+    that could explain the same slot.
+
+    Parameters
+    ----------
+    event
+        The proposed event, which the present tracking holds, with its cells (frame, label and
+        position in pixels).
+    alternatives
+        Other events of the same slot, the most plausible first; at most a few.
+    beliefs
+        The model's belief in `event` and in each of `alternatives`, summing to 1 at most.
+    slot
+        ``("fate", (frame, label))`` or ``("history", (frame, label))``: what is asked. It names
+        a question across models, and is what `skipped` holds.
+    hypothesis
+        Row of the event in ``scene.hypotheses`` of the scene that it was suggested for.
+    margin
+        Lower bound on how much worse the best tracking without the event scores; infinite
+        where nothing else is possible.
+    uncertainty
+        How unsure the model is of it, 0 to 1 (see `suggester.SuggestOptions.measure`).
+    value
+        What it was ranked by: uncertainty x rarity x novelty; 0 for random ones.
+    reason
+        Why it is asked, as a sentence without a full stop, for people.
+    random
+        Whether it was drawn at random from all cells. Only answers to these tell how accurate
+        the tracking is; annotate them with the source `bridgetrack.annotations.annotation.RANDOM`
+        (`ActiveSession.answer` does).
+    """
+
+    event: EventRef
+    alternatives: tuple[EventRef, ...]
+    beliefs: tuple[float, ...]
+    slot: Slot
+    hypothesis: int
+    margin: float
+    uncertainty: float
+    value: float
+    reason: str
+    random: bool
+
+    @property
+    def kind(self) -> Event:
+        """Kind of the proposed event."""
+        return self.event.event
+
+    @property
+    def cells(self) -> tuple[CellRef, ...]:
+        """Cells of the proposed event: what the view should show."""
+        return self.event.cells
+
+    @property
+    def frame(self) -> int:
+        """Earlier frame of the pair of frames to look at."""
+        if self.event.sources:
+            return self.event.sources[0].frame
+        return self.event.targets[0].frame - 1
+
+    @property
+    def last_frame(self) -> int:
+        """Later frame to look at (for a move over a gap, more than one after `frame`)."""
+        if self.event.targets:
+            return self.event.targets[0].frame
+        return self.frame + 1
+
+    @property
+    def position(self) -> tuple[float, ...]:
+        """Middle of the event's cells in pixels, ``(y, x)`` or ``(z, y, x)``."""
+        places = [c.position for c in self.cells]
+        return tuple(sum(p) / len(places) for p in zip(*places, strict=True))
+
+    @property
+    def asked(self) -> CellRef:
+        """The cell whose fate or history is asked."""
+        return next(c for c in self.cells if c.cell == self.slot[1])
+
+    @property
+    def question(self) -> str:
+        """The question in plain words."""
+        return f"Is this right: {describe_event(self.event)}?"
+
+    def to_json(self) -> dict[str, Any]:
+        """The suggestion as JSON values."""
+        return {
+            "question": self.question,
+            "reason": self.reason,
+            "random": self.random,
+            "frame": self.frame,
+            "position": [round(p, 2) for p in self.position],
+            "asked": {"about": self.slot[0], "frame": self.slot[1][0], "label": self.slot[1][1]},
+            "event": _event_json(self.event),
+            "alternatives": [_event_json(e) for e in self.alternatives],
+            "beliefs": [round(b, 4) for b in self.beliefs],
+            "margin": None if self.margin == float("inf") else round(self.margin, 4),
+            "uncertainty": round(self.uncertainty, 4),
+            "value": round(self.value, 6),
+        }
+
+
+def _event_json(event: EventRef) -> dict[str, Any]:
+    return {
+        "event": event.event.key,
+        "sources": [list(c.cell) for c in event.sources],
+        "targets": [list(c.cell) for c in event.targets],
+    }
