@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.active.questions import slot_number, within
 from bridgetrack.active.random_order import random_order
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.pipeline.scene import Scene
@@ -38,7 +39,11 @@ class Outcome:
 
 
 def fair_sample(
-    scene: Scene, outcomes: Mapping[int, Outcome], seed: int, passed: frozenset[int] = frozenset()
+    scene: Scene,
+    outcomes: Mapping[int, Outcome],
+    seed: int,
+    passed: frozenset[int] = frozenset(),
+    frames: tuple[int, int] | None = None,
 ) -> list[Outcome]:
     """Outcomes at the beginning of the random order, up to the first slot nobody answered.
 
@@ -56,9 +61,12 @@ def fair_sample(
         Of the random order.
     passed
         Slots that the annotator passed over; they are left out.
+    frames
+        First and last frame that are asked about.
     """
     found: dict[str, Outcome] = {}
-    for slot in random_order(scene, seed).tolist():
+    order = random_order(scene, seed)
+    for slot in order[within(scene, frames)[order]].tolist():
         if slot in passed:
             continue
         outcome = outcomes.get(slot)
@@ -93,8 +101,6 @@ def estimate_from(sample: list[Outcome]) -> Estimate | None:
 
 def numbered(scene: Scene, by_name: Mapping[Slot, Outcome]) -> dict[int, Outcome]:
     """Outcomes by number of the slot instead of its name; slots that are gone are left out."""
-    from bridgetrack.active.questions import slot_number
-
     found = {slot_number(scene, slot): outcome for slot, outcome in by_name.items()}
     found.pop(-1, None)
     return found

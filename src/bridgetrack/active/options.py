@@ -33,6 +33,8 @@ class SuggestOptions:
         Suggestions of a batch keep this many cell diameters apart within neighbouring frames.
     alternatives
         How many alternatives a suggestion names at most.
+    frames
+        First and last frame whose cells are asked about; all where None.
     seed
         Of the order of the random ones.
 
@@ -49,6 +51,7 @@ class SuggestOptions:
     random_share: float = 0.2
     separation: float = 4.0
     alternatives: int = 4
+    frames: tuple[int, int] | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:

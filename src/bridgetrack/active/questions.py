@@ -101,8 +101,10 @@ def believe(
     return Beliefs(solution, cost, total, kinds, margin)
 
 
-def asked_slots(scene: Scene, skipped: Collection[Slot] = ()) -> Mask:
-    """Slots of the problem that were answered or passed over, shape (S,).
+def asked_slots(
+    scene: Scene, skipped: Collection[Slot] = (), frames: tuple[int, int] | None = None
+) -> Mask:
+    """Slots of the problem that were answered, passed over or are out of bounds, shape (S,).
 
     A confirmed event settles all its slots, alternatives and "cannot tell" count as asked. A
     rejected event leaves its slots open: what is right instead may still be asked.
@@ -116,13 +118,23 @@ def asked_slots(scene: Scene, skipped: Collection[Slot] = ()) -> Mask:
     named = [sources.ravel(), (targets + n)[targets >= 0], sources[false, 0] + n]
     slots = np.concatenate(named).astype(np.int64)
     slots = slots[(slots >= 0) & np.isin(slots, scene.slots)]
-    out = np.zeros(len(scene.slots), dtype=bool)
+    out = ~within(scene, frames)
     out[np.searchsorted(scene.slots, slots)] = True
     for slot in skipped:
         place = slot_number(scene, slot)
         if place >= 0:
             out[place] = True
     return out
+
+
+def within(scene: Scene, frames: tuple[int, int] | None) -> Mask:
+    """Slots between some frames, fates in the last and histories in the first left out, (S,)."""
+    if frames is None:
+        return np.ones(len(scene.slots), dtype=bool)
+    n = scene.hypotheses.n_detections
+    frame = scene.detections.frame[scene.slots % n]
+    earlier = frame - (scene.slots >= n)
+    return np.asarray((earlier >= frames[0]) & (earlier < frames[1]))
 
 
 def slot_number(scene: Scene, slot: Slot) -> int:

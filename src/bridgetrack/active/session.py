@@ -395,7 +395,8 @@ class ActiveSession:
     def _sample(self) -> list[Outcome]:
         outcomes = numbered(self.scene, self._outcomes())
         passed = frozenset(slot_number(self.scene, s) for s in self.skipped)
-        return fair_sample(self.scene, outcomes, self.options.suggest.seed, passed)
+        chosen = self.options.suggest
+        return fair_sample(self.scene, outcomes, chosen.seed, passed, chosen.frames)
 
     def _outcomes(self) -> dict[Slot, Outcome]:
         out: dict[Slot, Outcome] = {}

@@ -197,6 +197,10 @@ def _point(value: Any) -> Point:
 
 def _options(value: Any) -> SessionOptions:
     entry = dict(_object(value))
-    suggest = SuggestOptions(**_object(entry.pop("suggest")))
+    chosen = dict(_object(entry.pop("suggest")))
+    if chosen.get("frames") is not None:
+        first, last = chosen["frames"]
+        chosen["frames"] = _count(first), _count(last)
+    suggest = SuggestOptions(**chosen)
     learn = LearnOptions(**_object(entry.pop("learn")))
     return SessionOptions(suggest, learn, **{k: _count(v) for k, v in entry.items()})

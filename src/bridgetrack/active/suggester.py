@@ -135,7 +135,7 @@ def rank(
     answered: int = 0,
 ) -> list[Suggestion]:
     """Suggestions from what a model believes; see `suggest`."""
-    asked = asked_slots(scene, skipped)
+    asked = asked_slots(scene, skipped, options.frames)
     questions = open_questions(scene, beliefs, asked, options, options.seed + answered)
     turns = _random_turns(k, answered, options.random_share)
     drawn = next_random(scene, asked, int(turns.sum()), options.seed)

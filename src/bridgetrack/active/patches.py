@@ -1,0 +1,166 @@
+"""Cutting a movie into local patches, the samples of Algorithm 1.2 (000, section 1.5.3).
+
+A patch is a part of a pair of frames: fates of the cells of the first and histories of the cells
+of the second. Events that reach from one patch into another are cut away, which violates the
+structure; with connected components as patches nothing is cut.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.learning.model import Sample
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.training_set import TrainingSet
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+def local_patches(scene: Scene, cells: float = 8.0, shift: float = 0.0) -> Index:
+    """Cut every pair of frames into boxes that hold about as many cells each.
+
+    Frames are halved at the median of the longer side of the cells' bounding box, again and again,
+    until a box holds at most 4/3 of the wanted number: where cells are dense, patches are small.
+
+    Parameters
+    ----------
+    scene
+        The movie.
+    cells
+        Cells of the earlier frame wanted in a patch.
+    shift
+        Where the halves are cut, as a quantile relative to the median, -0.3 to 0.3: other cuts
+        for another repetition.
+
+    Returns
+    -------
+    ndarray
+        Patch of every slot of the problem, from 0, shape (S,).
+    """
+    if cells < 1 or not -0.3 <= shift <= 0.3:
+        raise InputError("a patch needs a cell or more, and a shift between -0.3 and 0.3")
+    n = scene.hypotheses.n_detections
+    row = scene.slots % n
+    pair = scene.detections.frame[row] - (scene.slots >= n)
+    place = scene.detections.position[row]
+    out = np.full(len(row), -1, dtype=np.int64)
+    count = 0
+    for t in np.unique(pair):
+        todo = [np.flatnonzero(pair == t)]
+        while todo:
+            slots = todo.pop()
+            low = _lower_part(place[slots], 0.5 + shift)
+            if len(slots) / 2.0 <= cells * 4 / 3 or low.all() or not low.any():
+                out[slots] = count
+                count += 1
+            else:
+                todo += [slots[low], slots[~low]]
+    return out
+
+
+def _lower_part(place: Array, quantile: float) -> NDArray[np.bool_]:
+    """Which places lie on the lower side of a cut across the longer side of their box."""
+    axis = int(np.argmax(np.ptp(place, axis=0)))
+    return np.asarray(place[:, axis] <= np.quantile(place[:, axis], quantile))
+
+
+def component_patches(scene: Scene) -> Index:
+    """Connected components as patches, shape (S,): nothing is cut but what spans more frames.
+
+    Moves over a gap and false detections tie frame pairs together and are left out.
+    """
+    local = ~np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
+    part = sp.csr_matrix(scene.problem.incidence[np.flatnonzero(local)])
+    _, label = connected_components(part.T @ part, directed=False)
+    return np.asarray(label, dtype=np.int64)
+
+
+def build_pool(scene: Scene, patch: Index) -> TrainingSet:
+    """The annotated patches of a movie as samples.
+
+    An annotation belongs to a patch where all that it allows lies in the patch; slots of events
+    that reach out of it stay without a label.
+
+    Parameters
+    ----------
+    scene
+        A movie with its annotations (for an experiment: all true events).
+    patch
+        Patch of every slot, shape (S,).
+
+    Raises
+    ------
+    InputError
+        Where no patch holds an annotation.
+    """
+    incidence, constraints = scene.problem.incidence, scene.constraints
+    home = _home(incidence, patch)
+    slot = np.searchsorted(scene.slots, constraints.slot)
+    row = constraints.row
+    inside = np.ones(len(constraints), dtype=bool)
+    inside[row[home[constraints.indices] != patch[slot[row]]]] = False
+    kept = np.flatnonzero(inside)
+    if not len(kept):
+        raise InputError("no patch holds an annotated event; make patches larger")
+    wanted, annotation_sample = np.unique(patch[slot[kept]], return_inverse=True)
+    number = np.full(int(patch.max()) + 2, -1, dtype=np.int64)
+    number[wanted] = np.arange(len(wanted))
+    columns, slots = _members(number[home]), _members(number[patch])
+    place = np.full(len(home), -1, dtype=np.int64)
+    place[columns] = np.arange(len(columns))
+    chosen = constraints.take(kept)
+    sets = sp.csr_matrix(
+        (np.ones(len(chosen.indices)), (chosen.row, place[chosen.indices])),
+        shape=(len(kept), len(columns)),
+    )
+    allowed = np.ones(len(columns), dtype=bool)
+    left_out = place[chosen.left_out]
+    allowed[left_out[left_out >= 0]] = False
+    frame = scene.detections.frame[chosen.slot % scene.hypotheses.n_detections]
+    return TrainingSet(
+        phi=sp.csr_matrix(scene.matrix.sparse()[columns]),
+        incidence=sp.csr_matrix(incidence[columns][:, slots]),
+        column_sample=number[home[columns]],
+        slot_sample=number[patch[slots]],
+        sets=sets,
+        annotation_sample=annotation_sample.astype(np.int64),
+        allowed=allowed,
+        pair=frame - (chosen.slot >= scene.hypotheses.n_detections),
+        event=scene.hypotheses.event[chosen.indices[chosen.indptr[:-1]]],
+        single=np.diff(chosen.indptr) == 1,
+        scene=np.zeros(len(kept), dtype=np.int64),
+        unbiased=np.zeros(len(kept), dtype=bool),
+        importance=np.ones(len(wanted)),
+        samples=_samples(annotation_sample, len(wanted)),
+    )
+
+
+def _home(incidence: sp.csr_matrix, patch: Index) -> Index:
+    """Patch that holds all slots of a column, -1 where it reaches over several, shape (H,)."""
+    width = np.diff(incidence.indptr)
+    first = patch[incidence.indices[incidence.indptr[:-1]]]
+    row = np.repeat(np.arange(len(width)), width)
+    home = first.copy()
+    home[row[patch[incidence.indices] != first[row]]] = -1
+    return home
+
+
+def _members(sample: Index) -> Index:
+    """Entries that belong to a sample, ordered by sample."""
+    order = np.argsort(sample, kind="stable")
+    return order[np.searchsorted(sample[order], 0) :].astype(np.int64)
+
+
+def _samples(annotation_sample: Index, n: int) -> tuple[Sample, ...]:
+    order = np.argsort(annotation_sample, kind="stable")
+    cut = np.searchsorted(annotation_sample[order], np.arange(n + 1))
+    return tuple(
+        Sample(k, tuple(int(r) for r in order[cut[k] : cut[k + 1]]), ("patch", k), 0)
+        for k in range(n)
+    )
