@@ -182,7 +182,7 @@ def load_movie(data: DataSet, root: Path = DATA) -> tuple[Scene, EventRows]:
     folder = root / data.folder
     with tempfile.TemporaryDirectory() as spare:
         if (data.start, data.stop, data.stride) != (0, None, 1):
-            folder = _some_frames(folder, Path(spare), data)
+            folder = some_frames(folder, Path(spare), data)
         how = {"scale": data.scale, "frame_interval": data.interval and data.interval * data.stride}
         truth = bt.read_ctc(folder / f"{data.sequence}_GT", **how)
         raw = folder / data.sequence
@@ -193,7 +193,7 @@ def load_movie(data: DataSet, root: Path = DATA) -> tuple[Scene, EventRows]:
     return replace(scene, labels=None), events
 
 
-def _some_frames(folder: Path, target: Path, data: DataSet) -> Path:
+def some_frames(folder: Path, target: Path, data: DataSet) -> Path:
     """Some frames of a movie with their tracks, as files."""
     wanted = slice(data.start, data.stop, data.stride)
     layout = find_ctc(folder / f"{data.sequence}_GT", None)
