@@ -13,6 +13,7 @@ v_t, c_t   ``<v_t, w> + c_t >= -R(w)``, equal at w_t
 lambda     weight of the regulariser; w0 or prior: where it is zero; M: its metric
 alpha      multipliers of the bounds; gap: objective minus a certified lower bound
 epsilon    wanted gap of one convex problem; rho: its rate; eta: smallest gain worth going on
+w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: see `coupling`
 =========  ==================================================================================
 
 Nothing here knows what x and y are: see `StructuredModel`.
@@ -20,6 +21,10 @@ Nothing here knows what x and y are: see `StructuredModel`.
 
 from bridgetrack.learning.cache import CachedOutputs, OutputCache
 from bridgetrack.learning.cccp import finish, fit, train
+from bridgetrack.learning.coupling import Coupling
+from bridgetrack.learning.delta import delta_regularizer, fit_delta, train_delta
+from bridgetrack.learning.domains import Domain, JointResult
+from bridgetrack.learning.joint import fit_joint, train_joint
 from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
 from bridgetrack.learning.model import (
     BatchModel,
@@ -43,10 +48,13 @@ __all__ = [
     "YU_JOACHIMS",
     "BatchModel",
     "CachedOutputs",
+    "Coupling",
+    "Domain",
     "FloatArray",
     "History",
     "Inferred",
     "InferredBatch",
+    "JointResult",
     "Loss",
     "OutputCache",
     "Progress",
@@ -58,9 +66,14 @@ __all__ = [
     "TrainingState",
     "Treatment",
     "as_samples",
+    "delta_regularizer",
     "finish",
     "fit",
+    "fit_delta",
+    "fit_joint",
     "loss_values",
     "train",
+    "train_delta",
+    "train_joint",
     "train_perceptron",
 ]

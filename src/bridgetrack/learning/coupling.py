@@ -49,11 +49,11 @@ class Coupling:
         w0 = self._centre(weights.shape[1])
         if np.isinf(self.weight):
             return w0
-        mean: FloatArray = weights.mean(axis=0)
         if np.isinf(self.tie):
-            return mean
-        share = self.weight / (self.weight + len(weights) * self.tie)
-        return share * w0 + (1 - share) * mean
+            first: FloatArray = weights[0]
+            return first
+        step: FloatArray = (weights - w0).mean(axis=0)
+        return w0 + step / (1 + self.weight / (len(weights) * self.tie))
 
     def value(self, weights: FloatArray) -> float:
         """Value at the domains' weights (D, d) and the best shared ones.
@@ -72,7 +72,8 @@ class Coupling:
         """The domains' weights, made equal where rho is inf; shape (D, d)."""
         if np.isfinite(self.tie):
             return weights
-        return np.tile(weights.mean(axis=0), (len(weights), 1))
+        w0 = self._centre(weights.shape[1])
+        return np.tile(w0 + (weights - w0).mean(axis=0), (len(weights), 1))
 
     def factor(self, n_domains: int) -> FloatArray:
         """C with ``C C' = 11'/lambda + I/rho``, shape (D, D), (D, 1) for rho = inf."""

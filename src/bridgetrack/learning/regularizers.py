@@ -27,6 +27,7 @@ class L2:
     metric
         M: None for the identity, a positive diagonal of shape (d,), or a symmetric positive
         definite matrix of shape (d, d), such as the inverse covariance of a pretrained prior.
+        Where a diagonal is inf, the weight stays at the prior.
     """
 
     weight: float
@@ -120,13 +121,18 @@ def unwhiten(metric: FloatArray | None, u: FloatArray) -> FloatArray:
 
 
 def _times(metric: FloatArray, step: FloatArray) -> FloatArray:
-    product: FloatArray = metric * step if metric.ndim == 1 else metric @ step
+    if metric.ndim == 1:
+        with np.errstate(invalid="ignore"):
+            scaled: FloatArray = np.where(step == 0, 0.0, metric * step)
+        return scaled
+    product: FloatArray = metric @ step
     return product
 
 
 def _check_metric(metric: FloatArray, d: int, full: bool) -> None:
     shapes = [(d,), (d, d)] if full else [(d,)]
-    if metric.shape not in shapes or not np.isfinite(metric).all():
+    fixed = np.isposinf(metric) if full and metric.ndim == 1 else np.zeros(metric.shape, dtype=bool)
+    if metric.shape not in shapes or not (np.isfinite(metric) | fixed).all():
         raise InputError(f"the metric has shape {metric.shape} and must be finite, {shapes}")
     if metric.ndim == 1:
         if not (metric > 0).all():

@@ -1,0 +1,246 @@
+"""The inner loop of joint training: one convex surrogate, bounds for every domain of its own.
+
+J~(w^1, ..., w^D) = coupling + sum_d [ P^d(w^d) + <v^d, w^d> + c^d ]
+
+What is known of a P^d (bounds, cached outputs) is about that domain alone, so it outlives changes
+of lambda, rho and of the other domains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridgetrack.learning.bundle import CHEAP_IN_A_ROW, Bundle
+from bridgetrack.learning.coupling import Coupling
+from bridgetrack.learning.joint_master import solve_joint_master
+from bridgetrack.learning.model import FloatArray, InferredBatch
+from bridgetrack.learning.options import TrainingOptions
+
+
+@dataclass(frozen=True)
+class Half:
+    """The linear upper bound ``<v, w> + c`` on a domain's -R, and the outputs it is made of."""
+
+    v: FloatArray
+    c: float
+    reward: InferredBatch
+
+
+@dataclass(frozen=True)
+class JointStep:
+    """After one inference of all domains: the best point (D, d), J~ there, and the gap."""
+
+    weights: FloatArray
+    objective: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class JointOutcome:
+    """The best point (D, d), J~ there, the lower bound on min J~, and why the loop ended."""
+
+    weights: FloatArray
+    objective: float
+    lower: float
+    reason: str
+
+    @property
+    def gap(self) -> float:
+        """True duality gap."""
+        return self.objective - self.lower
+
+
+class JointBundle:
+    """What is known of all P^d.
+
+    Parameters
+    ----------
+    parts
+        One bundle for each domain, of which bounds, cache and iterates are used.
+    coupling
+        The regulariser.
+    options
+        Precision, limits, back end.
+    """
+
+    def __init__(
+        self, parts: Sequence[Bundle], coupling: Coupling, options: TrainingOptions
+    ) -> None:
+        self.parts = tuple(parts)
+        self.coupling = coupling
+        self.options = options
+        self.points: list[FloatArray] = []
+        self.uppers: list[FloatArray] = []
+
+    @property
+    def n_calls(self) -> int:
+        """Most loss-augmented inferences that any domain has needed."""
+        return max(part.risk.effort.penalty_calls for part in self.parts)
+
+    @property
+    def n_bounds(self) -> int:
+        """Bounds of all domains."""
+        return sum(len(part.bounds) for part in self.parts)
+
+    def minimise(
+        self, halves: Sequence[Half], weights: FloatArray, precision: float
+    ) -> Generator[JointStep, None, JointOutcome]:
+        """Minimise a surrogate to a given gap, starting from ``weights`` (D, d).
+
+        Yields
+        ------
+        JointStep
+            After each inference over all samples of all domains.
+
+        Returns
+        -------
+        JointOutcome
+            The best of all stored points.
+        """
+        lower = -np.inf
+        if not any(np.array_equal(weights, point) for point in self.points):
+            self._evaluate(halves, weights)
+            yield self._step(halves, lower)
+        while True:
+            best, upper = self._best(halves)
+            query, lower = self._next_point(halves, lower, upper, precision)
+            if upper - lower <= precision:
+                return JointOutcome(best, upper, lower, "converged")
+            if self.n_calls >= self.options.max_oracle_calls:
+                return JointOutcome(best, upper, lower, "limit")
+            known = self._lower_bounds_at(halves, query).sum()
+            value = self._evaluate(halves, query)
+            yield self._step(halves, lower)
+            if value - known <= 1e-3 * precision:
+                best, upper = self._best(halves)
+                reason = "converged" if upper - lower <= precision else "oracle"
+                return JointOutcome(best, upper, lower, reason)
+
+    def reward(
+        self, weights: FloatArray, previous: Sequence[Half] | None
+    ) -> tuple[InferredBatch, ...]:
+        """Maximisers of each domain's reward, never worse there than the previous ones."""
+        before = [None] * len(self.parts) if previous is None else [h.reward for h in previous]
+        pairs = zip(self.parts, weights, before, strict=True)
+        return tuple(part.reward(w, old) for part, w, old in pairs)
+
+    def linearised(self, rewards: Sequence[InferredBatch], weights: FloatArray) -> tuple[Half, ...]:
+        """Upper bounds on all -R^d that touch at ``weights``."""
+        halves = []
+        for part, w, reward in zip(self.parts, weights, rewards, strict=True):
+            tangent = part.risk.tangent(reward, w, part.risk.loss.reward_sign)
+            halves.append(Half(-tangent.slope, -tangent.offset, reward))
+        return tuple(halves)
+
+    def risks_at(self, halves: Sequence[Half], weights: FloatArray) -> FloatArray:
+        """Upper bounds on ``P^d + <v^d, .> + c^d`` at a stored point, shape (D,)."""
+        row = next(i for i, p in enumerate(self.points) if np.array_equal(p, weights))
+        return self.uppers[row] + _linear(halves, weights)
+
+    def _evaluate(self, halves: Sequence[Half], weights: FloatArray) -> float:
+        """Compute all P^d at a point and add a bound each; the sum of these there."""
+        known = self._lower_bounds_at(halves, weights)
+        values = [
+            _evaluated(part, half, w, low)
+            for part, half, w, low in zip(self.parts, halves, weights, known, strict=True)
+        ]
+        self.points.append(weights.copy())
+        self.uppers.append(np.array([upper for _, upper in values]))
+        return sum(value for value, _ in values)
+
+    def _next_point(
+        self, halves: Sequence[Half], lower: float, upper: float, precision: float
+    ) -> tuple[FloatArray, float]:
+        """Where to ask for inference next, and the lower bound on min J~.
+
+        Bounds from cached outputs are added while they raise the model of some P^d enough.
+        """
+        for cheap in range(CHEAP_IN_A_ROW):
+            rows = [_rows(part, half) for part, half in zip(self.parts, halves, strict=True)]
+            master = solve_joint_master(
+                [slopes for slopes, _ in rows],
+                [offsets for _, offsets in rows],
+                self.coupling,
+                form=self.options.form,
+                backend=self.options.backend,
+                tolerance=1e-3 * precision,
+            )
+            for part, alpha in zip(self.parts, master.alphas, strict=True):
+                part.bounds.prune(alpha[: len(part.bounds)])
+            lower = max(lower, master.dual)
+            enough = max(0.5 * precision, 0.1 * (upper - lower))
+            if cheap == CHEAP_IN_A_ROW - 1 or upper - lower <= precision:
+                break
+            if self._raise_cheaply(halves, master.weights) <= enough:
+                break
+        return master.weights, lower
+
+    def _raise_cheaply(self, halves: Sequence[Half], weights: FloatArray) -> float:
+        """Add a bound from cached outputs to every domain; by how much this raises the model."""
+        rise = 0.0
+        known = self._lower_bounds_at(halves, weights)
+        for d, (part, w) in enumerate(zip(self.parts, weights, strict=True)):
+            if part.cache is None or part.risk.literal:
+                continue
+            found = part.cache.best(w)
+            if found is None:
+                continue
+            tangent = part.risk.tangent(found, w, 1)
+            if tangent.value > known[d]:
+                part.bounds.add(tangent.slope, tangent.offset)
+                rise += tangent.value - known[d]
+        return float(rise)
+
+    def _lower_bounds_at(self, halves: Sequence[Half], weights: FloatArray) -> FloatArray:
+        """The largest known bound on each P^d, shape (D,)."""
+        found = []
+        for part, half, w in zip(self.parts, halves, weights, strict=True):
+            value = float((part.bounds.slopes @ w + part.bounds.offsets).max(initial=-np.inf))
+            found.append(max(value, -float(half.v @ w) - half.c))
+        return np.array(found)
+
+    def _best(self, halves: Sequence[Half]) -> tuple[FloatArray, float]:
+        values = [
+            self.coupling.value(point) + float((upper + _linear(halves, point)).sum())
+            for point, upper in zip(self.points, self.uppers, strict=True)
+        ]
+        row = int(np.argmin(values))
+        return self.points[row], values[row]
+
+    def _step(self, halves: Sequence[Half], lower: float) -> JointStep:
+        weights, objective = self._best(halves)
+        return JointStep(weights, objective, objective - lower)
+
+
+def _evaluated(part: Bundle, half: Half, w: FloatArray, low: float) -> tuple[float, float]:
+    """Value of a bound that touches P^d at ``w``, and an upper bound on P^d there.
+
+    ``low`` is the largest bound known: where P^d is known too and is no larger, nothing is
+    computed.
+    """
+    row = part.iterates.find(w)
+    if row is not None and part.iterates.values[row] - low <= 1e-9 * (1 + abs(low)):
+        return float(part.iterates.values[row]), float(part.iterates.uppers[row])
+    found = part.risk.penalty(w)
+    bound = tangent = part.risk.tangent(found, w, 1)
+    if part.risk.literal:
+        bound = part.risk.literal_tangent(found, half.reward, w)
+    part.bounds.add(bound.slope, bound.offset)
+    part.iterates.add(w, tangent)
+    if part.cache is not None:
+        part.cache.add(found, w)
+    return bound.value, tangent.bound
+
+
+def _linear(halves: Sequence[Half], weights: FloatArray) -> FloatArray:
+    """``<v^d, w^d> + c^d``, shape (D,)."""
+    return np.array([float(h.v @ w) + h.c for h, w in zip(halves, weights, strict=True)])
+
+
+def _rows(part: Bundle, half: Half) -> tuple[FloatArray, FloatArray]:
+    """A domain's bounds on ``P + <v, .> + c``, the last of them ``P >= R >= -<v, .> - c``."""
+    slopes = np.vstack([part.bounds.slopes + half.v, np.zeros_like(half.v)])
+    return slopes, np.append(part.bounds.offsets + half.c, 0.0)

@@ -1,0 +1,135 @@
+"""A fixed source and a learned delta function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InputError
+from bridgetrack.learning import (
+    L2,
+    Coupling,
+    Domain,
+    Sample,
+    TrainingOptions,
+    delta_regularizer,
+    fit,
+    fit_delta,
+    fit_joint,
+    loss_values,
+)
+from bridgetrack.learning.qp import call_backend
+from models import AmbiguousMulticlass, FloatArray, Output, chain_problem, multiclass_problem
+
+FINE = TrainingOptions(precision=1e-6)
+seeds = st.integers(0, 1000)
+problems = st.sampled_from([multiclass_problem, chain_problem])
+
+
+@dataclass
+class Scored(AmbiguousMulticlass):
+    """Multiclass with the score of a source that is not linear in x as one more feature."""
+
+    @property
+    def n_features(self) -> int:
+        return super().n_features + 1
+
+    def joint_feature(self, x: FloatArray, y: Output) -> FloatArray:
+        score = np.cos(x[0] + y[0]) + 0.5 * (y[0] == 2)
+        return np.append(super().joint_feature(x, y), score)
+
+
+@given(seed=seeds, problem=problems, weight=st.sampled_from([0.05, 0.5]))
+@settings(max_examples=10, deadline=None)
+def test_with_the_same_features_it_is_training_with_a_prior(
+    seed: int, problem: Any, weight: float
+) -> None:
+    model, samples = problem(seed)
+    source = fit(*problem(seed + 1), L2(0.1)).w
+    delta = fit_delta(model, samples, source, weight, options=FINE)
+    prior = fit(model, samples, L2(weight, prior=source), options=FINE)
+    np.testing.assert_array_equal(delta.w, prior.w)
+    assert delta.objective == prior.objective
+
+
+@given(seed=seeds, problem=problems)
+@settings(max_examples=10, deadline=None)
+def test_features_that_the_source_lacks(seed: int, problem: Any) -> None:
+    """The source knows half the features; with only the others free its part stays as it is."""
+    model, samples = problem(seed)
+    d = model.n_features
+    extra = np.arange(d) >= d // 2
+    source = np.where(extra, 0.0, np.random.default_rng(seed).normal(size=d))
+    found = fit_delta(model, samples, source, 0.05, free=extra, options=FINE)
+    np.testing.assert_array_equal(found.w[~extra], source[~extra])
+    penalty = 0.025 * float(((found.w - source) ** 2).sum())
+    risk = float(loss_values(model, samples, found.w, "bridge").mean())
+    assert found.objective == pytest.approx(penalty + risk, abs=1e-9)
+    assert (np.diff(found.objectives) <= 1e-9).all()
+    both = fit_delta(model, samples, source, 0.05, options=FINE, initial=found.w)
+    assert both.objective <= found.objective + 1e-6
+
+
+@given(seed=seeds)
+@settings(max_examples=6, deadline=None)
+def test_it_is_the_cutting_plane_algorithm_of_the_paper(seed: int) -> None:
+    """004, Algorithm 1, written down once more, with a source that is not linear."""
+    _, samples = multiclass_problem(seed, full=True)
+    model = Scored(3, 3)
+    source = np.append(np.zeros(9), 1.0)
+    free = source == 0
+    weight = 0.2
+    found = fit_delta(model, samples, source, weight, free=free, options=FINE)
+    assert found.w[-1] == 1.0
+
+    rows, offsets, delta = [], [], np.zeros(9)
+    for _ in range(200):
+        w = np.append(delta, 1.0)
+        worst = [model.loss_augmented_inference(s.x, s.y_star, w) for s in samples]
+        right = [model.compatible_inference(s.x, s.y_star, w) for s in samples]
+        gap = np.mean([a.feature - b.feature for a, b in zip(worst, right, strict=True)], axis=0)
+        loss = float(np.mean([a.loss for a in worst]))
+        slack = max((r @ delta + o for r, o in zip(rows, offsets, strict=True)), default=0.0)
+        if gap @ w + loss <= max(slack, 0.0) + 1e-7:
+            break
+        rows.append(gap[:-1])
+        offsets.append(loss + float(gap[-1]))
+        P = np.diag(np.append(np.full(9, weight), 0.0))
+        G = np.vstack([np.column_stack([rows, -np.ones(len(rows))]), np.append(np.zeros(9), -1.0)])
+        h = np.append(-np.array(offsets), 0.0)
+        solved = call_backend("clarabel", P, np.append(np.zeros(9), 1.0), G=G, h=h)
+        assert solved is not None
+        delta = solved[0][:9]
+    wanted = weight / 2 * float(delta @ delta) + max(slack, 0.0)
+    assert found.objective == pytest.approx(wanted, abs=1e-4)
+    np.testing.assert_allclose(found.w[:9], delta, atol=2e-2)
+
+
+def test_fixed_features_stay_fixed_in_joint_training() -> None:
+    model, samples = chain_problem(5)
+    source = np.linspace(-1, 1, model.n_features)
+    metric = np.where(np.arange(model.n_features) < 3, np.inf, 1.0)
+    other = Domain(*chain_problem(6))
+    found = fit_joint([Domain(model, samples), other], Coupling(0.1, 0.2, source, metric))
+    np.testing.assert_array_equal(found.weights[:, :3], np.tile(source[:3], (2, 1)))
+    assert np.isfinite(found.objective)
+
+
+def test_wrong_use() -> None:
+    source = np.zeros(4)
+    for free in (np.zeros(4, dtype=bool), np.ones(3, dtype=bool) & [True, False, True]):
+        with pytest.raises(InputError, match="free"):
+            delta_regularizer(1.0, source, free=free)
+    with pytest.raises(InputError, match="full metric"):
+        delta_regularizer(1.0, source, free=np.arange(4) > 0, metric=np.eye(4))
+    model, samples = multiclass_problem(0)
+    with pytest.raises(InputError, match="prior"):
+        fit_delta(model, [Sample(s.x, s.y_star) for s in samples], source, 1.0)
+    bad = np.full(9, np.nan)
+    with pytest.raises(InputError, match="metric"):
+        fit(model, samples, L2(1.0, metric=bad))
