@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from bridgetrack.models.store import from_json, load_model, save_model, to_json
 from bridgetrack.models.untrained import untrained_model
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+POSITIVE = st.floats(1e-6, 1e6)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | NUMBERS | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
@@ -43,6 +45,9 @@ def models(draw: st.DrawFn) -> Model:
         history=draw(OBJECTS),
         provenance={"program": "1.0", **draw(OBJECTS)},
         estimate=draw(OBJECTS),
+        tightness=draw(
+            st.none() | st.lists(POSITIVE, min_size=len(keys), max_size=len(keys)).map(np.array)
+        ),
     )
 
 
@@ -51,6 +56,9 @@ def models(draw: st.DrawFn) -> Model:
 def test_what_is_written_is_read(model: Model) -> None:
     again = from_json(to_json(model), "here")
     np.testing.assert_array_equal(again.weights, model.weights)
+    assert (again.tightness is None) == (model.tightness is None)
+    if model.tightness is not None:
+        np.testing.assert_array_equal(again.tightness, model.tightness)
     for name in ("keys", "units", "name", "loss", "strength", "history", "provenance", "estimate"):
         assert getattr(again, name) == getattr(model, name)
 
@@ -180,3 +188,20 @@ def test_hand_set_weights_name_built_in_features_only() -> None:
     for event in Event:
         known = {f.name for f in default_features().of(event)}
         assert set(getattr(untrained, event.name)) <= known
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 0.0, None, "tight"])
+def test_a_tightness_must_be_positive_and_complete(wrong: Any) -> None:
+    model = untrained_model()
+    content = json.loads(to_json(replace(model, tightness=np.ones(len(model.keys)))))
+    content["features"][3]["tightness"] = wrong
+    with pytest.raises(ModelError, match="feature number 4 needs a positive tightness"):
+        from_json(json.dumps(content), "here")
+
+
+def test_a_tightness_belongs_to_each_weight() -> None:
+    model = untrained_model()
+    with pytest.raises(ModelError, match="must be as many"):
+        replace(model, tightness=np.ones(3))
+    with pytest.raises(ModelError, match=model.keys[2]):
+        replace(model, tightness=np.where(np.arange(len(model.keys)) == 2, -1.0, 1.0))

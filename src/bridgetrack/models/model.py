@@ -39,6 +39,10 @@ class Model:
         Where it came from: movie, number of annotations, versions, notes; JSON values only.
     estimate
         The accuracy estimated at training; JSON values only.
+    tightness
+        How tightly later training ties each weight to this one, where training starts from
+        this model: the diagonal of the regulariser's metric, positive, shape (d,); None: all
+        alike. What varied between movies is tied loosely.
     """
 
     keys: tuple[str, ...]
@@ -51,6 +55,7 @@ class Model:
     history: dict[str, Any] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     estimate: dict[str, Any] = field(default_factory=dict)
+    tightness: Array | None = None
 
     def __post_init__(self) -> None:
         if not len(self.keys) == len(self.weights) == len(self.units):
@@ -61,6 +66,19 @@ class Model:
         if not np.isfinite(self.weights).all():
             bad = self.keys[int(np.flatnonzero(~np.isfinite(self.weights))[0])]
             raise ModelError(f"the model's weight of {bad} is not a finite number")
+        if self.tightness is not None:
+            self._check_tightness(self.tightness)
+
+    def _check_tightness(self, tightness: Array) -> None:
+        if np.shape(tightness) != np.shape(self.weights):
+            raise ModelError(
+                f"the model has {len(self.weights)} weights and {np.size(tightness)} values of "
+                "tightness; these must be as many"
+            )
+        wrong = ~(np.isfinite(tightness) & (tightness > 0))
+        if wrong.any():
+            bad = self.keys[int(np.flatnonzero(wrong)[0])]
+            raise ModelError(f"the model's tightness of {bad} is not a positive number")
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -77,3 +95,13 @@ class Model:
             Where the model was made with other features; the message names them.
         """
         return features.align(self.keys, self.weights)
+
+    def tied(self, features: FeatureSet) -> Array | None:
+        """`tightness` in the order of a set of features, shape (d,), or None.
+
+        Raises
+        ------
+        ModelError
+            Where the model was made with other features; the message names them.
+        """
+        return None if self.tightness is None else features.align(self.keys, self.tightness)

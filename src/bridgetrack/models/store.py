@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bridgetrack.errors import ModelError, OutputError
 from bridgetrack.models.model import Model
+
+Array = NDArray[np.float64]
 
 FORMAT = "bridgetrack-model"
 VERSION = 1
@@ -46,10 +49,7 @@ def to_json(model: Model) -> str:
         "regularizer": model.regularizer,
         "lambda": model.strength,
         "events": [event.key for event in model.events],
-        "features": [
-            {"name": key, "weight": float(weight), "unit": unit}
-            for key, weight, unit in zip(model.keys, model.weights, model.units, strict=True)
-        ],
+        "features": _entries(model),
         "history": model.history,
         "provenance": {"program": program_version(), **model.provenance},
         "estimate": model.estimate,
@@ -61,6 +61,17 @@ def to_json(model: Model) -> str:
             f"the history, provenance or estimate of model {model.name!r} holds what JSON cannot "
             f"say ({error})"
         ) from error
+
+
+def _entries(model: Model) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = [
+        {"name": key, "weight": float(weight), "unit": unit}
+        for key, weight, unit in zip(model.keys, model.weights, model.units, strict=True)
+    ]
+    if model.tightness is not None:
+        for entry, tightness in zip(entries, model.tightness, strict=True):
+            entry["tightness"] = float(tightness)
+    return entries
 
 
 def save_model(model: Model, path: Path | str) -> Path:
@@ -141,6 +152,7 @@ def from_json(text: str, where: str) -> Model:
         strength=None if strength is None else float(strength),
         **{key: _typed(content, key, str, where) for key in _TEXT},
         **{key: _typed(content, key, dict, where) for key in _OBJECTS},
+        tightness=_tightness(content["features"], where),
     )
 
 
@@ -175,3 +187,16 @@ def _features(entries: Any, where: str) -> tuple[tuple[str, ...], list[float], t
     if len(set(keys)) < len(keys):
         raise ModelError(f"{where}: a feature is listed twice")
     return tuple(keys), weights, tuple(units)
+
+
+def _tightness(entries: list[dict[str, Any]], where: str) -> Array | None:
+    """The tightness of all features, or None where none has any."""
+    given = [entry.get("tightness") for entry in entries]
+    if all(value is None for value in given):
+        return None
+    for k, value in enumerate(given):
+        if value is None or not _number(value) or value <= 0:
+            raise ModelError(
+                f"{where}: feature number {k + 1} needs a positive tightness, as others have one"
+            )
+    return np.asarray(given, dtype=np.float64)

@@ -61,6 +61,7 @@ def trained_model(
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         },
         estimate={} if estimate is None else estimate.to_json(),
+        tightness=prior.tied(features),
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
+from bridgetrack.learning import Regularizer
 from bridgetrack.learning import train as learn
 from bridgetrack.learning.result import Progress as Step
 from bridgetrack.learning.result import TrainingResult
@@ -82,14 +83,16 @@ def train_steps(
         raise InputError("there is no movie to learn from")
     yield Progress("Collecting annotations", 0.0)
     features = common_features(scenes)
-    start = prior.aligned(features)
+    start, tightness = prior.aligned(features), prior.tied(features)
     found = build_training_set(scenes)
     before = choices(scenes, start)
     data = balanced(found, population_of(scenes, before), options.balance)
     model = TrackingModel(data)
     settled = previous if _settled(previous, options) else None
-    strength, chosen_by, validation = yield from _choose(model, start, options, settled)
-    result = yield from _fit(model, start, options, strength, features, previous)
+    strength, chosen_by, validation = yield from _choose(model, start, tightness, options, settled)
+    result = yield from _fit(
+        model, regularizer_of(options, strength, start, tightness), options, features, previous
+    )
     kept, reason = keep_better(model, start, result.w, strength, validation, settled)
     weights = result.w if kept == "trained" else start
     held = held_out_of(validation, strength, kept)
@@ -136,7 +139,11 @@ def _settled(previous: Training | None, options: TrainingOptions) -> bool:
 
 
 def _choose(
-    model: TrackingModel, prior: Array, options: TrainingOptions, settled: Training | None
+    model: TrackingModel,
+    prior: Array,
+    tightness: Array | None,
+    options: TrainingOptions,
+    settled: Training | None,
 ) -> Generator[Progress, None, tuple[float, str, Validation | None]]:
     """λ, how it was chosen, and the cross-validation."""
     if settled is not None:
@@ -147,7 +154,7 @@ def _choose(
             return options.strength, "user", None
         return DEFAULT_STRENGTH, "default", None
     strengths = GRID if options.strength is None else (options.strength,)
-    steps = cross_validate(model, prior, options, fold, strengths)
+    steps = cross_validate(model, prior, options, fold, strengths, tightness)
     while True:
         try:
             share, _ = next(steps)
@@ -161,9 +168,8 @@ def _choose(
 
 def _fit(
     model: TrackingModel,
-    prior: Array,
+    regularizer: Regularizer,
     options: TrainingOptions,
-    strength: float,
     features: FeatureSet,
     previous: Training | None,
 ) -> Generator[Progress, None, TrainingResult]:
@@ -171,7 +177,7 @@ def _fit(
     steps = learn(
         model,
         model.data.samples,
-        regularizer_of(options, strength, prior),
+        regularizer,
         n_annotations=float(model.data.n_annotations),
         loss=options.loss,
         treatment=options.treatment,

@@ -116,10 +116,13 @@ def judge(model: TrackingModel, w: Array) -> HeldOut:
     return HeldOut(wrong, np.asarray(share[data.annotation_sample]))
 
 
-def regularizer_of(options: TrainingOptions, strength: float, prior: Array) -> Regularizer:
-    """The chosen regulariser around a prior."""
-    kind = L2 if options.regularizer == "l2" else L1
-    return kind(strength, prior=prior)
+def regularizer_of(
+    options: TrainingOptions, strength: float, prior: Array, tightness: Array | None = None
+) -> Regularizer:
+    """The chosen regulariser around a prior, which ties weights more or less tightly."""
+    if options.regularizer == "l2":
+        return L2(strength, prior=prior, metric=tightness)
+    return L1(strength, prior=prior, metric=None if tightness is None else np.sqrt(tightness))
 
 
 def cross_validate(
@@ -128,6 +131,7 @@ def cross_validate(
     options: TrainingOptions,
     fold: Index,
     strengths: tuple[float, ...],
+    tightness: Array | None = None,
 ) -> Generator[tuple[float, Step], None, Validation]:
     """Try strengths of the prior on held-out annotations, along a warm-started path.
 
@@ -153,7 +157,7 @@ def cross_validate(
             steps = train(
                 model,
                 [data.samples[i] for i in inside],
-                regularizer_of(options, strength, prior),
+                regularizer_of(options, strength, prior, tightness),
                 n_annotations=float(np.isin(data.annotation_sample, inside).sum()),
                 loss=options.loss,
                 treatment=options.treatment,
