@@ -35,7 +35,7 @@ from bridgetrack.learning.model import (
     StructuredModel,
     as_samples,
 )
-from bridgetrack.learning.options import ALGORITHM_1, YU_JOACHIMS, TrainingOptions
+from bridgetrack.learning.options import ALGORITHM_1, LEARNERS, YU_JOACHIMS, TrainingOptions
 from bridgetrack.learning.perceptron import train_perceptron
 from bridgetrack.learning.regularizers import L1, L2, Regularizer
 from bridgetrack.learning.result import History, Progress, TrainingResult, TrainingState
@@ -44,6 +44,7 @@ __all__ = [
     "ALGORITHM_1",
     "L1",
     "L2",
+    "LEARNERS",
     "LOSSES",
     "YU_JOACHIMS",
     "BatchModel",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.learning.learners import learner_for
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
 from bridgetrack.learning.model import (
     FloatArray,
@@ -25,10 +26,15 @@ from bridgetrack.learning.model import (
     as_samples,
 )
 from bridgetrack.learning.options import TrainingOptions
+from bridgetrack.learning.perceptron import train_perceptron
 from bridgetrack.learning.recycling import first_weights, recycled_bundle, training_state
 from bridgetrack.learning.regularizers import Regularizer, check_regularizer
 from bridgetrack.learning.result import History, Progress, TrainingResult, TrainingState
 from bridgetrack.learning.risk import Risk
+
+PERCEPTRON_EPOCHS = 15
+PERCEPTRON_RATE = 0.1
+"""Step of the perceptron, which has no lambda to keep it near the prior."""
 
 REASONS = {
     "converged": "the wanted precision was reached",
@@ -98,15 +104,27 @@ def train(
     check_regularizer(regularizer, model.n_features)
     risk = Risk(model, found, n_annotations, find_loss(loss), treatment)
     w = first_weights(model, regularizer, initial, state)
+    if options.learner == "perceptron":
+        return (
+            yield from train_perceptron(
+                model,
+                found,
+                n_annotations=risk.n_annotations,
+                max_epochs=PERCEPTRON_EPOCHS,
+                rate=PERCEPTRON_RATE,
+                initial=w,
+            )
+        )
     bundle = recycled_bundle(risk, options, state)
+    learner = learner_for(bundle, regularizer)
     reward = bundle.reward(w, None)
     precision = options.first_precision
     objectives: list[float] = []
     for t in range(options.max_cccp_iterations):
         if t > 0 and not options.recycle:
-            bundle.forget()
+            learner.forget()
         surrogate = _linearise(bundle, regularizer, reward, w)
-        outcome = yield from record.follow(bundle.minimise(surrogate, w, precision), t, bundle)
+        outcome = yield from record.follow(learner.minimise(surrogate, w, precision), t, bundle)
         if not objectives:
             objectives.append(_value(surrogate, bundle, w))
         if not np.array_equal(outcome.w, w):

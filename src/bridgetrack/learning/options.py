@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning.qp import Form
+
+LearnerName = Literal["bundle", "n-slack", "frank-wolfe", "subgradient", "perceptron"]
+LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,9 @@ class TrainingOptions:
         Bounds above which some are dropped or collapse.
     max_oracle_calls, max_cccp_iterations
         Limits.
+    learner
+        What minimises each convex problem, see `learners`: ``"bundle"`` is the 1-slack cutting
+        plane method. ``"perceptron"`` minimises no objective at all, see `perceptron`.
     form, backend
         QP form and back end of the L2 master problem, see `qp.solve_l2_master`.
     """
@@ -44,10 +51,15 @@ class TrainingOptions:
     max_bounds: int = 200
     max_oracle_calls: int = 500
     max_cccp_iterations: int = 50
+    learner: LearnerName = "bundle"
     form: Form = "primal"
     backend: str | None = None
 
     def __post_init__(self) -> None:
+        if self.learner not in LEARNERS:
+            raise InputError(
+                f"there is no learner {self.learner!r}; choose one of {', '.join(LEARNERS)}"
+            )
         if not self.precision > 0:
             raise InputError(f"the precision must be positive, not {self.precision}")
         if not 0 < self.precision_rate < 1:

@@ -105,6 +105,13 @@ class TrackingModel:
                 begin = end
         return chunks
 
+    def blocks(self, samples: Sequence[Sample]) -> list[Index]:
+        """Samples that share a kept program, as positions in ``samples``."""
+        starts = self._cut[np.asarray([s.x for s in samples], dtype=np.int64)]
+        ends = np.asarray([chunk.columns.stop for chunk in self._free])
+        chunk = np.searchsorted(ends, starts, side="right")
+        return [np.flatnonzero(chunk == k) for k in np.unique(chunk)]
+
     # --- all samples at once -------------------------------------------------------------
 
     def inference_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:

@@ -1,0 +1,100 @@
+"""The dual of a convex surrogate, one block of multipliers per sample (003, Frank-Wolfe).
+
+In coordinates ``u = L'(w - w0)``, ``M = L L'``, the surrogate is
+
+    lambda/2 ||u||^2 + 1/N sum_i max_y [ <psi_iy, u> + b_iy ] + <v', u> + c'
+    psi = L^-1 phi,   b = Delta + <phi, w0>,   v' = L^-1 v,   c' = c + <v, w0>
+
+and for multipliers alpha_iy >= 0 that sum to 1 for each sample, with ``psi_i = sum_y alpha_iy
+psi_iy`` and ``b_i`` likewise, ``u = -(v' + 1/N sum_i psi_i) / lambda`` gives the lower bound
+
+    D = -lambda/2 ||u||^2 + 1/N sum_i b_i + c'
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridgetrack.learning.bundle import Surrogate
+from bridgetrack.learning.model import FloatArray, InferredBatch
+from bridgetrack.learning.regularizers import L2, centre, unwhiten, whiten
+
+
+class BlockDual:
+    """A dual feasible point, kept across surrogates of the same penalty.
+
+    Parameters
+    ----------
+    regularizer
+        lambda, w0 and M.
+    n_annotations
+        The N that divides the risk.
+    start
+        Outputs that the multipliers choose first, one for each sample.
+    """
+
+    def __init__(self, regularizer: L2, n_annotations: float, start: InferredBatch) -> None:
+        self.regularizer = regularizer
+        self.n = n_annotations
+        self.w0 = centre(regularizer, start.features.shape[1])
+        self.psi, self.b = self.whitened(start)
+        self.u = np.zeros_like(self.w0)
+        self._v = np.zeros_like(self.w0)
+        self._c = 0.0
+
+    def whitened(self, found: InferredBatch) -> tuple[FloatArray, FloatArray]:
+        """``psi`` and ``b`` of some outputs, shapes (k, d) and (k,)."""
+        rows = whiten(self.regularizer.metric, found.features)
+        return np.array(rows), found.losses + found.features @ self.w0
+
+    def aim(self, surrogate: Surrogate) -> None:
+        """Take another linear term; the multipliers stay feasible."""
+        self._v = whiten(self.regularizer.metric, surrogate.v[None, :])[0]
+        self._c = surrogate.c + float(surrogate.v @ self.w0)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Compute u anew from the multipliers, without the rounding of many small steps."""
+        self.u = -(self._v + self.psi.sum(axis=0) / self.n) / self.regularizer.weight
+
+    @property
+    def value(self) -> float:
+        """D: a lower bound on the minimum of the surrogate."""
+        kept = -0.5 * self.regularizer.weight * float(self.u @ self.u)
+        return kept + float(self.b.sum()) / self.n + self._c
+
+    def value_of(self, psi: FloatArray, b: float) -> float:
+        """D of other multipliers, given by their sums ``psi`` (d,) and ``b`` over all samples."""
+        u = -(self._v + psi / self.n) / self.regularizer.weight
+        return -0.5 * self.regularizer.weight * float(u @ u) + b / self.n + self._c
+
+    @property
+    def linear(self) -> FloatArray:
+        """``v'``, shape (d,)."""
+        return self._v
+
+    def weights(self, u: FloatArray) -> FloatArray:
+        """w of a point u."""
+        return np.asarray(self.w0 + unwhiten(self.regularizer.metric, u))
+
+    def step(self, i: int, psi: FloatArray, b: float) -> float:
+        """Move the multipliers of sample ``i`` towards one output, as far as D rises most.
+
+        Along ``alpha_i + eta (e_y - alpha_i)`` D changes by ``eta g - eta^2/2 ||d||^2/(lambda
+        N^2)`` with ``d = psi_iy - psi_i`` and the block's gap ``g = (<d, u> + b_iy - b_i) / N``.
+
+        Returns
+        -------
+        float
+            The gap of the block at this output; where it is not positive nothing is changed.
+        """
+        direction = psi - self.psi[i]
+        gap = (float(direction @ self.u) + b - float(self.b[i])) / self.n
+        if gap <= 0:
+            return gap
+        steep = float(direction @ direction) / (self.regularizer.weight * self.n**2)
+        eta = 1.0 if gap >= steep else gap / steep
+        self.psi[i] += eta * direction
+        self.b[i] += eta * (b - self.b[i])
+        self.u -= direction * (eta / (self.regularizer.weight * self.n))
+        return gap

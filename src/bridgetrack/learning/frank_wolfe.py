@@ -1,0 +1,159 @@
+"""Block-coordinate Frank-Wolfe on the dual (003; Lacoste-Julien et al. 2013).
+
+One sample's multipliers at a time move towards the output that loss-augmented inference finds at
+the present weights, by an exact line search, so that the dual never decreases. Between inferences
+the same steps are made towards outputs found before, as long as these still promise a good part
+of the gap: a cache of outputs whose tolerance adapts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+import numpy as np
+
+from bridgetrack.learning.block_dual import BlockDual
+from bridgetrack.learning.blocks import IntArray, blocks_of
+from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.learning.model import FloatArray, InferredBatch
+from bridgetrack.learning.planes import Planes
+from bridgetrack.learning.regularizers import L2
+
+SWEEPS = 200
+"""Sweeps over known outputs between two inferences, at most."""
+
+CHECKED = 5
+"""Passes after which the duality gap is computed at the latest."""
+
+
+class FrankWolfe:
+    """Block-coordinate Frank-Wolfe with duality-gap stopping and weighted averaging.
+
+    Parameters
+    ----------
+    bundle
+        Evaluates P, and keeps what is learned of it.
+    regularizer
+        lambda, w0 and M.
+    seed
+        Of the order of samples.
+    """
+
+    def __init__(self, bundle: Bundle, regularizer: L2, seed: int = 0) -> None:
+        self.bundle = bundle
+        self.regularizer = regularizer
+        self._rng = np.random.default_rng(seed)
+        self._blocks: Sequence[IntArray] = blocks_of(bundle.risk.model, bundle.risk.samples)
+        self._dual: BlockDual | None = None
+        self._planes: Planes | None = None
+        self._mean = np.zeros(0)
+        self._steps = 0
+
+    def forget(self) -> None:
+        """Drop everything learned about P."""
+        self.bundle.forget()
+        self._dual = self._planes = None
+
+    def minimise(
+        self, surrogate: Surrogate, w: FloatArray, precision: float
+    ) -> Generator[Step, None, Outcome]:
+        """Minimise a surrogate to a given gap."""
+        bundle = self.bundle
+        dual, planes = self._aimed(surrogate)
+        if bundle.iterates.find(w) is None:
+            self._learn(bundle.evaluate(surrogate, w))
+            yield bundle.step(surrogate, dual.value)
+        lower, passes = dual.value, 0
+        while True:
+            self._sweeps(precision, planes.gap(dual))
+            lower = max(lower, dual.value)
+            best, upper = bundle.best(surrogate)
+            if upper - lower <= precision:
+                return Outcome(best, upper, lower, "converged")
+            if bundle.risk.effort.penalty_calls >= bundle.options.max_oracle_calls:
+                return Outcome(best, upper, lower, "limit")
+            passes += 1
+            promised = self._pass() if len(self._blocks) > 1 else 0.0
+            if promised <= precision or passes % CHECKED == 0:
+                point = self._promising()
+                if bundle.iterates.find(point) is not None:
+                    return Outcome(best, upper, max(lower, dual.value), "oracle")
+                self._learn(bundle.evaluate(surrogate, point))
+                yield bundle.step(surrogate, max(lower, dual.value))
+
+    def _aimed(self, surrogate: Surrogate) -> tuple[BlockDual, Planes]:
+        """The dual of a surrogate, from the multipliers of the last one."""
+        if self._dual is None or self._planes is None:
+            risk = self.bundle.risk
+            reward = surrogate.reward
+            self._dual = BlockDual(self.regularizer, risk.n_annotations, reward)
+            self._planes = Planes(len(risk.samples), risk.model.n_features)
+            self._remember(reward)
+            known = None if self.bundle.cache is None else self.bundle.cache.snapshot()
+            if known is not None:
+                psi, b = self._dual.whitened(
+                    InferredBatch(known.features, known.losses, known.losses)
+                )
+                for i, p, o in zip(known.rows, psi, b, strict=True):
+                    self._planes.add(int(i), p, float(o))
+        else:
+            self._remember(surrogate.reward)
+        self._dual.aim(surrogate)
+        self._mean, self._steps = self._dual.u.copy(), 0
+        return self._dual, self._planes
+
+    def _remember(self, found: InferredBatch) -> None:
+        assert self._dual is not None and self._planes is not None
+        psi, b = self._dual.whitened(found)
+        for i in range(len(b)):
+            self._planes.add(i, psi[i], float(b[i]))
+
+    def _learn(self, found: InferredBatch, rows: IntArray | None = None) -> float:
+        """One step of some samples towards what was found; the sum of their gaps."""
+        dual, planes = self._dual, self._planes
+        assert dual is not None and planes is not None
+        psi, b = dual.whitened(found)
+        rows = np.arange(len(b)) if rows is None else rows
+        total = 0.0
+        for k, i in enumerate(rows):
+            planes.add(int(i), psi[k], float(b[k]))
+            total += max(dual.step(int(i), psi[k], float(b[k])), 0.0)
+        return total
+
+    def _pass(self) -> float:
+        """Visit all blocks in random order; the sum of the gaps they had when visited."""
+        dual, risk, total = self._dual, self.bundle.risk, 0.0
+        assert dual is not None
+        for number in self._rng.permutation(len(self._blocks)):
+            rows = self._blocks[int(number)]
+            total += self._learn(risk.penalty_of(rows, dual.weights(dual.u)), rows)
+            self._steps += 1
+            share = 2.0 / (self._steps + 2.0)
+            self._mean = (1.0 - share) * self._mean + share * dual.u
+        dual.refresh()
+        return total
+
+    def _sweeps(self, precision: float, promised: float) -> None:
+        """Steps towards known outputs until they promise little of what they did at first."""
+        dual, planes = self._dual, self._planes
+        assert dual is not None and planes is not None
+        if self.bundle.cache is None:
+            return
+        enough = max(0.3 * precision, 0.03 * promised)
+        for _ in range(SWEEPS):
+            if planes.gap(dual) <= enough:
+                break
+            planes.sweep(dual, self._rng.permutation(len(dual.b)))
+        dual.refresh()
+
+    def _promising(self) -> FloatArray:
+        """The present weights or their weighted mean, whichever looks better."""
+        dual, planes = self._dual, self._planes
+        assert dual is not None and planes is not None
+
+        def looks(u: FloatArray) -> float:
+            kept = 0.5 * self.regularizer.weight * float(u @ u)
+            return kept + planes.penalty(dual, u)
+
+        u = self._mean if self._steps and looks(self._mean) < looks(dual.u) else dual.u
+        return dual.weights(u)

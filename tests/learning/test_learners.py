@@ -1,0 +1,245 @@
+"""The learners agree, and what each promises about its dual is true."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InputError
+from bridgetrack.learning import L1, L2, TrainingOptions, finish, fit, loss_values, train
+from bridgetrack.learning.block_dual import BlockDual
+from bridgetrack.learning.bundle import Surrogate
+from bridgetrack.learning.losses import LOSSES
+from bridgetrack.learning.options import LEARNERS
+from bridgetrack.learning.recycling import recycled_bundle
+from bridgetrack.learning.risk import Risk
+from models import chain_problem, multiclass_problem
+
+CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
+PROBLEMS = st.sampled_from([multiclass_problem, chain_problem])
+
+
+def how(learner: Any, **more: Any) -> TrainingOptions:
+    """Options of a learner, with a precision that it can reach soon."""
+    precision = 2e-2 if learner == "subgradient" else 1e-4
+    wanted = {"precision": precision, "max_oracle_calls": 3000, **more}
+    return TrainingOptions(learner=learner, **wanted)
+
+
+def metric_of(kind: str, d: int, seed: int) -> np.ndarray | None:
+    rng = np.random.default_rng(seed)
+    factor = rng.normal(size=(d, d))
+    full = factor @ factor.T / d + np.eye(d)
+    return {"none": None, "diagonal": rng.uniform(0.5, 2.0, d), "full": full}[kind]
+
+
+@given(
+    seed=st.integers(0, 1000),
+    problem=PROBLEMS,
+    kind=st.sampled_from(["none", "diagonal", "full"]),
+    weight=st.sampled_from([0.1, 1.0]),
+)
+@settings(max_examples=10, deadline=None)
+def test_learners_reach_the_same_objective(
+    seed: int, problem: Any, kind: str, weight: float
+) -> None:
+    """One label each: the problem is convex, with any prior and metric."""
+    model, samples = problem(seed, full=True)
+    prior = np.random.default_rng(seed).normal(size=model.n_features)
+    regularizer = L2(weight, prior, metric_of(kind, model.n_features, seed))
+    wanted = fit(model, samples, regularizer, options=TrainingOptions(precision=1e-6))
+    for learner in CERTIFIED:
+        options = how(learner)
+        found = fit(model, samples, regularizer, options=options)
+        attained = float(loss_values(model, samples, found.w, "bridge").mean())
+        assert found.converged and found.gap <= options.precision
+        assert found.objective == pytest.approx(regularizer.value(found.w) + attained, abs=1e-9)
+        assert wanted.lower_bound - 1e-9 <= found.objective
+        assert found.objective <= wanted.objective + options.precision
+        assert found.lower_bound <= wanted.objective + 1e-9
+
+
+@given(seed=st.integers(0, 1000), loss=st.sampled_from(sorted(LOSSES)))
+@settings(max_examples=8, deadline=None)
+def test_cccp_descends_with_any_learner(seed: int, loss: str) -> None:
+    model, samples = multiclass_problem(seed)
+    for learner in CERTIFIED:
+        found = fit(model, samples, L2(0.3), loss=loss, options=how(learner))
+        assert (np.diff(found.objectives) <= 1e-9).all()
+        attained = float(loss_values(model, samples, found.w, loss).mean())
+        assert found.objective == pytest.approx(L2(0.3).value(found.w) + attained, abs=1e-9)
+
+
+def surrogate_of(problem: Any, seed: int, regularizer: L2) -> tuple[Surrogate, Risk]:
+    """The first surrogate of a training, and its risk."""
+    model, samples = problem(seed)
+    risk = Risk(model, samples, None, LOSSES["bridge"])
+    w = np.random.default_rng(seed).normal(size=model.n_features)
+    reward = risk.reward(w)
+    tangent = risk.tangent(reward, w, 0)
+    return Surrogate(regularizer, -tangent.slope, -tangent.offset, reward), risk
+
+
+def value_at(surrogate: Surrogate, risk: Risk, w: np.ndarray) -> float:
+    penalty = risk.tangent(risk.penalty(w), w, 1).value
+    return float(surrogate.values(w[None, :], np.array([penalty]))[0])
+
+
+@given(
+    seed=st.integers(0, 1000), problem=PROBLEMS, kind=st.sampled_from(["none", "diagonal", "full"])
+)
+@settings(max_examples=15, deadline=None)
+def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -> None:
+    """And the dual never exceeds the primal, anywhere; the step is the best on its segment."""
+    rng = np.random.default_rng(seed)
+    model, _ = problem(seed)
+    prior = rng.normal(size=model.n_features)
+    regularizer = L2(0.1, prior, metric_of(kind, model.n_features, seed))
+    surrogate, risk = surrogate_of(problem, seed, regularizer)
+    dual = BlockDual(regularizer, risk.n_annotations, surrogate.reward)
+    dual.aim(surrogate)
+    np.testing.assert_allclose(dual.weights(dual.u), prior, atol=1e-9)
+    points = [rng.normal(size=model.n_features) * s for s in (0.1, 1.0, 3.0)]
+    least = min(value_at(surrogate, risk, w) for w in points)
+    for _ in range(30):
+        # outputs found at unrelated weights too: a step may be useless, but never harmful
+        w = dual.weights(dual.u) if rng.random() < 0.5 else points[int(rng.integers(3))]
+        found = risk.penalty(w)
+        psi, b = dual.whitened(found)
+        i = int(rng.integers(len(b)))
+        before, old = dual.value, (dual.psi[i].copy(), float(dual.b[i]))
+        total = dual.psi.sum(axis=0), float(dual.b.sum())
+        dual.step(i, psi[i], float(b[i]))
+        assert dual.value >= before - 1e-10
+        for eta in (0.1, 0.5, 1.0):
+            trial = dual.value_of(
+                total[0] + eta * (psi[i] - old[0]), total[1] + eta * float(b[i] - old[1])
+            )
+            assert dual.value >= trial - 1e-9
+        assert dual.value <= min(least, value_at(surrogate, risk, dual.weights(dual.u))) + 1e-9
+    kept = dual.u.copy()
+    dual.refresh()
+    np.testing.assert_allclose(dual.u, kept, atol=1e-9)
+
+
+@given(seed=st.integers(0, 1000), problem=PROBLEMS, learner=st.sampled_from(CERTIFIED))
+@settings(max_examples=20, deadline=None)
+def test_gap_is_a_true_bound_at_every_step(seed: int, problem: Any, learner: str) -> None:
+    """Whenever a learner is stopped, the minimum lies within the gap it reports."""
+    model, samples = problem(seed, full=True)
+    regularizer = L2(0.2, np.random.default_rng(seed).normal(size=model.n_features))
+    wanted = fit(model, samples, regularizer, options=TrainingOptions(precision=1e-6))
+    steps = train(
+        model, samples, regularizer, options=how(learner, adaptive=False, max_oracle_calls=60)
+    )
+    seen = 0
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as stop:
+            result = stop.value
+            break
+        seen += 1
+        assert step.objective >= wanted.lower_bound - 1e-9
+        assert step.objective - step.gap <= wanted.objective + 1e-9
+    assert seen == len(result.history.gap)
+    assert result.gap >= -1e-9
+    assert (np.diff(result.history.oracle_seconds) >= 0).all()
+    assert result.history.oracle_seconds[-1] <= result.oracle_seconds
+
+
+@pytest.mark.parametrize("learner", CERTIFIED)
+def test_learners_go_on_from_what_another_learned(learner: str) -> None:
+    model, samples = chain_problem(4, n=10, full=True)
+    first = fit(model, samples, L2(0.3), options=how("bundle"))
+    again = fit(model, samples, L2(0.3), options=how(learner), state=first.state)
+    scratch = fit(model, samples, L2(0.3), options=how(learner))
+    assert again.objective <= first.objective + 1e-9
+    assert again.n_oracle_calls < scratch.n_oracle_calls
+    back = fit(model, samples, L2(0.2), options=how("bundle"), state=scratch.state)
+    fresh = fit(model, samples, L2(0.2), options=how("bundle"))
+    assert back.objective == pytest.approx(fresh.objective, abs=2e-4)
+
+
+@pytest.mark.parametrize("learner", CERTIFIED)
+def test_without_recycling_and_cache(learner: str) -> None:
+    model, samples = multiclass_problem(2, full=True)
+    plain = fit(model, samples, L2(0.3), options=how(learner, recycle=False, cache=False))
+    wanted = fit(model, samples, L2(0.3), options=how("bundle"))
+    assert plain.converged
+    assert plain.objective == pytest.approx(wanted.objective, abs=2e-2)
+
+
+def test_cached_outputs_save_inference() -> None:
+    model, samples = chain_problem(0, n=20, full=True)
+    cached, plain = (
+        fit(model, samples, L2(0.1), options=how("frank-wolfe", precision=1e-3, cache=cache))
+        for cache in (True, False)
+    )
+    assert 2 * cached.n_oracle_calls < plain.n_oracle_calls
+    assert cached.objective == pytest.approx(plain.objective, abs=2e-3)
+
+
+def test_many_samples_share_slacks() -> None:
+    model, samples = multiclass_problem(7, n=150, full=True)
+    options = how("n-slack")
+    found = fit(model, samples, L2(0.05), options=options)
+    wanted = fit(model, samples, L2(0.05), options=replace(options, learner="bundle"))
+    assert found.converged
+    assert found.objective == pytest.approx(wanted.objective, abs=2e-4)
+    assert found.n_oracle_calls <= wanted.n_oracle_calls
+
+
+def test_what_n_slack_leaves_bounds_the_penalty() -> None:
+    model, samples = chain_problem(1, n=8)
+    found = fit(model, samples, L2(0.1), options=how("n-slack"))
+    rng = np.random.default_rng(0)
+    risk = Risk(model, samples, None, LOSSES["bridge"])
+    for scale in (0.1, 1.0, 10.0):
+        w = rng.normal(size=model.n_features) * scale
+        true = risk.tangent(risk.penalty(w), w, 1).value
+        assert (found.state.slopes @ w + found.state.offsets).max() <= true + 1e-8 * (1 + scale)
+
+
+def test_perceptron_starts_at_the_prior() -> None:
+    model, samples = multiclass_problem(0, n=30)
+    prior = 10 * np.random.default_rng(0).normal(size=model.n_features)
+    found = fit(model, samples, L2(0.1, prior), options=how("perceptron"))
+    assert np.isnan(found.gap) and found.state is None
+    assert found.objective <= found.objectives[0]
+    assert 0 < np.linalg.norm(found.w - prior) < np.linalg.norm(prior)
+
+
+def test_a_cancelled_training_has_weights() -> None:
+    model, samples = chain_problem(3, n=8)
+    for learner in LEARNERS:
+        steps = train(model, samples, L2(0.1), options=how(learner))
+        step = next(steps)
+        steps.close()
+        assert np.isfinite(step.weights).all()
+
+
+def test_wrong_choices_are_refused() -> None:
+    model, samples = multiclass_problem(1)
+    with pytest.raises(InputError, match="frank-wolfe"):
+        TrainingOptions(learner="adam")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="l2"):
+        finish(train(model, samples, L1(0.1), options=how("n-slack")))
+    with pytest.raises(InputError, match="satisfied"):
+        finish(train(model, samples, L2(0.1), treatment="literal", options=how("frank-wolfe")))
+
+
+def test_forgetting_leaves_nothing() -> None:
+    model, samples = chain_problem(2, n=4)
+    risk = Risk(model, samples, None, LOSSES["bridge"])
+    bundle = recycled_bundle(risk, how("bundle"), None)
+    w = np.ones(model.n_features)
+    bundle.evaluate(Surrogate(L2(1.0), 0 * w, 0.0, risk.reward(w)), w)
+    assert len(bundle.bounds) == 1
+    bundle.forget()
+    assert len(bundle.bounds) == 0 and bundle.iterates.find(w) is None

@@ -1,0 +1,61 @@
+"""The learners agree on tracking."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.learning import L2, TrainingOptions, fit
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import build_training_set
+from training.training_cases import confirmed, middle_set, plain_scene, some_true, true_columns
+
+CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
+
+
+@pytest.mark.parametrize("learner", CERTIFIED)
+def test_learners_agree_on_a_movie(learner: str) -> None:
+    """Everything annotated, so that the problem is convex."""
+    data = build_training_set([confirmed(plain_scene(), true_columns())])
+    prior = np.zeros(data.phi.shape[1])
+    n = float(data.n_annotations)
+    precision = 2e-2 if learner == "subgradient" else 1e-4
+
+    def trained(name: str, gap: float) -> tuple[float, float]:
+        options = TrainingOptions(
+            learner=name, precision=gap, adaptive=False, max_oracle_calls=3000
+        )
+        one = TrainingOptions(**{**vars(options), "max_cccp_iterations": 1})
+        model = TrackingModel(data)
+        found = fit(model, data.samples, L2(1.0, prior), n_annotations=n, options=one)
+        assert found.gap <= gap
+        return found.objectives[-1], found.lower_bound
+
+    value, lower = trained(learner, precision)
+    wanted, below = trained("bundle", 1e-5)
+    assert below - 1e-9 <= value <= wanted + precision
+    assert lower <= wanted + 1e-9
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 1000))
+def test_weighted_samples_and_blocks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = middle_set(rng)
+    model, w = TrackingModel(data), rng.normal(size=data.phi.shape[1])
+    blocks = model.blocks(data.samples)
+    np.testing.assert_array_equal(np.sort(np.concatenate(blocks)), np.arange(len(data.samples)))
+    whole = model.loss_augmented_batch(data.samples, w)
+    for rows in blocks:
+        part = model.loss_augmented_batch([data.samples[i] for i in rows], w)
+        np.testing.assert_allclose(part.values(w, 1), whole.values(w, 1)[rows], atol=1e-8)
+
+
+def test_blocks_of_some_samples() -> None:
+    scene = confirmed(plain_scene(), some_true(20))
+    data = build_training_set([scene])
+    some = data.samples[::2]
+    blocks = TrackingModel(data).blocks(some)
+    assert sorted(np.concatenate(blocks).tolist()) == list(range(len(some)))
