@@ -164,7 +164,7 @@ def load_folds(name: str, folds: int, root: Path = DATA) -> list[Task]:
         print(f"{name} is skipped: there is no {root / data.folder}", file=sys.stderr)
         return []
     scene, events = load_movie(data, root)
-    pair = _frame_pair(scene, events)
+    pair = frame_pair(scene, events)
     edges = np.quantile(pair, np.arange(1, folds) / folds)
     block = np.searchsorted(edges, pair)
     tasks = []
@@ -229,7 +229,7 @@ def with_truth(scene: Scene, events: EventRows) -> Scene:
     return annotate(propose(scene.evidence, None, everything), AnnotationSet(geometry))
 
 
-def _frame_pair(scene: Scene, events: EventRows) -> NDArray[np.int64]:
+def frame_pair(scene: Scene, events: EventRows) -> NDArray[np.int64]:
     """Earlier frame of every event's frame pair."""
     frame = scene.detections.frame
     source, target = events.sources[:, 0], events.targets[:, 0]
@@ -238,7 +238,7 @@ def _frame_pair(scene: Scene, events: EventRows) -> NDArray[np.int64]:
 
 def _early(data: DataSet, scene: Scene, events: EventRows) -> Mask:
     """Events of the first half."""
-    pair = _frame_pair(scene, events)
+    pair = frame_pair(scene, events)
     if data.by == "frames":
         return np.asarray(pair < scene.detections.geometry.n_frames // 2)
     return np.asarray(pair < np.median(pair))
@@ -304,10 +304,10 @@ def _counts(part: Part, chosen: Mask) -> Array:
     """Wrong events, events, and for edges and divisions hits, true ones and chosen ones."""
     right = (part.column >= 0) & chosen[np.maximum(part.column, 0)]
     h = part.scene.hypotheses
-    pairs = np.unique(_frame_pair(part.scene, part.events))
+    pairs = np.unique(frame_pair(part.scene, part.events))
     columns = np.flatnonzero(chosen)
     picked = EventRows(h.event[columns], h.sources[columns], h.targets[columns])
-    picked = picked.take(np.flatnonzero(np.isin(_frame_pair(part.scene, picked), pairs)))
+    picked = picked.take(np.flatnonzero(np.isin(frame_pair(part.scene, picked), pairs)))
     true, found = _edges(part.events), _edges(picked)
     divide = part.events.event == Event.DIVIDE
     return np.array(

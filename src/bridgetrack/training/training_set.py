@@ -107,7 +107,7 @@ def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> Train
             "there is nothing to learn from: no annotation says which event holds; annotate some "
             "cells first (ten moves and every division you see are a good start)"
         )
-    return parts[0] if len(parts) == 1 else _join(parts)
+    return parts[0] if len(parts) == 1 else join_sets(parts)
 
 
 def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSet:
@@ -219,7 +219,7 @@ def _members(sample: Index) -> Index:
     return order[np.searchsorted(sample[order], 0) :].astype(np.int64)
 
 
-def _join(parts: Sequence[TrainingSet]) -> TrainingSet:
+def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
     """Put the samples of several movies side by side."""
     shifts = np.cumsum([0] + [len(p.samples) for p in parts])
 
