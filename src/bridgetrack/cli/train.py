@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bridgetrack.training.options import TrainingOptions
     from bridgetrack.training.train import Training
 
+ADVANCED = "Advanced options"
+
 
 def train(
     labels: Labels,
@@ -56,6 +58,17 @@ def train(
             help="How close to stay to the starting weights; auto chooses by cross-validation.",
         ),
     ] = "auto",
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            "--learner",
+            metavar="NAME",
+            rich_help_panel=ADVANCED,
+            help="n-slack, bundle, frank-wolfe, subgradient or perceptron; without it the quickest "
+            "that applies.",
+            show_default=False,
+        ),
+    ] = None,
     scale: Scale = None,
     unit: Unit = None,
     frame_interval: FrameInterval = None,
@@ -68,7 +81,7 @@ def train(
     Ctrl-C keeps the best model so far. The model is checked on annotations that it has not
     seen, and the starting weights are kept where they are better.
     """
-    options = _options(loss, regularizer, strength)
+    options = _options(loss, regularizer, strength, learner=learner)
     reading = Reading(axes, scale, unit, frame_interval, image_axes)
     notes: list[str] = []
     watch = Stopwatch()
@@ -82,12 +95,12 @@ def train(
         say(*training_lines(record))
 
 
-def _options(loss: str, regularizer: str, strength: str) -> TrainingOptions:
+def _options(loss: str, regularizer: str, strength: str, **more: str | None) -> TrainingOptions:
     from bridgetrack.training.options import TrainingOptions
 
     try:
         number = None if strength == "auto" else float(strength)
-        return TrainingOptions(loss=loss, regularizer=regularizer, strength=number)  # type: ignore[arg-type]
+        return TrainingOptions(loss=loss, regularizer=regularizer, strength=number, **more)  # type: ignore[arg-type]
     except InputError as error:
         raise typer.BadParameter(str(error)) from error
     except ValueError:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import LOSSES
 from bridgetrack.learning import TrainingOptions as Optimiser
 from bridgetrack.learning.losses import Treatment
+from bridgetrack.learning.options import LearnerName
 
 DEFAULT_STRENGTH = 0.3
 """λ where there are too few annotations to choose it: in the middle of what cross-validation
@@ -46,6 +47,10 @@ class TrainingOptions:
         For the interval of the estimated accuracy.
     optimiser
         Switches and limits of the optimisation.
+    learner
+        What minimises each convex problem, see `bridgetrack.learning.learners`; None: that of
+        ``optimiser``, but of the two cutting plane methods n-slack where it applies (L2, exact
+        treatment, with a cache), since it asks for inference less often, else the bundle.
 
     Raises
     ------
@@ -61,6 +66,7 @@ class TrainingOptions:
     folds: int = 5
     seed: int = 0
     optimiser: Optimiser = field(default_factory=Optimiser)
+    learner: LearnerName | None = None
 
     def __post_init__(self) -> None:
         if self.loss not in LOSSES:
@@ -73,3 +79,13 @@ class TrainingOptions:
             raise InputError(f"the balance must lie between 0 and 1, not {self.balance}")
         if self.folds < 2:
             raise InputError(f"cross-validation needs at least 2 folds, not {self.folds}")
+        chosen = self.learner or self._quickest()
+        object.__setattr__(self, "optimiser", replace(self.optimiser, learner=chosen))
+
+    def _quickest(self) -> LearnerName:
+        """The optimiser's learner, of the two cutting plane methods the quicker that applies."""
+        given = self.optimiser.learner
+        if given not in ("bundle", "n-slack"):
+            return given
+        applies = self.regularizer == "l2" and self.treatment == "exact" and self.optimiser.cache
+        return "n-slack" if applies else "bundle"
