@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bridgetrack.importing.geff_reader import read_geff
     from bridgetrack.importing.tracks_csv import read_tracks_csv
     from bridgetrack.models.model import Model
+    from bridgetrack.models.shipped import shipped_model
     from bridgetrack.models.store import load_model, save_model
     from bridgetrack.models.untrained import untrained_model
     from bridgetrack.movie.geometry import Geometry
@@ -83,6 +84,7 @@ __all__ = [
     "segment_lazily",
     "segment_movie",
     "segment_to_file",
+    "shipped_model",
     "simulate",
     "track",
     "track_scene",
@@ -108,6 +110,7 @@ _PLACES = {
     "importing.geff_reader": ("read_geff",),
     "importing.tracks_csv": ("read_tracks_csv",),
     "models.model": ("Model",),
+    "models.shipped": ("shipped_model",),
     "models.store": ("load_model", "save_model"),
     "models.untrained": ("untrained_model",),
     "movie.geometry": ("Geometry",),

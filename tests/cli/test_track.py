@@ -45,7 +45,7 @@ def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_pat
     assert record["geometry"]["frame_interval_minutes"] == 7
     assert Path(record["input"]["labels"]) == truth
     assert record["input"]["image"] is None
-    assert record["model"]["name"] == "untrained"
+    assert record["model"]["name"] == "shipped"
     assert record["inference"]["gap"] < 1e-6 * abs(record["inference"]["objective"])
     assert set(record["versions"]) >= {"python", "bridgetrack", "numpy", "mip"}
     stages = {"Measuring cells", "Comparing frames", "Proposing events", "Choosing events"}

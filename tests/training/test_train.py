@@ -105,7 +105,7 @@ def test_a_good_start_is_kept() -> None:
     assert found.kept == "prior"
     assert "not better than the starting model" in found.reason
     np.testing.assert_array_equal(found.model.weights, untrained_model().weights)
-    assert found.model.name == "untrained"
+    assert found.model.name == "shipped"
     assert found.model.estimate["annotations"] == 30
     assert found.exchanged == {e.key: (0, 0) for e in Event}
 

@@ -81,12 +81,12 @@ def _track(
 ) -> dict[str, object]:
     from bridgetrack.annotations.store import load_annotations
     from bridgetrack.cli.record import Given, check_folder, finish
+    from bridgetrack.models.shipped import shipped_model
     from bridgetrack.models.store import load_model
-    from bridgetrack.models.untrained import untrained_model
     from bridgetrack.pipeline.tracking import track_steps
 
     check_folder(out)
-    weights = load_model(model) if model is not None else untrained_model()
+    weights = load_model(model) if model is not None else shipped_model()
     answers = load_annotations(annotations) if annotations is not None else None
     sources = open_sources(labels, image, reading)
     watch = Stopwatch()

@@ -16,7 +16,7 @@ from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.solution import Solution
 from bridgetrack.inference.solve import Limits, solve_steps
 from bridgetrack.models.model import Model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.contradiction import explain_contradiction
 from bridgetrack.pipeline.progress import Progress, Steps, run
@@ -83,7 +83,7 @@ def track_scene(
     ContradictionError
         Where annotations exclude each other; the message names them.
     """
-    model = model or untrained_model(scene.matrix.features)
+    model = model or shipped_model(scene.matrix.features)
     scores = scene.matrix.scores(model.aligned(scene.matrix.features))
     allowed = allowed_by(scene)
     solution: Solution | None = None
@@ -131,7 +131,7 @@ def track(
     image
         Intensities; optional.
     model
-        Weights; the untrained ones where None.
+        Weights; those of the shipped model where None.
     annotations
         Events that must or must not hold; optional.
     features

@@ -15,7 +15,7 @@ from bridgetrack.learning import train as learn
 from bridgetrack.learning.result import Progress as Step
 from bridgetrack.learning.result import TrainingResult
 from bridgetrack.models.model import Model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.assemble import notes_about, plain_model, trained_model
@@ -51,7 +51,7 @@ def train_steps(
     scenes
         Prepared movies with annotations (`pipeline.scene`).
     prior
-        Weights to start from and to stay close to; the untrained ones where None.
+        Weights to start from and to stay close to; those of the shipped model where None.
     options
         Choices; the defaults need no thought.
     previous
@@ -78,7 +78,7 @@ def train_steps(
     """
     scenes = [scenes] if isinstance(scenes, Scene) else list(scenes)
     options = options or TrainingOptions()
-    prior = prior or untrained_model()
+    prior = prior or shipped_model()
     if not scenes:
         raise InputError("there is no movie to learn from")
     yield Progress("Collecting annotations", 0.0)

@@ -12,7 +12,7 @@ from psygnal import Signal
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.models.model import Model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Movie, check_same_extent
 from bridgetrack.pipeline.correct import Correction, resolve_tracking
 from bridgetrack.pipeline.progress import Progress, Steps
@@ -75,7 +75,7 @@ class Session:
         self._base: Scene | None = None
         self._prints: tuple[int, ...] = ()
         self.tracking: Tracking | None = None
-        self.model: Model = untrained_model()
+        self.model: Model = shipped_model()
         self._tracked_answers: AnnotationSet | None = None
 
     # ------------------------------------------------------------------ movie

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.learning import LOSSES
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, row, text
 
@@ -48,7 +48,7 @@ class TrainPanel(Panel):
         self.column.addWidget(self.model)
         self.load = button("Load…", "Use a model from a file", self.ask_load)
         self.save = button("Save…", "Keep the present model in a file", self.ask_save)
-        self.reset = button("Start over", "Go back to the untrained model", self.trainer.start_over)
+        self.reset = button("Start over", "Go back to the shipped model", self.trainer.start_over)
         self.column.addWidget(row(self.load, self.save, self.reset))
         self.column.addWidget(folded("Advanced settings", self._advanced()))
         self.notice = Notice()
@@ -84,7 +84,7 @@ class TrainPanel(Panel):
         form = QFormLayout(box)
         form.setContentsMargins(0, 0, 0, 0)
         self.prior = QComboBox()
-        self.prior.addItems(["the present model", "the untrained model"])
+        self.prior.addItems(["the present model", "the shipped model"])
         self.prior.setToolTip("What training starts from and stays close to")
         form.addRow("Start from", self.prior)
         self.loss = QComboBox()
@@ -115,7 +115,7 @@ class TrainPanel(Panel):
 
     def train(self) -> None:
         """Begin."""
-        prior = self.session.model if self.prior.currentIndex() == 0 else untrained_model()
+        prior = self.session.model if self.prior.currentIndex() == 0 else shipped_model()
         self.trainer.train(self.options, prior)
 
     def ask_load(self) -> None:

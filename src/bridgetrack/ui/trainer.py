@@ -13,8 +13,8 @@ from bridgetrack.annotations.words import NOUN
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.models.store import load_model, save_model
-from bridgetrack.models.untrained import untrained_model
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.train import Training, TrainingProgress, train_steps
 from bridgetrack.ui.session import Session
@@ -127,7 +127,7 @@ class Trainer:
     def start_over(self) -> None:
         """Go back to the model that learned nothing."""
         self.training = None
-        self._session.set_model(untrained_model())
+        self._session.set_model(shipped_model())
         self.changed.emit()
 
     # ------------------------------------------------------------------ words

@@ -1,0 +1,63 @@
+"""The starting model: hand-set weights that know what varies between movies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bridgetrack.errors import ModelError
+from bridgetrack.features.default import default_features
+from bridgetrack.features.feature import Feature, FeatureSet
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.untrained import untrained_model
+
+
+def test_it_tracks_like_the_hand_set_weights() -> None:
+    shipped, plain = shipped_model(), untrained_model()
+    assert shipped.keys == plain.keys
+    np.testing.assert_array_equal(shipped.weights, plain.weights)
+
+
+def test_it_belongs_to_the_features_of_this_program() -> None:
+    features = default_features()
+    tied = shipped_model().tied(features)
+    assert tied is not None
+    assert tied.shape == (len(features),)
+    assert tied.min() > 0
+    assert tied.max() > 3 * tied.min(), "what varies between movies is tied more loosely"
+
+
+def test_it_says_what_it_was_learned_from() -> None:
+    provenance = shipped_model().provenance
+    assert "pretrain.py" in provenance["origin"]
+    assert "Phallusia" in provenance["licences"]
+    assert any("iPSC" in movie for movie in provenance["movies"])
+
+
+def test_unknown_features_start_at_zero_with_the_middle_tightness() -> None:
+    plain = default_features()
+    new = Feature(Event.MOVE, "glow", "how it glows", "1", lambda view: np.zeros(1))
+    features = FeatureSet((*plain.features[:3], new))
+    model = shipped_model(features)
+    assert model.keys == features.keys
+    assert model.weights[list(model.keys).index("move.glow")] == 0
+    assert model.tightness is not None
+    middle = np.median(np.asarray(shipped_model().tightness))
+    assert model.tightness[list(model.keys).index("move.glow")] == middle
+
+
+def test_a_tightness_follows_the_order_of_the_features() -> None:
+    model, features = shipped_model(), default_features()
+    turned = replace(
+        model,
+        keys=model.keys[::-1],
+        weights=model.weights[::-1],
+        units=model.units[::-1],
+        tightness=None if model.tightness is None else model.tightness[::-1],
+    )
+    np.testing.assert_array_equal(turned.tied(features), model.tied(features))
+    with pytest.raises(ModelError):
+        replace(model, keys=("x", *model.keys[1:])).tied(features)
