@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +174,62 @@ def open_short(
         return widget
 
     return opened
+
+
+class Pace:
+    """Makes background work wait at each of its steps until the event loop has beaten twice.
+
+    Work that stops the event loop would wait for itself; it fails after `_PATIENCE` seconds.
+    """
+
+    _PATIENCE = 30.0
+
+    def __init__(self) -> None:
+        from qtpy.QtCore import QTimer
+
+        self.beats = 0
+        self.held = False
+        self.steps: dict[str, int] = {}
+        self.threads: set[int] = set()
+        self._timer = QTimer()
+        self._timer.timeout.connect(self._beat)
+        self._timer.start(1)
+
+    def _beat(self) -> None:
+        self.beats += 1
+
+    def wrap(self, steps: Generator[Any, None, Any]) -> Generator[Any, None, Any]:
+        """The same work, waiting after each step."""
+        self.threads.add(threading.get_ident())
+        try:
+            while True:
+                step = next(steps)
+                stage = str(getattr(step, "stage", type(step).__name__))
+                self.steps[stage] = self.steps.get(stage, 0) + 1
+                yield step
+                self._wait()
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            steps.close()
+
+    def _wait(self) -> None:
+        wanted, limit = self.beats + 2, time.monotonic() + self._PATIENCE
+        while self.held or self.beats < wanted:
+            time.sleep(0.001)
+            assert time.monotonic() < limit, "the event loop stands still during work"
+
+
+@pytest.fixture
+def pace(qtbot: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pace]:
+    """Background work that cannot go on unless the event loop beats."""
+    from bridgetrack.ui import workers
+
+    made, drive = Pace(), workers._drive
+
+    def paced(work: Any) -> Generator[Any, None, Any]:
+        return (yield from drive(lambda: made.wrap(work())))
+
+    monkeypatch.setattr(workers, "_drive", paced)
+    yield made
+    made.held = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.session import Session
@@ -23,6 +24,7 @@ class Desk:
         self.canvas = Canvas(viewer, self.session, self.annotator)
         self.trainer = Trainer(self.session)
         self._panels = 0
+        self.session.run("warm up", _warm_up, lambda _: None)
 
     @property
     def viewer(self) -> Any:
@@ -50,3 +52,10 @@ def desk_of(viewer: Any) -> Desk:
     if viewer not in _desks:
         _desks[viewer] = Desk(viewer)
     return _desks[viewer]
+
+
+def _warm_up() -> Steps[None]:
+    """Import in the background what napari imports when it draws its first tracks."""
+    yield Progress("Getting ready", 0.0)
+    import matplotlib  # noqa: F401
+    import scipy.spatial  # noqa: F401

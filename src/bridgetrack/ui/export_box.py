@@ -23,8 +23,8 @@ from bridgetrack.export.results import write_results
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
-from bridgetrack.ui.project_bridge import save_session
-from bridgetrack.ui.widgets import Panel, button, row, text
+from bridgetrack.ui.project_bridge import saving
+from bridgetrack.ui.widgets import Panel, Work, button, row, text
 
 _PRESETS = (("plain table", "plain"), ("for TrackMate", "trackmate"), ("for ilastik", "ilastik"))
 _SHOWN = 5
@@ -64,6 +64,7 @@ class ExportBox(QWidget):
             self.ask_project,
         )  # fmt: skip
         box.addWidget(row(self.save, self.project))
+        box.addWidget(Work(panel, "export", "project", cancel=False))
         self.words = text()
         box.addWidget(self.words)
         self.set_tracking(None)
@@ -138,14 +139,20 @@ class ExportBox(QWidget):
             self.write_project(Path(name))
 
     def write_project(self, path: Path) -> None:
-        """Save the project."""
+        """Save the project in the background."""
+        preset = _PRESETS[self.preset.currentIndex()][1]
+        session = self._panel.session
         try:
-            preset = _PRESETS[self.preset.currentIndex()][1]
-            notes = save_session(self._panel.session, path, tuple(self.formats), preset)
+            steps = saving(session, path, tuple(self.formats), preset)
         except BridgetrackError as error:
             self.words.setText(str(error))
             return
-        self.words.setText(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
+        self.words.setText("Saving…")
+
+        def done(notes: list[str]) -> None:
+            self.words.setText(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
+
+        session.run("project", lambda: steps, done, lambda e: self.words.setText(str(e)))
 
 
 def _table(tracking: Tracking, preset: str) -> Any:

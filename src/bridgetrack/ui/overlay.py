@@ -68,6 +68,11 @@ class Drawing:
         self.arrow_colours.append(colour)
 
     @property
+    def empty(self) -> bool:
+        """Whether there is nothing to see."""
+        return not self.points and not self.arrows
+
+    @property
     def mark_state(self) -> tuple[object, ...]:
         """Everything about the markers, to see whether anything changed."""
         return self.points, self.symbols, self.sizes, self.faces, self.borders, self.texts

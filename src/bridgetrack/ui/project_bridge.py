@@ -9,20 +9,27 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.annotations.history import History
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
+from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
+from bridgetrack.pipeline.progress import Progress, Steps, run
 from bridgetrack.pipeline.project import MovieFile, Project
 from bridgetrack.pipeline.project_file import save_project
-from bridgetrack.ui.session import Session
+from bridgetrack.ui.session import Session, Source
 
 
 def save_session(
-    session: Session,
-    path: Path,
-    formats: tuple[str, ...] = ("csv",),
-    preset: str = "plain",
+    session: Session, path: Path, formats: tuple[str, ...] = ("csv",), preset: str = "plain"
 ) -> list[str]:
-    """Save what is needed to go on or to repeat the run.
+    """As `saving`, at once."""
+    return run(saving(session, path, formats, preset))
+
+
+def saving(
+    session: Session, path: Path, formats: tuple[str, ...] = ("csv",), preset: str = "plain"
+) -> Steps[list[str]]:
+    """Save what is needed to go on or to repeat the run: the state at the time of the call.
 
     Pixels that are in no file, or that were painted over since, are written beside the project.
 
@@ -33,35 +40,38 @@ def save_session(
 
     Raises
     ------
+    InputError
+        Where no movie is open.
     OutputError
         Where something cannot be written.
     """
     source, answers = session.source, session.answers
     if source is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
+    return _saving(source, answers.history, session.model, path, formats or ("csv",), preset)
+
+
+def _saving(
+    source: Source,
+    history: History,
+    model: Model,
+    path: Path,
+    formats: tuple[str, ...],
+    preset: str,
+) -> Steps[list[str]]:
     notes: list[str] = []
     stem = path.name.split(".")[0]
     image = None
     if source.image is not None:
+        yield Progress("Saving the movie", 0.0)
         image = _file_of(source.image, source.files[0], path.with_name(f"{stem}_image.npy"), notes)
+    yield Progress("Saving the cells", 0.5)
     labels = _file_of(source.labels, source.files[1], path.with_name(f"{stem}_cells.tif"), notes)
-    geometry = source.labels.geometry
-    save_project(
-        Project(
-            labels,
-            image,
-            geometry.n_frames,
-            tuple(geometry.shape or ()),
-            geometry.scale,
-            geometry.unit,
-            geometry.frame_interval,
-            answers.history,
-            session.model,
-            formats or ("csv",),
-            preset,
-        ),
-        path,
-    )
+    yield Progress("Saving the project", 0.9)
+    known = source.labels.geometry
+    extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
+    interval = known.frame_interval
+    save_project(Project(labels, image, *extent, interval, history, model, formats, preset), path)
     return notes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,44 +44,73 @@ class ResultLayer:
         """The layer, None until there is one."""
         return find_role(self._viewer.layers, "tracks")
 
-    def show(self, tracking: Tracking, colour: str, labels: Any) -> None:
-        """Add the layer over the segmentation `labels`, or bring it up to date."""
-        found = to_layer_data(tracking.tracks)
-        layer = self.layer
-        if layer is None:
-            self._add(found, tracking, colour, labels)
-        else:
-            self._update(layer, found)
-            layer.metadata[KEY]["tracks"] = tracking.tracks
-        self._shown = found
+    def parts(self, tracking: Tracking, colour: str, labels: Any) -> list[Callable[[], None]]:
+        """Parts that add the layer over the segmentation `labels`, or bring it up to date.
 
-    def _add(self, found: TracksData, tracking: Tracking, colour: str, labels: Any) -> None:
+        To be done in this order, with turns of the event loop between them: each takes napari a
+        moment.
+        """
+        made: list[TracksData] = []
+        fresh: list[Any] = []
+
+        def convert() -> None:
+            made.append(to_layer_data(tracking.tracks))
+
+        def build() -> None:
+            if self.layer is None:
+                self._shown = made[0]
+                fresh.append(_layer(made[0], tracking, colour, labels))
+            else:
+                self._set_data(self.layer, made[0])
+
+        def add() -> None:
+            if fresh:
+                self._add(fresh[0])
+            elif self.layer is not None:
+                self._set_graph(self.layer, made[0])
+                self.layer.metadata[KEY]["tracks"] = tracking.tracks
+
+        def draw() -> None:
+            if fresh:
+                fresh[0].visible = True
+
+        return [convert, build, add, draw]
+
+    def _add(self, layer: Any) -> None:
         active = self._viewer.layers.selection.active
-        layer = TracksLayer(
-            found.data, features=found.features, graph=found.graph, name="Tracks",
-            metadata=tag("tracks", tracks=tracking.tracks), tail_length=8, tail_width=3,
-            blending="translucent", colormaps_dict=_colormaps(), color_by=COLOURINGS[colour],
-            **placed_like(labels),
-        )  # fmt: skip
         self._viewer.add_layer(layer)
         if active is not None and active in self._viewer.layers:
             self._viewer.layers.selection.active = active
 
-    def _update(self, layer: Any, found: TracksData) -> None:
-        before = self._shown
-        same = before is not None and np.array_equal(before.data, found.data)
-        if before is not None and same and before.graph == found.graph:
-            layer.features = found.features
+    def _set_data(self, layer: Any, found: TracksData) -> None:
+        before, self._shown = self._shown, found
+        if before is not None and np.array_equal(before.data, found.data):
             return
         colour = layer.color_by
+        # Tracks of the old graph may be gone, which napari refuses.
         layer.graph = {}
         layer.data = found.data
         layer.features = found.features
-        layer.graph = found.graph
         layer.color_by = colour
+
+    def _set_graph(self, layer: Any, found: TracksData) -> None:
+        colour = layer.color_by
+        layer.features = found.features
+        layer.color_by = colour
+        if {int(k): list(v) for k, v in layer.graph.items()} != found.graph:
+            layer.graph = found.graph
 
     def colour_by(self, colour: str) -> None:
         """Colour by family or by certainty."""
         layer = self.layer
         if layer is not None:
             layer.color_by = COLOURINGS[colour]
+
+
+def _layer(found: TracksData, tracking: Tracking, colour: str, labels: Any) -> TracksLayer:
+    return TracksLayer(
+        found.data, features=found.features, graph=found.graph, name="Tracks",
+        metadata=tag("tracks", tracks=tracking.tracks), tail_length=8, tail_width=3,
+        blending="translucent", colormaps_dict=_colormaps(), color_by=COLOURINGS[colour],
+        visible=False, **placed_like(labels),
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from bridgetrack.segmentation import SegmentationSettings, available_backends
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
 from bridgetrack.ui.segmenter import adjusted, decide, preview, segment_all
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser, measuring
-from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, folded, heading, text
+from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, folded, heading, row, text
 
 _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
@@ -35,7 +35,13 @@ class SegmentPanel(Panel):
         self.sample = button(
             "Open the sample movie", "A simulated movie of dividing nuclei", self._open_sample
         )
-        self.column.addWidget(self.sample)
+        self.real = button(
+            "Download a real movie",
+            "HeLa nuclei of the Cell Tracking Challenge; 182 MB, kept for the next time",
+            self._open_real,
+        )
+        self.samples = row(self.sample, self.real)
+        self.column.addWidget(self.samples)
         self.resume = ResumeBar(self)
         self.column.addWidget(self.resume)
         self.find = FindCells(self)
@@ -53,10 +59,13 @@ class SegmentPanel(Panel):
     def _open_sample(self) -> None:
         self.desk.viewer.open_sample("bridgetrack", "sample")
 
+    def _open_real(self) -> None:
+        self.desk.viewer.open_sample("bridgetrack", "hela")
+
     def _on_scene(self, _: Any = None) -> None:
         scene = self.session.scene
         viewer = self.desk.viewer
-        self.sample.setVisible(viewer is not None and not len(viewer.layers))
+        self.samples.setVisible(viewer is not None and not len(viewer.layers))
         if scene is None:
             found = self.source.labels.layer is not None
             self.summary.setText("" if found else "No cells yet: choose a layer, or find them.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -15,6 +15,7 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.ui.colours import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.lineage import family_of
@@ -22,6 +23,7 @@ from bridgetrack.ui.lineage_view import LineageView
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.result_layer import ResultLayer
 from bridgetrack.ui.tracks_layer import certainty, least_certain, summary
+from bridgetrack.ui.turns import Turns
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, text
 
 _COLOURS = (("Colour by family", "family"), ("Colour by certainty", "certainty"))
@@ -34,10 +36,8 @@ class TrackPanel(Panel):
         super().__init__(napari_viewer)
         self.result = ResultLayer(self.desk.viewer)
         self._wanted = self.result.layer is not None
-        self._parts: list[Callable[[], None]] = []
-        self._turn = QTimer(self)
-        self._turn.setSingleShot(True)
-        self._turn.timeout.connect(self._next_part)
+        self._turns = Turns()
+        self.destroyed.connect(self._turns.stop)
         self.go = button("Track the movie", "Find all tracks with the present model", self.track)
         self.column.addWidget(self.go)
         self.work = Work(self, "track", "correct")
@@ -128,7 +128,7 @@ class TrackPanel(Panel):
         tracking = self.session.tracking
         ready = self.session.scene is not None
         self.go.setEnabled(ready)
-        self._parts = []
+        self._turns.stop()
         if tracking is None or not self._wanted:
             self.summary.setText(
                 "Press the button to see the tracks."
@@ -141,22 +141,16 @@ class TrackPanel(Panel):
             self.export.set_tracking(None)
             self.family_words.setText("Track first; then point at a cell.")
             return
-        # One part per turn of the event loop, so that the window never stands still for long.
-        self._parts = [self._show_layer, self._list_doubts, self._show_export, self._on_pointing]
-        self._turn.start(0)
+        layer = self._show_layer(tracking)
+        self._turns.begin(*layer, self._list_doubts, self._show_export, self._on_pointing)
 
-    def _next_part(self) -> None:
-        if self._parts:
-            self._parts.pop(0)()
-            self._turn.start(0)
-
-    def _show_layer(self) -> None:
-        tracking, source = self.session.tracking, self.session.source
-        if tracking is None or source is None or source.layers[1] is None:
-            return
-        colour = _COLOURS[self.colour.currentIndex()][1]
-        self.result.show(tracking, colour, source.layers[1])
+    def _show_layer(self, tracking: Tracking) -> list[Callable[[], None]]:
+        source = self.session.source
         self.summary.setText(summary(tracking.tracks))
+        if source is None or source.layers[1] is None:
+            return []
+        colour = _COLOURS[self.colour.currentIndex()][1]
+        return self.result.parts(tracking, colour, source.layers[1])
 
     def _show_export(self) -> None:
         self.export.set_tracking(self.session.tracking)

@@ -1,0 +1,159 @@
+"""The two layers of the overlay: arrows, which get mouse and keys, and symbols with words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from napari.layers import Points, Vectors
+
+from bridgetrack.ui.colours import LOOKS
+from bridgetrack.ui.layers import placed_like, tag
+from bridgetrack.ui.overlay import Drawing
+
+_AT_ONCE = 6
+"""Characters made ready in one part."""
+
+
+class OverlayLayers:
+    """*Events* and *Marks* of one viewer, drawn anew only where something changed."""
+
+    def __init__(self) -> None:
+        self.events: Vectors | None = None
+        self.marks: Points | None = None
+        self._drawn: Drawing | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether both layers are there."""
+        return self.events is not None and self.marks is not None
+
+    def forget(self, layer: Any) -> None:
+        """A layer was deleted."""
+        if layer is self.events:
+            self.events = None
+        elif layer is self.marks:
+            self.marks = None
+
+    def parts(
+        self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]
+    ) -> Iterator[Callable[[], None]]:
+        """Parts that add the layers that are missing over the segmentation `labels`.
+
+        To be done in this order, best with turns of the event loop between them: each takes
+        napari a moment. `prepare` is called with a new layer to point at.
+        """
+
+        def show_marks() -> None:
+            if self.marks is not None:
+                self.marks.visible = True
+
+        def show_words() -> None:
+            if self.marks is not None:
+                self.marks.text.visible = True
+
+        def show_events() -> None:
+            if self.events is not None:
+                self.events.visible = True
+
+        if self.marks is None:
+            yield lambda: self._make_marks(viewer, labels)
+            yield show_marks
+            yield show_words
+        if self.events is None:
+            yield lambda: self._make_events(viewer, labels, prepare)
+            yield show_events
+
+    def _make_marks(self, viewer: Any, labels: Any) -> None:
+        if self.marks is not None:
+            return
+        self._drawn = None
+        self.marks = Points(
+            ndim=2, name="Marks", metadata=tag("marks"), face_color="transparent",
+            border_width=0.12, size=10, opacity=1.0, visible=False,
+            text={"string": "{text}", "color": "white", "size": 11, "anchor": "center",
+                  "translation": [0, 0], "visible": False},
+            features={"text": np.zeros(0, dtype=object)}, **placed_like(labels, plane=True),
+        )  # fmt: skip
+        _add(viewer, self.marks)
+
+    def _make_events(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
+        if self.events is not None:
+            return
+        self._drawn = None
+        self.events = Vectors(
+            np.zeros((0, 2, 2)), ndim=2, name="Events", metadata=tag("events"), visible=False,
+            vector_style="arrow", edge_width=1.5, opacity=1.0, edge_color="white",
+            **placed_like(labels, plane=True),
+        )  # fmt: skip
+        prepare(self.events)
+        _add(viewer, self.events)
+
+    def place(self, labels: Any) -> None:
+        """Draw in the coordinates of a segmentation layer."""
+        for layer in (self.events, self.marks):
+            if layer is not None:
+                for name, value in placed_like(labels, plane=True).items():
+                    setattr(layer, name, value)
+
+    def draw(self, drawing: Drawing) -> None:
+        """Show a drawing."""
+        if self.events is None or self.marks is None:
+            return
+        before, self._drawn = self._drawn, drawing
+        if before is None or before.arrow_state != drawing.arrow_state:
+            _set_arrows(self.events, drawing)
+        if before is None or before.mark_state != drawing.mark_state:
+            _set_marks(self.marks, drawing)
+
+    def warming(self) -> Iterator[Callable[[], None]]:
+        """Parts that make the letters ready, unseen; else the first words take long to show."""
+        letters = sorted(set("".join(f"{k.sign}{k.name}" for k in LOOKS.values()) + "0123456789,%"))
+        for k in range(0, len(letters), _AT_ONCE):
+            yield self._writer("".join(letters[k : k + _AT_ONCE]))
+        yield self.end_warming
+
+    def _writer(self, letters: str) -> Callable[[], None]:
+        def write() -> None:
+            if self.marks is not None:
+                self.marks.opacity = 0.0
+                unseen = Drawing()
+                unseen.mark((0.0, 0.0), "disc", 0.1, (0, 0, 0, 0), (0, 0, 0, 0), letters)
+                self._drawn = None
+                _set_marks(self.marks, unseen)
+
+        return write
+
+    def end_warming(self) -> None:
+        """Show the layer of symbols again."""
+        if self.marks is not None and self.marks.opacity == 0:
+            _set_marks(self.marks, Drawing())
+            self.marks.opacity = 1.0
+            self._drawn = None
+
+
+def _add(viewer: Any, layer: Any) -> None:
+    """Add a layer without making it the active one."""
+    active = viewer.layers.selection.active
+    viewer.add_layer(layer)
+    if active is not None and active in viewer.layers:
+        viewer.layers.selection.active = active
+
+
+def _set_arrows(layer: Vectors, drawing: Drawing) -> None:
+    layer.data = drawing.arrow_array()
+    if drawing.arrows:
+        layer.edge_color = np.asarray(drawing.arrow_colours)
+
+
+def _set_marks(layer: Points, drawing: Drawing) -> None:
+    with layer.events.blocker_all():
+        layer.data = drawing.point_array()
+        if drawing.points:
+            layer.symbol = drawing.symbols
+            layer.size = np.asarray(drawing.sizes)
+            layer.face_color = np.asarray(drawing.faces)
+            layer.border_color = np.asarray(drawing.borders)
+            layer.features = {"text": np.asarray(drawing.texts, dtype=object)}
+    layer.refresh()

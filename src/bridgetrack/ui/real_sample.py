@@ -1,0 +1,117 @@
+"""A real movie in napari's File menu, downloaded in the background."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import napari
+from napari.layers import Layer
+from napari.utils.notifications import show_error
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
+
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.pipeline.progress import Progress, Steps, run
+from bridgetrack.ui.downloads import HELA, RealMovie, fetch
+from bridgetrack.ui.readers import LayerData, image_data, labels_data
+from bridgetrack.ui.workers import ThreadRunner
+
+_JOB = "download"
+
+
+def real_movie() -> list[LayerData]:
+    """HeLa nuclei of the Cell Tracking Challenge.
+
+    With a window this returns at once, and the layers arrive when the movie is there.
+    """
+    viewer = napari.current_viewer()
+    if viewer is None:
+        return run(opening(HELA))
+    download_into(viewer, HELA)
+    return []
+
+
+def opening(movie: RealMovie) -> Steps[list[LayerData]]:
+    """Fetch a movie and read it."""
+    folder = yield from fetch(movie)
+    yield Progress("Reading the movie", 0.0)
+    return movie_layers(movie, folder)
+
+
+def movie_layers(movie: RealMovie, folder: Path) -> list[LayerData]:
+    """A fetched movie as layers; its answers are kept in the user's data folder."""
+    files = (folder / movie.image, folder / movie.cells)
+    known: dict[str, Any] = {
+        "scale": movie.scale, "unit": "micrometer", "frame_interval": movie.interval
+    }  # fmt: skip
+    image = open_movie(files[0], **known)
+    cells = open_labels(files[1], **known)
+    own = {"sample": movie.name}
+    layers = [
+        image_data(image, movie.name, files[0], **own),
+        labels_data(cells, "Cells", files[1], **own),
+    ]
+    for file, (_, options, _) in zip(files, layers, strict=True):
+        tags = next(iter(options["metadata"].values()))
+        del tags["path"]
+        tags["file"] = str(file)
+    return layers
+
+
+def download_into(viewer: Any, movie: RealMovie) -> DownloadBar:
+    """Fetch a movie in the background and add it to a viewer."""
+    bar = DownloadBar(viewer, movie)
+    bar.start()
+    return bar
+
+
+class DownloadBar(QWidget):
+    """A progress bar with a Cancel button under the canvas, there for as long as it takes."""
+
+    def __init__(self, viewer: Any, movie: RealMovie) -> None:
+        super().__init__()
+        self._viewer, self._movie = viewer, movie
+        self._runner = ThreadRunner()
+        line = QHBoxLayout(self)
+        line.addWidget(QLabel(movie.name))
+        self.bar = QProgressBar()
+        self.bar.setRange(0, 100)
+        line.addWidget(self.bar, 1)
+        self.stop = QPushButton("Cancel")
+        self.stop.setToolTip("Stop the download; nothing is kept")
+        self.stop.clicked.connect(self._on_stop)
+        line.addWidget(self.stop)
+        runner = self._runner
+        # A lambda keeps the runner alive until the widget is gone.
+        self.destroyed.connect(lambda _=None: runner.close())
+
+    def start(self) -> None:
+        """Begin."""
+        self._viewer.window.add_dock_widget(self, name="Download", area="bottom")
+        movie = self._movie
+        self._runner.start(_JOB, lambda: opening(movie), self._done, self._failed, self._show)
+
+    def _show(self, step: Progress) -> None:
+        self.bar.setValue(round(100 * step.done))
+        self.bar.setFormat(f"{step.stage} %p %")
+
+    def _done(self, layers: list[LayerData]) -> None:
+        viewer = self._viewer
+        self._end()
+        for layer in layers:
+            viewer.add_layer(Layer.create(*layer))
+
+    def _failed(self, error: Exception) -> None:
+        self._end()
+        if not isinstance(error, BridgetrackError):
+            raise error
+        show_error(str(error))
+
+    def _on_stop(self) -> None:
+        self._runner.cancel(_JOB)
+        self._end()
+
+    def _end(self) -> None:
+        self._viewer.window.remove_dock_widget(self)
+        self.deleteLater()
