@@ -8,12 +8,14 @@ from typing import Any
 import napari
 from napari.layers import Layer
 from napari.utils.notifications import show_error
+from qtpy.QtCore import QEventLoop
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
 
-from bridgetrack.errors import BridgetrackError
+from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.progress import Progress, Steps, run
-from bridgetrack.ui.downloads import HELA, RealMovie, fetch
+from bridgetrack.ui.downloads import HELA, RealMovie, fetch, movie_folder
+from bridgetrack.ui.jobs import Done, Failed
 from bridgetrack.ui.readers import LayerData, image_data, labels_data
 from bridgetrack.ui.workers import ThreadRunner
 
@@ -23,13 +25,35 @@ _JOB = "download"
 def real_movie() -> list[LayerData]:
     """HeLa nuclei of the Cell Tracking Challenge.
 
-    With a window this returns at once, and the layers arrive when the movie is there.
+    napari wants the layers from this call, so the window's events are handled in here until the
+    movie is there; panels use `download_into`, which returns at once.
+
+    Raises
+    ------
+    BridgetrackError
+        Where the movie cannot be had; the message says what to do.
     """
     viewer = napari.current_viewer()
-    if viewer is None:
+    if viewer is None or movie_folder(HELA).is_dir():
         return run(opening(HELA))
-    download_into(viewer, HELA)
-    return []
+    loop, found, failed = QEventLoop(), [], []
+    bar = DownloadBar(viewer, HELA)
+
+    def failing(error: Exception) -> None:
+        failed.append(error)
+        loop.quit()
+
+    def done(layers: list[LayerData]) -> None:
+        found.extend(layers)
+        loop.quit()
+
+    bar.stop.clicked.connect(loop.quit)
+    bar.destroyed.connect(loop.quit)
+    bar.start(done, failing)
+    loop.exec()
+    if found:
+        return found
+    raise failed[0] if failed else InputError("the download was stopped; nothing is kept")
 
 
 def opening(movie: RealMovie) -> Steps[list[LayerData]]:
@@ -61,8 +85,18 @@ def movie_layers(movie: RealMovie, folder: Path) -> list[LayerData]:
 
 def download_into(viewer: Any, movie: RealMovie) -> DownloadBar:
     """Fetch a movie in the background and add it to a viewer."""
+
+    def done(layers: list[LayerData]) -> None:
+        for layer in layers:
+            viewer.add_layer(Layer.create(*layer))
+
+    def failed(error: Exception) -> None:
+        if not isinstance(error, BridgetrackError):
+            raise error
+        show_error(str(error))
+
     bar = DownloadBar(viewer, movie)
-    bar.start()
+    bar.start(done, failed)
     return bar
 
 
@@ -86,27 +120,24 @@ class DownloadBar(QWidget):
         # A lambda keeps the runner alive until the widget is gone.
         self.destroyed.connect(lambda _=None: runner.close())
 
-    def start(self) -> None:
-        """Begin."""
+    def start(self, done: Done, failed: Failed) -> None:
+        """Begin; at the end one of the two is called with the layers or with an error."""
         self._viewer.window.add_dock_widget(self, name="Download", area="bottom")
         movie = self._movie
-        self._runner.start(_JOB, lambda: opening(movie), self._done, self._failed, self._show)
+
+        def on_done(layers: list[LayerData]) -> None:
+            self._end()
+            done(layers)
+
+        def on_failed(error: Exception) -> None:
+            self._end()
+            failed(error)
+
+        self._runner.start(_JOB, lambda: opening(movie), on_done, on_failed, self._show)
 
     def _show(self, step: Progress) -> None:
         self.bar.setValue(round(100 * step.done))
         self.bar.setFormat(f"{step.stage} %p %")
-
-    def _done(self, layers: list[LayerData]) -> None:
-        viewer = self._viewer
-        self._end()
-        for layer in layers:
-            viewer.add_layer(Layer.create(*layer))
-
-    def _failed(self, error: Exception) -> None:
-        self._end()
-        if not isinstance(error, BridgetrackError):
-            raise error
-        show_error(str(error))
 
     def _on_stop(self) -> None:
         self._runner.cancel(_JOB)

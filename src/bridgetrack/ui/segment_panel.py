@@ -11,7 +11,9 @@ from qtpy.QtWidgets import QCheckBox, QComboBox, QFormLayout, QSlider, QVBoxLayo
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
 from bridgetrack.segmentation import SegmentationSettings, available_backends
+from bridgetrack.ui.downloads import HELA
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
+from bridgetrack.ui.real_sample import download_into
 from bridgetrack.ui.segmenter import adjusted, decide, preview, segment_all
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser, measuring
 from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, folded, heading, row, text
@@ -60,7 +62,7 @@ class SegmentPanel(Panel):
         self.desk.viewer.open_sample("bridgetrack", "sample")
 
     def _open_real(self) -> None:
-        self.desk.viewer.open_sample("bridgetrack", "hela")
+        download_into(self.desk.viewer, HELA)
 
     def _on_scene(self, _: Any = None) -> None:
         scene = self.session.scene
