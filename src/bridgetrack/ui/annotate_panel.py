@@ -62,8 +62,9 @@ class AnnotatePanel(Panel):
         self.table = self._table()
         self.column.addWidget(self.table, 1)
         self.remove = button(
-            "Delete the selected answers", "They can be brought back by Undo", self._delete
-        )
+            "Delete the selected answers", "They can be brought back by Undo", self._delete,
+            icon="delete",
+        )  # fmt: skip
         self.column.addWidget(self.remove)
         self.listen(self.annotator.changed, self._on_pointing)
         self.listen(self.annotator.mode_changed, self._on_mode)
@@ -106,12 +107,12 @@ class AnnotatePanel(Panel):
         grid.setSpacing(SPACE)
         self.actions: dict[str, QPushButton] = {}
         parts = (
-            ("accept", "Yes"), ("reject", "No"), ("history", "Its past"),
-            ("break", "Break"), ("undo", "Undo"), ("redo", "Redo"),
+            ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Its past", "past"),
+            ("break", "Break", "break"), ("undo", "Undo", "undo"), ("redo", "Redo", "redo"),
         )  # fmt: skip
-        for k, (name, words) in enumerate(parts):
+        for k, (name, words, icon) in enumerate(parts):
             key = shortcut(name)
-            made = button(words, key.words, self._doer(key), key=key)
+            made = button(words, key.words, self._doer(key), key=key, icon=icon)
             self.actions[name] = made
             grid.addWidget(made, k // 3, k % 3)
         return box

@@ -58,10 +58,12 @@ class ExportBox(QWidget):
         self.preview.verticalHeader().setDefaultSectionSize(22)
         self.preview.setMinimumHeight(150)
         box.addWidget(self.preview)
-        self.save = button("Export to a folder…", "Write the chosen formats", self.ask)
+        self.save = button(
+            "Export to a folder…", "Write the chosen formats", self.ask, icon="export"
+        )
         self.project = button(
             "Save project…", "One file to go on from here, or to repeat this run without a window",
-            self.ask_project,
+            self.ask_project, icon="save",
         )  # fmt: skip
         box.addWidget(row(self.save, self.project))
         box.addWidget(Work(panel, "export", "project", cancel=False))

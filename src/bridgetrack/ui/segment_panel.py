@@ -35,12 +35,16 @@ class SegmentPanel(Panel):
         self.summary = text()
         self.column.addWidget(self.summary)
         self.sample = button(
-            "Open the sample movie", "A simulated movie of dividing nuclei", self._open_sample
+            "Open the sample movie",
+            "A simulated movie of dividing nuclei",
+            self._open_sample,
+            icon="sample",
         )
         self.real = button(
             "Download a real movie",
             "HeLa nuclei of the Cell Tracking Challenge; 182 MB, kept for the next time",
             self._open_real,
+            icon="download",
         )
         self.samples = row(self.sample, self.real)
         self.column.addWidget(self.samples)
@@ -99,7 +103,7 @@ class FindCells(QWidget):
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         box.addWidget(self.live)
         box.addWidget(folded("Advanced settings", self._advanced()))
-        self.go = button("Find cells in all frames", "Makes a Labels layer", self.run)
+        self.go = button("Find cells in all frames", "Makes a Labels layer", self.run, icon="find")
         box.addWidget(self.go)
         self.work = Work(panel, "segment")
         box.addWidget(self.work)

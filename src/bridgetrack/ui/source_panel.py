@@ -128,9 +128,12 @@ class ResumeBar(QWidget):
         self.words = text()
         form.addRow(self.words)
         self.afresh = button(
-            "Start afresh", "Put the earlier answers aside (they stay on disk)", self._start
+            "Start afresh",
+            "Put the earlier answers aside (they stay on disk)",
+            self._start,
+            icon="restart",
         )
-        self.keep = button("Go on with them", "Keep the earlier answers", self.hide)
+        self.keep = button("Go on with them", "Keep the earlier answers", self.hide, icon="yes")
         form.addRow(row(self.keep, self.afresh))
         self.hide()
         panel.listen(panel.session.source_changed, self._on_source)

@@ -38,7 +38,9 @@ class TrackPanel(Panel):
         self._wanted = self.result.layer is not None
         self._turns = Turns()
         self.destroyed.connect(self._turns.stop)
-        self.go = button("Track the movie", "Find all tracks with the present model", self.track)
+        self.go = button(
+            "Track the movie", "Find all tracks with the present model", self.track, icon="go"
+        )
         self.column.addWidget(self.go)
         self.work = Work(self, "track", "correct")
         self.column.addWidget(self.work)

@@ -31,7 +31,9 @@ class TrainPanel(Panel):
         self.trainer = self.desk.trainer
         self.words = text()
         self.column.addWidget(self.words)
-        self.go = button("Train", "Learn from your answers; takes seconds to minutes", self.train)
+        self.go = button(
+            "Train", "Learn from your answers; takes seconds to minutes", self.train, icon="go"
+        )
         self.column.addWidget(self.go)
         self.work = Work(self, "train")
         self.column.addWidget(self.work)
@@ -46,9 +48,11 @@ class TrainPanel(Panel):
         self.column.addWidget(heading("Model"))
         self.model = text()
         self.column.addWidget(self.model)
-        self.load = button("Load…", "Use a model from a file", self.ask_load)
-        self.save = button("Save…", "Keep the present model in a file", self.ask_save)
-        self.reset = button("Start over", "Go back to the shipped model", self.trainer.start_over)
+        self.load = button("Load…", "Use a model from a file", self.ask_load, icon="open")
+        self.save = button("Save…", "Keep the present model in a file", self.ask_save, icon="save")
+        self.reset = button(
+            "Start over", "Go back to the shipped model", self.trainer.start_over, icon="restart"
+        )
         self.column.addWidget(row(self.load, self.save, self.reset))
         self.column.addWidget(folded("Advanced settings", self._advanced()))
         self.notice = Notice()

@@ -18,6 +18,7 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible
 
+from bridgetrack.ui import icons
 from bridgetrack.ui.desk import Desk, desk_of
 from bridgetrack.ui.session import Session
 from bridgetrack.ui.shortcuts import Shortcut
@@ -65,6 +66,7 @@ class Panel(QWidget):
         self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
         self.column.setSpacing(SPACE)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self.listen(self.desk.viewer.events.theme, self._dress)
 
     @property
     def session(self) -> Session:
@@ -74,6 +76,15 @@ class Panel(QWidget):
     def sizeHint(self) -> QSize:  # noqa: N802
         """Narrow enough for a laptop."""
         return QSize(370, 640)
+
+    def showEvent(self, event: Any) -> None:  # noqa: N802
+        """Paint the icons, also of buttons that came later."""
+        self._dress()
+        super().showEvent(event)
+
+    def _dress(self, _: Any = None) -> None:
+        if self.desk.viewer is not None:
+            icons.dress(self, self.desk.viewer)
 
     def listen(self, signal: Any, slot: Callable[..., Any]) -> None:
         """Connect a signal for as long as this panel lives."""
@@ -106,12 +117,14 @@ def button(
     *,
     key: Shortcut | None = None,
     checkable: bool = False,
+    icon: str = "",
 ) -> QPushButton:
-    """A button with its tooltip, and its key where it has one."""
+    """A button with its tooltip, and its key and its icon where it has one."""
     shown = f"{words}  [{_shown(key.keys[0])}]" if key is not None else words
     made = QPushButton(shown)
     made.setToolTip(f"{tip} (key {_shown(key.keys[0])})" if key is not None else tip)
     made.setCheckable(checkable)
+    icons.mark(made, icon)
     made.clicked.connect(lambda _=False: act())
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return made
@@ -186,7 +199,7 @@ class Work(QWidget):
         self.bar.setRange(0, 100)
         self.bar.setTextVisible(True)
         box.addWidget(self.bar, 1)
-        self.stop = button("Cancel", "Stop; nothing is changed", self._cancel)
+        self.stop = button("Cancel", "Stop; nothing is changed", self._cancel, icon="stop")
         self.stop.setVisible(cancel)
         box.addWidget(self.stop)
         self.hide()

@@ -35,9 +35,10 @@ class WorkflowPanel(Panel):
             "Learn from your answers",
             "Look at the tracks, correct and export them",
         )
+        icons = ("cells", "annotate", "train", "track")
         self.tabs = [
-            button(name, tip, self._opener(k), checkable=True)
-            for k, (name, tip) in enumerate(zip(names, tips, strict=True))
+            button(name, tip, self._opener(k), checkable=True, icon=icon)
+            for k, (name, tip, icon) in enumerate(zip(names, tips, icons, strict=True))
         ]
         group = QButtonGroup(self)
         for tab in self.tabs:
