@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bridgetrack.learning.domains import JointResult
 from bridgetrack.learning.result import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Progress
 from bridgetrack.training.estimate import Estimate
+from bridgetrack.training.tied import Tie, Trial
 from bridgetrack.training.validation import Validation
 
 
@@ -28,6 +30,31 @@ class TrainingProgress(Progress):
     objective: float = np.nan
     gap: float = np.nan
     model: Model | None = None
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """How a training used earlier movies.
+
+    Parameters
+    ----------
+    tie
+        How strongly they were tied together.
+    result
+        What joint training reports, the weights of every movie among it.
+    n_annotations
+        Annotations of each earlier movie.
+    trials
+        What cross-validation tried, in the order of preference; empty where it was not possible.
+    states
+        Of the earlier movies, for a later training.
+    """
+
+    tie: Tie
+    result: JointResult
+    n_annotations: tuple[int, ...]
+    trials: tuple[Trial, ...]
+    states: tuple[TrainingState | None, ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +88,10 @@ class Training:
         Annotations used.
     notes
         Remarks in plain words: unused or lost annotations, kinds never annotated.
+    origin
+        Strategy and names of the sources, where there were any (`strategies`).
+    transfer
+        How earlier movies were used, or None.
     """
 
     model: Model
@@ -75,6 +106,8 @@ class Training:
     exchanged: dict[str, tuple[int, int]]
     n_annotations: int
     notes: tuple[str, ...]
+    origin: tuple[str, ...] = ()
+    transfer: Transfer | None = None
 
     @property
     def state(self) -> TrainingState | None:

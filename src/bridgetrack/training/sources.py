@@ -1,0 +1,129 @@
+"""What a training may start from: models, and movies that were annotated earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError, ModelError
+from bridgetrack.features.feature import FeatureSet
+from bridgetrack.models.model import Model
+from bridgetrack.models.store import load_model
+from bridgetrack.pipeline.progress import Steps
+from bridgetrack.pipeline.project_file import is_project, load_project
+from bridgetrack.pipeline.scene import Scene, prepare
+
+Array = NDArray[np.float64]
+Source = Model | Scene
+"""A trained model, or an annotated movie."""
+
+
+def open_source(path: Path | str) -> Steps[Source]:
+    """Open a model file or a project file (its movie, with its answers).
+
+    Yields
+    ------
+    Progress
+
+    Raises
+    ------
+    BridgetrackError
+        Where the file is neither, is damaged, or its movie is missing.
+    InputError
+        Where the project holds no answers.
+    """
+    path = Path(path)
+    if not is_project(path):
+        try:
+            return load_model(path)
+        except ModelError as error:
+            raise ModelError(
+                f"{error}; a source is a model file or a project file saved from the plugin"
+            ) from error
+    project = load_project(path)
+    annotations = project.history.annotations
+    if not len(annotations):
+        raise InputError(
+            f"{path}: the project holds no answers to learn from; answer something in it first, "
+            "or give its model with --strategy prior"
+        )
+    labels, image = project.open()
+    return (yield from prepare(labels, image, annotations))
+
+
+def name_of(source: Source) -> str:
+    """A short name for provenance."""
+    if isinstance(source, Model):
+        return source.name
+    where = source.labels.source if source.labels is not None else "table"
+    return where.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def lacking(model: Model, features: FeatureSet, image: bool) -> tuple[str, ...]:
+    """Features of a movie that a model never saw.
+
+    Parameters
+    ----------
+    model
+        The source.
+    features
+        Those of the movie.
+    image
+        Whether intensities were measured in the movie.
+    """
+    known = set(model.keys)
+    blind = image and model.provenance.get("image") is False
+    return tuple(
+        f.key for f in features.features if f.key not in known or (blind and f.needs == "image")
+    )
+
+
+def as_start(model: Model, features: FeatureSet, image: bool, prior: Model) -> Model:
+    """The source's predictor as weights over the features of a movie (004).
+
+    Its own weights stay as they are; features that it never saw start from the prior, and are
+    tied as loosely.
+
+    Raises
+    ------
+    ModelError
+        Where the source has features that the movie lacks.
+    """
+    unknown = sorted(set(model.keys) - set(features.keys))
+    if unknown:
+        raise ModelError(
+            f"the source model {model.name!r} has features that this program lacks: "
+            f"{', '.join(unknown)}; train it again with this version of Bridgetrack"
+        )
+    missing = set(lacking(model, features, image))
+    own = dict(zip(model.keys, model.weights, strict=True))
+    base = dict(zip(features.keys, prior.aligned(features), strict=True))
+    weights = [base[key] if key in missing else own[key] for key in features.keys]
+    tightness = None if model.tightness is None else _tightness(model, features, prior)
+    return replace(
+        model,
+        keys=features.keys,
+        weights=np.asarray(weights, dtype=np.float64),
+        units=tuple(f.unit for f in features.features),
+        tightness=tightness,
+    )
+
+
+def _tightness(model: Model, features: FeatureSet, prior: Model) -> Array:
+    """The source's tightness; that of the prior, or the middle one, where it has none."""
+    assert model.tightness is not None
+    own = dict(zip(model.keys, model.tightness.tolist(), strict=True))
+    theirs = prior.tied(features)
+    middle = np.full(len(features), np.median(model.tightness))
+    base = zip(features.keys, middle if theirs is None else theirs, strict=True)
+    return np.asarray([own.get(key, value) for key, value in base], dtype=np.float64)
+
+
+def split_sources(sources: Sequence[Source]) -> tuple[list[Model], list[Scene]]:
+    """Models and annotated movies among some sources."""
+    models = [s for s in sources if isinstance(s, Model)]
+    return models, [s for s in sources if isinstance(s, Scene)]

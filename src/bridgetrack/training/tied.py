@@ -1,0 +1,236 @@
+"""Annotated movies as domains of joint training, and how strongly to tie them.
+
+With n annotations in the movie of interest (the target), every domain's risk is its sum over
+annotations divided by n, so every annotation counts alike, in whichever movie it is, and lambda
+and rho are on the scale of training the target alone. With ``lambda = weight / n`` and
+``rho = tie / n``, the more annotations the target has, the less it is held (as by the sums of 000,
+eq. 1.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.learning import Coupling, Domain, JointResult, train_joint
+from bridgetrack.learning.result import Progress as Step
+from bridgetrack.learning.result import TrainingState
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.validation import HeldOut, judge
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+States = tuple[TrainingState | None, ...]
+
+
+@dataclass(frozen=True)
+class Tie:
+    """How strongly movies are held together, in annotations' worth.
+
+    Parameters
+    ----------
+    weight
+        ``lambda n``; inf holds the shared weights at the prior, so that the movies know nothing
+        of each other.
+    tie
+        ``rho n``; inf makes all movies one (*union*).
+    """
+
+    weight: float
+    tie: float
+
+    @property
+    def alone(self) -> bool:
+        """Whether the target is trained without the other movies."""
+        return bool(np.isinf(self.weight))
+
+    def coupling(self, n: float, prior: Array, tightness: Array | None) -> Coupling:
+        """Lambda and rho for n annotations."""
+        return Coupling(self.weight / n, self.tie / n, prior, tightness)
+
+    def strength(self, n: float) -> float:
+        """What holds the target at the prior: lambda, or rho where it is alone."""
+        return (self.tie if self.alone else self.weight) / n
+
+
+TOGETHER = (Tie(3.0, np.inf), Tie(1.0, np.inf))
+TIED = (Tie(1.0, 100.0), Tie(1.0, 30.0), Tie(1.0, 10.0))
+ALONE = tuple(Tie(np.inf, tie) for tie in (30.0, 10.0, 3.0))
+UNION = TOGETHER
+"""What union tries, the strongest first."""
+TRANSFER = (*TOGETHER, *TIED, *ALONE)
+"""What transfer tries, from one model for all movies to a model of the target alone."""
+DEFAULT = Tie(1.0, 100.0)
+"""Where the target has too few annotations to choose."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A tie and what it does on annotations of the target that it was not trained on."""
+
+    tie: Tie
+    held_out: HeldOut
+
+
+@dataclass(frozen=True)
+class Movies:
+    """The annotated movies of a joint training.
+
+    Parameters
+    ----------
+    target
+        The movie of interest; None where nothing is annotated there.
+    sources
+        The others.
+    prior, tightness
+        Weights to stay close to, shape (d,), and the diagonal of the metric, or None.
+    """
+
+    target: TrackingModel | None
+    sources: tuple[TrackingModel, ...]
+    prior: Array
+    tightness: Array | None
+
+    @property
+    def n(self) -> float:
+        """Annotations of the target; of all sources where it has none."""
+        models = self.sources if self.target is None else (self.target,)
+        return float(sum(model.data.n_annotations for model in models))
+
+    def domains(self, tie: Tie, rows: Index | None) -> tuple[list[Domain], float]:
+        """The target's samples (None: all) and those of the sources, and n; the target first."""
+        domains, n = [], self.n
+        if self.target is not None:
+            data = self.target.data
+            rows = np.arange(len(data.samples)) if rows is None else rows
+            n = float(np.isin(data.annotation_sample, rows).sum())
+            domains.append(Domain(self.target, [data.samples[i] for i in rows], n))
+        if not tie.alone:
+            domains += [Domain(model, model.data.samples, n) for model in self.sources]
+        return domains, n
+
+
+def train_tied(
+    movies: Movies,
+    tie: Tie,
+    options: TrainingOptions,
+    *,
+    rows: Index | None = None,
+    states: States = (),
+) -> Generator[Step, None, JointResult]:
+    """Train jointly on the target's samples (None: all) and all of the sources.
+
+    The risk grows with the annotations of the sources, and its precision with their root.
+
+    Yields
+    ------
+    Step
+        ``weights`` are those of all movies, the target first.
+
+    Returns
+    -------
+    JointResult
+        The target's weights are the first; without a target, ``shared`` holds the weights.
+    """
+    domains, n = movies.domains(tie, rows)
+    others = 0 if tie.alone else sum(model.data.n_annotations for model in movies.sources)
+    larger = float(np.sqrt(1 + others / n))
+    optimiser = replace(options.optimiser, precision=options.optimiser.precision * larger)
+    known = (*states, *(None for _ in domains))[: len(domains)]
+    return (
+        yield from train_joint(
+            domains,
+            tie.coupling(n, movies.prior, movies.tightness),
+            loss=options.loss,
+            treatment=options.treatment,
+            options=optimiser,
+            states=known,
+        )
+    )
+
+
+def try_ties(
+    movies: Movies, ties: Sequence[Tie], options: TrainingOptions, fold: Index
+) -> Generator[float, None, tuple[tuple[Trial, ...], States]]:
+    """Cross-validate ties over the annotations of the target.
+
+    Parameters
+    ----------
+    movies
+        With a target.
+    ties
+        In the order of preference, see `preferred`.
+    options
+        Loss and optimiser.
+    fold
+        Fold of every sample of the target, shape (n,), see `validation.folds_of`.
+
+    Yields
+    ------
+    float
+        Share of the work done.
+
+    Returns
+    -------
+    trials
+        One for each tie.
+    states
+        Of the sources, for a later training.
+    """
+    assert movies.target is not None
+    data = movies.target.data
+    quick = replace(options.optimiser, precision=max(options.optimiser.precision, 5e-3))
+    loose = replace(options, optimiser=quick)
+    folds = int(fold.max()) + 1
+    mine: list[TrainingState | None] = [None] * folds
+    sources: States = tuple(None for _ in movies.sources)
+    trials = []
+    for number, tie in enumerate(ties):
+        held = HeldOut(np.zeros(data.n_annotations), np.zeros(data.n_annotations))
+        for k in range(folds):
+            steps = train_tied(
+                movies, tie, loose, rows=np.flatnonzero(fold != k), states=(mine[k], *sources)
+            )
+            share = (number + k / folds) / len(ties)
+            result = yield from _quietly(steps, share)
+            mine[k] = result.states[0]
+            sources = sources if tie.alone else result.states[1:]
+            judged = judge(movies.target, result.weights[0])
+            here = fold[data.annotation_sample] == k
+            held.wrong[here], held.loss[here] = judged.wrong[here], judged.loss[here]
+        trials.append(Trial(tie, held))
+    return tuple(trials), sources
+
+
+def preferred(trials: Sequence[Trial]) -> Trial:
+    """The first trial whose held-out loss is not clearly worse than the smallest.
+
+    Within one standard error of the paired difference: with few annotations the smallest itself
+    is drawn by chance, and the more movies are tied, the less hangs on it.
+    """
+    best = min(trials, key=lambda trial: round(trial.held_out.risk, 6))
+    alike = (t for t in trials if not clearly_larger(t.held_out.loss, best.held_out.loss))
+    return next(alike, best)
+
+
+def clearly_larger(loss: Array, other: Array) -> bool:
+    """Whether a mean loss exceeds another by more than the paired difference's standard error."""
+    difference = loss - other
+    error = float(difference.std(ddof=1)) / np.sqrt(len(loss)) if len(loss) > 1 else 0.0
+    return float(difference.mean()) > error + 1e-9
+
+
+def _quietly(
+    steps: Generator[Step, None, JointResult], share: float
+) -> Generator[float, None, JointResult]:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: JointResult = stop.value
+            return result
+        yield share

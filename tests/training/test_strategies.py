@@ -1,0 +1,283 @@
+"""The strategies of Table 1.4 on simulated movies, from end to end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bridgetrack.errors import InputError, ModelError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.model import Model
+from bridgetrack.models.store import load_model, save_model
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.outcome import Training, TrainingProgress
+from bridgetrack.training.sources import as_start, lacking
+from bridgetrack.training.strategies import STRATEGIES, check_strategy, strategy_steps
+from bridgetrack.training.tied import ALONE, TRANSFER, HeldOut, Tie, Trial, preferred
+from bridgetrack.training.train import train_steps
+from training.training_cases import (
+    bad_prior,
+    blind_prior,
+    confirmed,
+    plain_scene,
+    some_true,
+    true_columns,
+)
+
+
+def earlier_movie(seed: int = 2, count: int = 80) -> Scene:
+    """Another simulated movie, annotated."""
+    return confirmed(plain_scene(seed), some_true(count, seed, divisions=8))
+
+
+def this_movie(count: int = 20, divisions: int = 2) -> Scene:
+    """The movie of interest with a few annotations."""
+    return confirmed(plain_scene(), some_true(count, divisions=divisions))
+
+
+def right(model: Model) -> float:
+    """Share of the true events of the movie of interest that a model finds by itself."""
+    chosen = run(track_scene(plain_scene(), model)).solution.chosen
+    return float(chosen[true_columns()].mean())
+
+
+@pytest.fixture(scope="module")
+def transferred() -> Training:
+    return run(strategy_steps("transfer", this_movie(), [earlier_movie()], bad_prior()))
+
+
+def test_earlier_movies_help(transferred: Training) -> None:
+    before = right(bad_prior())
+    assert before < 0.6
+    assert transferred.kept == "trained"
+    assert right(transferred.model) > before + 0.3
+    assert transferred.chosen_by == "cross-validation"
+    assert transferred.estimate is not None
+    assert transferred.n_annotations == 20
+    assert transferred.transfer is not None
+    assert transferred.transfer.tie in TRANSFER
+    assert [t.tie for t in transferred.transfer.trials] == list(TRANSFER)
+    assert transferred.transfer.n_annotations == (80,)
+
+
+def test_the_model_file_says_where_it_comes_from(transferred: Training, tmp_path: Any) -> None:
+    found = load_model(save_model(transferred.model, tmp_path / "m.json"))
+    assert found.provenance["strategy"] == "transfer"
+    assert len(found.provenance["sources"]) == 1
+    assert "80 annotations" in found.provenance["sources"][0]
+    assert found.provenance["annotations"] == 20
+    assert transferred.origin == ("transfer", *found.provenance["sources"])
+
+
+def test_an_update_does_not_choose_again(transferred: Training) -> None:
+    more = this_movie(24)
+    steps = strategy_steps("transfer", more, [earlier_movie()], bad_prior(), previous=transferred)
+    stages = []
+    while True:
+        try:
+            stages.append(next(steps).stage)
+        except StopIteration as stop:
+            updated = stop.value
+            break
+    assert not any("Choosing" in stage for stage in stages)
+    assert updated.chosen_by == "previous training"
+    assert updated.transfer.tie == transferred.transfer.tie
+    assert updated.kept == "trained"
+    assert updated.estimate == transferred.estimate
+    other = run(
+        strategy_steps(
+            "union", more, [earlier_movie()], bad_prior(), previous=transferred, options=USER
+        )
+    )
+    assert other.chosen_by == "user"
+
+
+USER = TrainingOptions(strength=0.05, folds=2)
+L1 = TrainingOptions(regularizer="l1")
+QUICK = TrainingOptions(folds=2)
+
+
+def test_every_movie_has_weights_of_its_own() -> None:
+    given: dict[str, Any] = {"options": USER, "prior": bad_prior()}
+    found = {
+        tie: run(strategy_steps("transfer", this_movie(), [earlier_movie()], tie=tie, **given))
+        for tie in (0.05, 5.0)
+    }
+    union = run(strategy_steps("union", this_movie(), [earlier_movie()], **given))
+    apart = {}
+    for tie, training in found.items():
+        assert training.transfer is not None and training.chosen_by == "user"
+        assert training.strength == pytest.approx(0.05)
+        weights = training.transfer.result.weights
+        apart[tie] = float(np.linalg.norm(weights[0] - weights[1]))
+    assert 0 < apart[5.0] < apart[0.05]
+    assert union.transfer is not None
+    np.testing.assert_array_equal(*union.transfer.result.weights)
+
+
+def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
+    for strategy in ("source", "union", "transfer"):
+        training = run(strategy_steps(strategy, plain_scene(), [earlier_movie()], bad_prior()))
+        assert training.kept == "trained"
+        assert "without a check" in training.reason
+        assert training.n_annotations == 0
+        assert right(training.model) > right(bad_prior()) + 0.3
+
+
+def test_a_few_annotations_check_the_earlier_movies() -> None:
+    training = run(strategy_steps("transfer", this_movie(5, 1), [earlier_movie()], bad_prior()))
+    assert training.chosen_by == "default"
+    assert training.kept == "trained"
+    assert "what the earlier movies say is" in training.reason
+    assert training.validation is not None
+
+
+def misleading(seed: int = 2) -> Scene:
+    """An earlier movie in which somebody called moves appearances, wherever they could."""
+    scene = plain_scene(seed)
+    h = scene.hypotheses
+    true = true_columns(seed)
+    moves = true[h.event[true] == Event.MOVE][:60]
+    appear = np.flatnonzero(h.event == Event.APPEAR)
+    wrong = [c for c in appear if h.targets[c, 0] in set(h.targets[moves, 0].tolist())]
+    return confirmed(scene, np.array(wrong))
+
+
+@pytest.mark.parametrize("count", [5, 40])
+def test_misleading_movies_do_no_harm(count: int) -> None:
+    training = run(strategy_steps("transfer", this_movie(count), [misleading()], None, QUICK))
+    assert right(training.model) >= right(untrained_model()) - 1e-9
+    alone = training.transfer is not None and training.transfer.tie in ALONE
+    assert training.kept == "prior" or alone
+    union = run(strategy_steps("union", this_movie(count), [misleading()]))
+    assert union.kept == "prior"
+    assert "is worse than the starting model" in union.reason
+
+
+def test_all_source_is_checked_on_the_target() -> None:
+    good = run(strategy_steps("source", this_movie(), [earlier_movie()], bad_prior()))
+    assert good.kept == "trained" and good.validation is not None
+    assert right(good.model) > right(bad_prior()) + 0.3
+    bad = run(strategy_steps("source", this_movie(), [misleading()]))
+    assert bad.kept == "prior"
+    np.testing.assert_array_equal(bad.model.weights, untrained_model().weights)
+
+
+def test_target_is_plain_training() -> None:
+    plain = run(train_steps(this_movie(), bad_prior(), USER))
+    target = run(strategy_steps("target", this_movie(), (), bad_prior(), USER))
+    np.testing.assert_array_equal(plain.model.weights, target.model.weights)
+
+
+def test_delta_with_the_same_features_is_prior() -> None:
+    source = replace(bad_prior(), name="source", provenance={"image": False})
+    prior = run(strategy_steps("prior", this_movie(), [source], options=USER))
+    delta = run(strategy_steps("delta", this_movie(), [source], options=USER))
+    np.testing.assert_array_equal(prior.model.weights, delta.model.weights)
+    assert prior.kept == delta.kept == "trained"
+    assert delta.model.provenance["strategy"] == "delta"
+    assert delta.model.provenance["sources"] == ["source"]
+    assert delta.notes == prior.notes
+
+
+def test_delta_takes_a_source_that_lacks_features() -> None:
+    whole = blind_prior()
+    keep = [k for k, key in enumerate(whole.keys) if not key.endswith("distance_squared")]
+    source = Model(
+        tuple(whole.keys[k] for k in keep),
+        whole.weights[keep],
+        tuple(whole.units[k] for k in keep),
+        name="smaller",
+    )
+    with pytest.raises(ModelError, match="distance_squared"):
+        run(strategy_steps("prior", this_movie(), [source]))
+    delta = run(strategy_steps("delta", this_movie(), [source], options=USER))
+    assert delta.model.keys == whole.keys
+    assert any("distance_squared" in note and "new to the source" in note for note in delta.notes)
+
+
+def test_a_source_without_an_image_says_nothing_of_intensities() -> None:
+    features = plain_scene().matrix.features
+    image = {f.key for f in features.features if f.needs == "image"}
+    assert image
+    other = Model(features.keys, np.full(len(features), 9.0), ("1",) * len(features), name="blind")
+    blind = replace(other, provenance={"image": False})
+    assert set(lacking(blind, features, image=True)) == image
+    assert lacking(blind, features, image=False) == ()
+    assert lacking(other, features, image=True) == ()
+    start = as_start(blind, features, True, untrained_model())
+    shipped = dict(zip(untrained_model().keys, untrained_model().weights, strict=True))
+    for key, weight in zip(start.keys, start.weights, strict=True):
+        assert weight == (shipped[key] if key in image else 9.0)
+
+
+def test_a_foreign_source_is_refused() -> None:
+    features = plain_scene().matrix.features
+    keys = (*features.keys, "move.magic")
+    foreign = Model(keys, np.zeros(len(keys)), ("1",) * len(keys), name="other")
+    with pytest.raises(ModelError, match=r"move\.magic"):
+        run(strategy_steps("delta", this_movie(), [foreign]))
+
+
+def test_progress_carries_models_to_keep() -> None:
+    steps = strategy_steps("transfer", this_movie(), [earlier_movie()], options=USER, tie=1.0)
+    models = [s.model for s in steps if isinstance(s, TrainingProgress)]
+    assert models and all(m is not None and m.keys == bad_prior().keys for m in models)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "sources", "more", "words"),
+    [
+        ("best", [], {}, "no strategy 'best'"),
+        ("target", [untrained_model()], {}, "uses no source"),
+        ("transfer", [], {}, "give project files"),
+        ("union", [untrained_model()], {}, "not the model 'untrained'"),
+        ("delta", [], {}, "exactly one model"),
+        ("prior", [untrained_model()] * 2, {}, "exactly one model"),
+        ("prior", [untrained_model()], {"prior": untrained_model()}, "leave the other out"),
+        ("delta", [untrained_model()], {"tie": 1.0}, "has none"),
+    ],
+)
+def test_wrong_combinations(
+    strategy: Any, sources: list[Any], more: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        check_strategy(strategy, sources, **more)
+
+
+def test_more_wrong_use() -> None:
+    movie = earlier_movie()
+    with pytest.raises(InputError, match="they go with transfer or union"):
+        check_strategy("delta", [movie])
+    with pytest.raises(InputError, match="rho must be positive"):
+        check_strategy("transfer", [movie], tie=-1.0)
+    with pytest.raises(InputError, match="needs the regularizer l2"):
+        run(strategy_steps("union", this_movie(), [movie], None, L1))
+    with pytest.raises(InputError, match="nothing to learn from"):
+        run(strategy_steps("transfer", this_movie(), [plain_scene(2)]))
+    with pytest.raises(InputError, match="there is no movie"):
+        run(strategy_steps("transfer", [], [movie]))
+    assert set(STRATEGIES) == {"target", "source", "union", "transfer", "delta", "prior"}
+
+
+def test_the_first_tie_that_is_not_clearly_worse_is_preferred() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.random(50)
+    ties = [Tie(1.0, t) for t in (100.0, 10.0, 1.0)]
+
+    def trials(*shifts: Any) -> list[Trial]:
+        losses = [base + shift for shift in shifts]
+        return [Trial(t, HeldOut(base, loss)) for t, loss in zip(ties, losses, strict=True)]
+
+    noise = rng.normal(size=50)
+    assert preferred(trials(0.0, 0.0, 0.0)).tie == ties[0]
+    assert preferred(trials(0.5 + 0.01 * noise, 0.01 * noise, 0.0)).tie in ties[1:]
+    assert preferred(trials(0.02 + noise, noise * 0.5, 0.0)).tie == ties[0]
+    assert preferred(trials(1.0, 1.0, 0.0)).tie == ties[2]
