@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.active.annotated_part import Components
 from bridgetrack.learning import L2, TrainingOptions, train
 from bridgetrack.learning.result import TrainingResult, TrainingState
 from bridgetrack.pipeline.progress import Progress, Steps
@@ -22,6 +23,10 @@ from bridgetrack.training.training_set import TrainingSet, balanced, build_train
 Array = NDArray[np.float64]
 
 
+WORTH = 3.0
+"""The starting weights count as much as this many annotations."""
+
+
 @dataclass(frozen=True)
 class LearnOptions:
     """How the model is updated while answers are given.
@@ -29,7 +34,8 @@ class LearnOptions:
     Parameters
     ----------
     strength
-        The factor lambda of the regulariser around the starting weights.
+        The factor lambda of the regulariser around the starting weights; None: `WORTH` divided by
+        the number of annotations, between 0.02 and 0.3.
     balance
         How far kinds of events are weighted by how often they occur, see
         `bridgetrack.training.training_set.balanced`.
@@ -39,10 +45,16 @@ class LearnOptions:
         Inferences over all annotated components at most.
     """
 
-    strength: float = 0.3
+    strength: float | None = None
     balance: float = 0.75
     precision: float = 5e-3
     most_calls: int = 60
+
+    def strength_for(self, annotations: int) -> float:
+        """The factor lambda for a number of annotations."""
+        if self.strength is not None:
+            return self.strength
+        return float(np.clip(WORTH / max(annotations, 1), 0.02, 0.3))
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,7 @@ def learn(
     population: Array,
     options: LearnOptions,
     state: TrainingState | None = None,
+    components: Components | None = None,
 ) -> Steps[Learned]:
     """Fit the annotations of a scene, staying close to the starting weights.
 
@@ -85,11 +98,14 @@ def learn(
         Choices.
     state
         Of an earlier update.
+    components
+        Of the movie, where they are known: then the time does not grow with the movie.
     """
     yield Progress("Learning", 0.0)
     if not len(scene.constraints):
         return Learned(prior, state, None)
-    data = balanced(build_training_set([scene]), population, options.balance)
+    part = scene if components is None else components.annotated(scene)
+    data = balanced(build_training_set([part]), population, options.balance)
     result: TrainingResult = yield from fit_part(
         TrackingModel(data), np.arange(len(data.samples)), prior, options, state
     )
@@ -105,11 +121,12 @@ def fit_part(
 ) -> Steps[TrainingResult]:
     """Fit some of the samples of a training set."""
     data = model.data
+    count = int(np.isin(data.annotation_sample, rows).sum())
     steps = train(
         model,
         [data.samples[i] for i in rows.tolist()],
-        L2(options.strength, prior=prior),
-        n_annotations=float(np.isin(data.annotation_sample, rows).sum()),
+        L2(options.strength_for(count), prior=prior),
+        n_annotations=float(count),
         options=TrainingOptions(precision=options.precision, max_oracle_calls=options.most_calls),
         state=state,
     )

@@ -63,5 +63,7 @@ class SuggestOptions:
             raise InputError(f"the temperature must be positive, not {self.temperature}")
         if self.seed < 0 or self.alternatives < 0:
             raise InputError("the seed and the number of alternatives must be 0 or more")
+        if self.frames is not None and not 0 <= self.frames[0] < self.frames[1]:
+            raise InputError(f"the frames {self.frames} must rise, from 0 on")
         if not (self.rarity >= 0 and self.diversity >= 0 and self.separation >= 0):
             raise InputError("rarity, diversity and separation must be 0 or more")

@@ -9,10 +9,12 @@ import numpy as np
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
+from bridgetrack.annotations.compile import find_hypotheses
 from bridgetrack.annotations.mistakes import Mistakes
 from bridgetrack.annotations.truth import EventRows
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.inference.solve import solve
 from bridgetrack.pipeline.progress import Progress, Steps
 
 
@@ -141,3 +143,21 @@ def simulate_session(
             session.adopt((yield from session.update()))
     session.adopt((yield from session.update()))
     return clicks
+
+
+def true_accuracy(session: ActiveSession, events: EventRows) -> float:
+    """Share of the true events that the model finds in the movie, without looking at answers.
+
+    Parameters
+    ----------
+    session
+        After an update.
+    events
+        True events in rows of the detections.
+    """
+    scene = session.scene
+    weights = session.model.aligned(scene.matrix.features)
+    chosen = solve(scene.problem, scene.matrix.scores(weights)).chosen
+    column = find_hypotheses(scene.hypotheses, events.event, events.sources, events.targets)
+    right = (column >= 0) & chosen[np.maximum(column, 0)]
+    return float(right.mean()) if len(right) else float("nan")

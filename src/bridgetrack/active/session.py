@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample, numbered
+from bridgetrack.active.annotated_part import Components
 from bridgetrack.active.gain import Gain, Verdict, expected_gain, judge
 from bridgetrack.active.learner import LearnOptions, learn
 from bridgetrack.active.options import SuggestOptions
@@ -115,6 +116,7 @@ class Update:
     changed: int
     held_out: dict[str, float]
     beliefs: Beliefs = field(repr=False)
+    components: Components = field(repr=False)
     state: TrainingState | None = field(repr=False)
 
 
@@ -366,7 +368,7 @@ class ActiveSession:
             name="active",
             loss="bridge",
             regularizer="l2",
-            strength=self.options.learn.strength,
+            strength=self.options.learn.strength_for(len(self.scene.constraints)),
             provenance={**note, "prior": self.prior.name},
         )
 
@@ -454,9 +456,11 @@ def _update(
     yield Progress("Collecting answers", 0.0)
     scene = annotate(scene, annotations)
     population = _population(scene, last)
-    learned = yield from learn(
-        scene, prior, population, options.learn, None if last is None else last.state
-    )
+    components = None if last is None else last.components
+    if components is None or components.hypotheses is not scene.hypotheses:
+        components = Components.of(scene)
+    state = None if last is None else last.state
+    learned = yield from learn(scene, prior, population, options.learn, state, components)
     held_out: dict[str, float] = {}
     if judged and learned.data is not None:
         held_out = yield from rejudge(scene, learned, judged, prior, options.learn)
@@ -483,6 +487,7 @@ def _update(
         _changed(last, scene, solution),
         held_out,
         beliefs,
+        components,
         learned.state,
     )
 

@@ -74,8 +74,8 @@ def session_from_json(
         session.points = tuple(_point(p) for p in _list(content, "points"))
         held = content.get("held_out", {})
         session.held_out = {str(k): _share(v) for k, v in _object(held).items()}
-    except ModelError as error:
-        raise InputError(str(error)) from error
+    except (ModelError, InputError) as error:
+        raise InputError(f"{where}: the session is damaged ({error})") from error
     except (TypeError, ValueError, KeyError, IndexError) as error:
         raise InputError(f"{where}: the session is damaged ({error})") from error
     return session

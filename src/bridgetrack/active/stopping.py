@@ -10,6 +10,8 @@ import numpy as np
 def robust_mean(values: Sequence[float]) -> float:
     """Mean of the values between the 10 % and the 90 % quantile, both included.
 
+    Where there are too few values for any to lie between them, the mean of all.
+
     Raises
     ------
     ValueError
@@ -19,7 +21,8 @@ def robust_mean(values: Sequence[float]) -> float:
     if not len(found):
         raise ValueError("the mean of no values is not defined")
     low, high = np.quantile(found, [0.1, 0.9])
-    return float(found[(found >= low) & (found <= high)].mean())
+    inside = (found >= low) & (found <= high)
+    return float(found[inside].mean() if inside.any() else found.mean())
 
 
 def convergence(values: Sequence[float], window: int) -> float:

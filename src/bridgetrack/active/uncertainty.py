@@ -106,7 +106,8 @@ def _confident(confidence: Array) -> Array:
 
 def _by_patch(patches: Patches, solution: Solution, scores: Array) -> Array:
     chosen = np.flatnonzero(solution.chosen)
-    return np.bincount(patches.column[chosen], scores[chosen], minlength=len(patches))
+    total = np.bincount(patches.column[chosen], scores[chosen], minlength=len(patches))
+    return np.asarray(total, dtype=np.float64)
 
 
 def second_best_gaps(patches: Patches, scores: Array, best: Solution) -> Array:

@@ -14,6 +14,8 @@ from bridgetrack.cli.open_window import open_
 from bridgetrack.cli.run_project import run
 from bridgetrack.cli.segment import segment
 from bridgetrack.cli.simulate import simulate
+from bridgetrack.cli.simulate_annotator import simulate_annotator
+from bridgetrack.cli.suggest import suggest
 from bridgetrack.cli.track import track
 from bridgetrack.cli.train import train
 
@@ -50,4 +52,6 @@ def _program(
 
 for command in (demo, simulate, segment, track, annotate, train, explain, evaluate, run):
     app.command()(command)
+app.command()(suggest)
+app.command(name="simulate-annotator")(simulate_annotator)
 app.command(name="open")(open_)

@@ -1,0 +1,232 @@
+"""Event-level suggestions against stratified random clicks: test loss against clicks.
+
+    python benchmarks/active_events.py [--seeds 10] [--sets S ...] [--log FILE] [--methods 'M;M']
+
+A simulated annotator answers suggestions about the training part, one at a time; the session
+updates its model every five answers. Stratified clicks are 60 % moves, 20 % divisions and 20 % of
+the rest by truth, which nobody knows beforehand. Both are then learned from in the same way: one
+max-margin fit around the shipped weights with lambda = 3 / clicks (0.02 to 0.3), and tested on the
+other half of the movie. Wrong answers are plausible ones (`annotations.mistakes`). Prints one table
+per movie and draws ``docs/images/active/clicks.png``. Finished runs are kept in ``--log``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.active.learner import LearnOptions, learn
+from bridgetrack.active.options import SuggestOptions
+from bridgetrack.active.oracle import Oracle, answer_by
+from bridgetrack.active.session import ActiveSession, SessionOptions
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.training.compare import choices, population_of
+from common import Task, arguments, frame_pair, header, load_task, row, score, spread
+
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
+SETS = ("HeLa, every 4th", "bacteria", "DIC", "SIM+", "epidermis")
+NUCLEAR = ("HeLa, every 4th", "SIM+", "epidermis")
+CLICKS = (10, 20, 30, 40, 50, 60, 80, 100)
+MORE = (*CLICKS, 120, 160, 200)
+METHODS: dict[str, dict[str, Any]] = {
+    "suggested": {},
+    "suggested, 5 % wrong": {"wrong": 0.05},
+    "stratified": {"drawn": True},
+    "stratified, 5 % wrong": {"drawn": True, "wrong": 0.05},
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "no rarity": {"suggest": {"rarity": 0.0}},
+    "rarity 1": {"suggest": {"rarity": 1.0}},
+    "no diversity": {"suggest": {"diversity": 0.0}},
+    "uncertainty only": {"suggest": {"diversity": 0.0, "rarity": 0.0, "random_share": 0.0}},
+    "entropy": {"suggest": {"measure": "entropy"}},
+    "temperature 3": {"suggest": {"temperature": 3.0}},
+    "random half": {"suggest": {"random_share": 0.5}},
+    "random only": {"suggest": {"random_share": 1.0}},
+}
+"""Tried with ``--methods``, for the choice of defaults."""
+
+
+def loss_of(task: Task, scene: Scene) -> float:
+    """Test loss after the one fit that all ways of choosing clicks share."""
+    start = untrained_model().aligned(scene.matrix.features)
+    population = population_of([scene], choices([scene], start))
+    options = LearnOptions(precision=2e-3, most_calls=150)
+    return score(task, run(learn(scene, start, population, options)).weights).loss
+
+
+def frames_of(task: Task) -> tuple[int, int]:
+    """Frames of the training part."""
+    return 0, int(frame_pair(task.train.scene, task.train.events).max()) + 1
+
+
+def suggested(task: Task, seed: int, wrong: float, **how: Any) -> list[list[float]]:
+    """Clicks and test loss of one session."""
+    oracle = Oracle(task.train.events, task.train.scene.detections, wrong=wrong, seed=seed)
+    options = SessionOptions()
+    chosen: SuggestOptions = replace(
+        options.suggest, seed=seed, frames=frames_of(task), **how.get("suggest", {})
+    )
+    # judging random answers anew takes time and changes no suggestion
+    options = replace(options, suggest=chosen, rejudge_every=10_000)
+    session = ActiveSession(task.train.scene, options=options)
+    session.adopt(run(session.update()))
+    curve = []
+    for clicks in range(1, max(CLICKS) + 1):
+        suggestion = session.next()
+        if suggestion is None:
+            break
+        answer_by(session, oracle, suggestion)
+        if session.wants_update:
+            session.adopt(run(session.update()))
+        if clicks in CLICKS:
+            curve.append([clicks, loss_of(task, annotate(session.scene, session.annotations))])
+    return curve
+
+
+def one_run(task: Task, method: str, seed: int) -> list[list[float]]:
+    """Clicks and test loss."""
+    how = {**METHODS, **VARIANTS}[method]
+    wrong = how.get("wrong", 0.0)
+    if how.get("drawn"):
+        return [[c, loss_of(task, task.annotated(seed, count=c, wrong=wrong))] for c in MORE]
+    return suggested(task, seed, wrong, **{k: v for k, v in how.items() if k != "wrong"})
+
+
+Curves = dict[str, list[list[list[float]]]]
+
+
+def measure(task: Task, methods: list[str], seeds: int, log: Path) -> tuple[Curves, float, float]:
+    """All curves of a movie, the loss of full annotation and of the untrained weights."""
+    known = {}
+    if log.exists():
+        for line in log.read_text().splitlines():
+            entry = json.loads(line)
+            known[entry["set"], entry["method"], entry["seed"]] = entry["curve"]
+    found: Curves = {m: [] for m in methods}
+    for seed in range(seeds):
+        for method in methods:
+            key = (task.name, method, seed)
+            if key not in known:
+                known[key] = one_run(task, method, seed)
+                entry = {"set": task.name, "method": method, "seed": seed, "curve": known[key]}
+                with log.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(entry) + "\n")
+            found[method].append(known[key])
+    start = untrained_model().aligned(task.train.scene.matrix.features)
+    full = loss_of(task, task.annotated(0, fraction=1.0))
+    return found, full, score(task, start).loss
+
+
+def at(curves: list[list[list[float]]], clicks: int) -> list[float]:
+    """Losses at a number of clicks, over seeds."""
+    return [loss for curve in curves for c, loss in curve if c == clicks]
+
+
+def table(name: str, found: Curves, full: float, plain: float) -> str:
+    """Losses of one movie, and the two questions."""
+    seeds = len(next(iter(found.values())))
+    lines = [
+        f"### {name}: untrained {100 * plain:.2f} %, full annotation {100 * full:.2f} %, "
+        f"{seeds} seeds",
+        "",
+        header("wrong events, %", *(str(c) for c in MORE)),
+    ]
+    for method, curves in found.items():
+        lines.append(row(method, *(spread(at(curves, c)) for c in MORE)))
+    if {"suggested", "stratified"} <= set(found):
+        lines += ["", halves(found), near_full(found["suggested"], full)]
+    return "\n".join(lines) + "\n"
+
+
+def halves(found: Curves) -> str:
+    """Whether half the clicks do as well, at every number of stratified clicks."""
+    verdicts = []
+    for clicks in (20, 40, 60, 80, 100, 120, 160, 200):
+        mine, theirs = at(found["suggested"], clicks // 2), at(found["stratified"], clicks)
+        if mine and theirs:
+            difference = 100 * (np.mean(mine) - np.mean(theirs))
+            verdicts.append(f"{clicks // 2} for {clicks}: {difference:+.2f}")
+    return f"Half the clicks, difference in points: {'; '.join(verdicts)}."
+
+
+def near_full(curves: list[list[list[float]]], full: float) -> str:
+    """Clicks until the mean loss is within 20 % of that of full annotation, and stays there."""
+    means = {c: float(np.mean(at(curves, c))) for c in CLICKS if at(curves, c)}
+    good = [c for c in means if all(means[d] <= 1.2 * full + 1e-12 for d in means if d >= c)]
+    first = min(good, default=None)
+    return (
+        f"Within 20 % of full annotation, and staying so: from {first or 'more than 100'} clicks."
+    )
+
+
+def draw(results: dict[str, tuple[Curves, float, float]]) -> None:
+    """One panel per movie."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    columns = min(3, len(results))
+    height = -(-len(results) // columns)
+    figure, axes = plt.subplots(
+        height, columns, figsize=(4.2 * columns, 3.2 * height + 0.4), squeeze=False
+    )
+    styles = {"suggested": ("C0", "-"), "suggested, 5 % wrong": ("C0", "--"),
+              "stratified": ("C1", "-"), "stratified, 5 % wrong": ("C1", "--")}  # fmt: skip
+    for axis, (name, (found, full, plain)) in zip(axes.flat, results.items(), strict=False):
+        for method, (colour, line) in styles.items():
+            if method not in found:
+                continue
+            clicks = [c for c in MORE if at(found[method], c)]
+            loss = np.asarray([at(found[method], c) for c in clicks]) * 100
+            mean, error = loss.mean(axis=1), loss.std(axis=1) / np.sqrt(loss.shape[1])
+            axis.plot(clicks, mean, color=colour, ls=line, lw=1.5, label=method)
+            axis.fill_between(clicks, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
+        axis.axhline(100 * plain, color="0.4", ls="--", lw=1.0, label="untrained")
+        axis.axhline(100 * full, color="0.4", ls=":", lw=1.2, label="full annotation")
+        axis.set(title=name, xlabel="clicks", ylabel="wrong events (test), %")
+        axis.set_ylim(0)
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes.flat[len(results) :]:
+        axis.set_visible(False)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", ncol=3, frameon=False)
+    figure.tight_layout(rect=(0, 0, 1, 0.9))
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    figure.savefig(IMAGES / "clicks.png", dpi=110)
+
+
+def main() -> None:
+    """Print tables and draw."""
+    warnings.simplefilter("ignore")
+    log, methods = Path("active_events.jsonl"), list(METHODS)
+    if "--methods" in sys.argv:
+        place = sys.argv.index("--methods")
+        methods = sys.argv[place + 1].split(";")
+        del sys.argv[place : place + 2]
+    if "--log" in sys.argv:
+        place = sys.argv.index("--log")
+        log = Path(sys.argv[place + 1])
+        del sys.argv[place : place + 2]
+    given = arguments(__doc__, 10, SETS)
+    results = {}
+    for name in given.sets:
+        task = load_task(name, given.data)
+        if task is not None:
+            results[name] = measure(task, methods, given.seeds, log)
+            print(table(name, *results[name]), flush=True)
+    if results and "suggested" in methods:
+        draw(results)
+
+
+if __name__ == "__main__":
+    main()

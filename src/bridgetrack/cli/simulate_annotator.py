@@ -1,0 +1,175 @@
+"""``bridgetrack simulate-annotator``: an oracle answers suggestions from ground truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bridgetrack.cli.console import emit, plural, say, show
+from bridgetrack.cli.options import Axes, GroundTruth, Image, Json, Labels
+from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+
+if TYPE_CHECKING:
+    from bridgetrack.active.session import ActiveSession
+
+
+def simulate_annotator(
+    labels: Labels,
+    ground_truth: GroundTruth,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="A.json", help="File of answers to write.", show_default=False
+        ),
+    ],
+    clicks: Annotated[
+        int, typer.Option("-n", "--clicks", metavar="N", help="Suggestions to answer.")
+    ] = 50,
+    wrong: Annotated[
+        float, typer.Option("--wrong", metavar="F", help="Rate of wrong answers, 0 to 1.")
+    ] = 0.0,
+    cannot_tell: Annotated[
+        float,
+        typer.Option("--cannot-tell", metavar="F", help='Rate of "cannot tell" answers, 0 to 1.'),
+    ] = 0.0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="S", help="Seed of mistakes and random suggestions.")
+    ] = 0,
+    image: Image = None,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", metavar="M.json", help="Weights to start from."),
+    ] = None,
+    annotations: Annotated[
+        Path | None,
+        typer.Option("--annotations", metavar="A.json", help="Answers to go on from."),
+    ] = None,
+    model_out: Annotated[
+        Path | None,
+        typer.Option("--model-out", metavar="M.json", help="Write the model learned on the way."),
+    ] = None,
+    axes: Axes = None,
+    json: Json = False,
+) -> None:
+    """Answer suggestions from ground truth, as a person would, and say what came of it.
+
+    The model is updated while answers are given. For experiments: how many clicks does a movie
+    need, and what do mistakes cost?
+    """
+    if clicks < 1:
+        raise typer.BadParameter(f"-n {clicks} must be 1 or more")
+    if not (wrong >= 0 and cannot_tell >= 0 and wrong + cannot_tell <= 1):
+        raise typer.BadParameter(
+            f"--wrong {wrong} and --cannot-tell {cannot_tell} must be 0 or more and add up to 1 "
+            "at most"
+        )
+    if seed < 0:
+        raise typer.BadParameter(f"--seed {seed} must be 0 or more")
+    notes: list[str] = []
+    with collecting_warnings(notes):
+        session, right = _simulated(
+            labels, image, Reading(axes), ground_truth, model, annotations, clicks,
+            (wrong, cannot_tell), seed,
+        )  # fmt: skip
+        _write(session, out, model_out)
+    record = describe_session(session, right, out, model_out, notes)
+    if json:
+        emit(record)
+    else:
+        say(*session_lines(record))
+
+
+def _simulated(
+    labels: Path,
+    image: Path | None,
+    reading: Reading,
+    ground_truth: Path,
+    model: Path | None,
+    annotations: Path | None,
+    clicks: int,
+    rates: tuple[float, float],
+    seed: int,
+) -> tuple[ActiveSession, float]:
+    """A session with its answers, and the true share of right events at its end."""
+    from bridgetrack.active.oracle import Oracle, simulate_session, true_accuracy
+    from bridgetrack.active.session import ActiveSession, SessionOptions
+    from bridgetrack.active.suggester import SuggestOptions
+    from bridgetrack.annotations.store import load_annotations
+    from bridgetrack.annotations.truth import read_events
+    from bridgetrack.detections.table import Detections
+    from bridgetrack.evaluation.match import match_detections
+    from bridgetrack.evaluation.true_events import true_events
+    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.models.store import load_model
+    from bridgetrack.pipeline.scene import prepare
+
+    prior = None if model is None else load_model(model)
+    answers = None if annotations is None else load_annotations(annotations)
+    sources = open_sources(labels, image, reading)
+    truth = read_ctc(ground_truth)
+    scene = show(prepare(sources.cells, sources.image, answers))
+    movie = None if isinstance(sources.cells, Detections) else sources.cells
+    match = match_detections(scene.detections, movie, truth.tracks, truth.labels)
+    found = true_events(scene.detections, truth.tracks, match)
+    events = read_events(found.to_frame(), scene.detections)
+    oracle = Oracle(events, scene.detections, *rates, seed=seed)
+    options = SessionOptions(suggest=SuggestOptions(seed=seed))
+    session = ActiveSession(scene, prior, options=options)
+    show(simulate_session(session, oracle, clicks))
+    return session, true_accuracy(session, events)
+
+
+def _write(session: ActiveSession, out: Path, model_out: Path | None) -> None:
+    from bridgetrack.annotations.store import save_annotations
+    from bridgetrack.models.store import save_model
+
+    save_annotations(session.annotations, out)
+    if model_out is not None:
+        save_model(session.model, model_out)
+
+
+def describe_session(
+    session: ActiveSession, right: float, out: Path, model_out: Path | None, notes: list[str]
+) -> dict[str, Any]:
+    """What came of a session, as JSON values."""
+    estimate, verdict = session.estimate(), session.verdict()
+    records = session.counted
+    return {
+        "out": str(out),
+        "model": None if model_out is None else str(model_out),
+        "clicks": len(records),
+        "minutes": session.effort.minutes,
+        "random": sum(r.random for r in records),
+        "wrong_found": sum(r.right is False for r in records),
+        "cannot_tell": sum(r.right is None for r in records),
+        "events": {e.key: n for e, n in session.annotations.counts().items()},
+        "estimate": None if estimate is None else estimate.to_json(),
+        "estimate_words": None if estimate is None else estimate.words,
+        "right": right,
+        "stop": verdict.stop,
+        "verdict": verdict.words,
+        "curve": [
+            {"clicks": p.clicks, "accuracy": p.accuracy, "low": p.low, "high": p.high,
+             "changed": p.changed}
+            for p in session.points
+        ],
+        "notes": notes,
+    }  # fmt: skip
+
+
+def session_lines(record: dict[str, Any]) -> list[str]:
+    """The same for people."""
+    kinds = ", ".join(f"{n} {name}" for name, n in record["events"].items() if n)
+    lines = [
+        f"{plural(record['clicks'], 'answer')} ({kinds}), {record['random']} of them to random "
+        f"suggestions, {record['wrong_found']} found the proposal wrong, "
+        f"{record['cannot_tell']} could not tell",
+        f"estimate: {record['estimate_words'] or 'no random answers yet'}",
+        f"truth: {100 * record['right']:.1f} % of the events are right",
+        record["verdict"],
+    ]
+    lines += [f"note: {note}" for note in record["notes"]]
+    files = record["out"] if record["model"] is None else f"{record['out']}, {record['model']}"
+    return [*lines, f"in {files}"]

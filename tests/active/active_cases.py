@@ -1,0 +1,51 @@
+"""A small movie with its truth and a simulated annotator, for the tests of active learning."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from bridgetrack.active.learner import LearnOptions
+from bridgetrack.active.options import SuggestOptions
+from bridgetrack.active.oracle import Oracle
+from bridgetrack.active.session import ActiveSession, SessionOptions
+from bridgetrack.annotations.truth import EventRows
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.models.model import Model
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import Scene
+from training.training_cases import plain_scene, true_columns
+
+
+@cache
+def true_rows(seed: int = 1) -> EventRows:
+    """True moves and divisions, and every other slot's appearance or disappearance."""
+    scene = plain_scene(seed)
+    h: Hypotheses = scene.hypotheses
+    columns = true_columns(seed)
+    covered = np.zeros(scene.problem.n_slots, dtype=bool)
+    covered[scene.problem.incidence[columns].indices] = True
+    single = np.isin(h.event, (Event.APPEAR, Event.DISAPPEAR))
+    rest = [c for c in np.flatnonzero(single) if not covered[scene.problem.slots[c, 0]]]
+    rows = np.concatenate([columns, np.asarray(rest, dtype=np.int64)])
+    return EventRows(h.event[rows], h.sources[rows], h.targets[rows])
+
+
+def oracle(seed: int = 1, **rates: float) -> Oracle:
+    """An annotator who knows the movie."""
+    return Oracle(true_rows(seed), plain_scene(seed).detections, **rates)
+
+
+def session(prior: Model | None = None, **suggest: float) -> ActiveSession:
+    """A session on the movie, with its first questions."""
+    options = SessionOptions(SuggestOptions(**suggest), LearnOptions(), queue=6)  # type: ignore[arg-type]
+    started = ActiveSession(plain_scene(), prior, options=options)
+    assert started.adopt(run(started.update()))
+    return started
+
+
+def slots_of(scene: Scene, hypothesis: int) -> set[int]:
+    """Slots of the problem that a hypothesis covers."""
+    return set(scene.problem.incidence[hypothesis].indices.tolist())

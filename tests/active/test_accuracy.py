@@ -1,0 +1,86 @@
+"""The estimate of accuracy: unbiased, and its interval covers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample
+from bridgetrack.active.questions import within
+from bridgetrack.active.random_order import random_order
+from training.training_cases import plain_scene
+
+
+def outcomes(errors: list[float], width: int = 2) -> list[Outcome]:
+    return [Outcome(f"a{k}", e, width) for k, e in enumerate(errors)]
+
+
+def test_plain_share() -> None:
+    assert estimate_from([]) is None
+    found = estimate_from(outcomes([0, 0, 1, 0]))
+    assert found is not None
+    assert found.accuracy == 0.75
+    assert found.low < 0.75 < found.high
+    assert (found.n_annotations, found.random) == (4, True)
+    assert "cells like those" not in found.words
+
+
+def test_events_count_once_however_many_slots_they_cover() -> None:
+    sample = [
+        Outcome("a", 1.0, 1),
+        Outcome("b", 0.0, 3),
+        Outcome("c", 0.0, 3),
+        Outcome("d", 0.0, 3),
+    ]
+    found = estimate_from(sample)
+    assert found is not None
+    assert found.accuracy == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("accuracy", [0.99, 0.95, 0.8])
+@pytest.mark.parametrize("n", [10, 25, 60])
+def test_coverage(accuracy: float, n: int) -> None:
+    rng = np.random.default_rng(3)
+    covered, runs = 0, 400
+    for _ in range(runs):
+        found = estimate_from(outcomes((rng.random(n) > accuracy).astype(float).tolist()))
+        assert found is not None
+        covered += found.low <= accuracy <= found.high
+    assert covered >= 0.9 * runs
+
+
+def test_the_slot_sample_is_unbiased_for_the_share_of_events() -> None:
+    rng = np.random.default_rng(1)
+    width = rng.integers(1, 4, 400)
+    wrong = (rng.random(400) < np.where(width == 3, 0.5, 0.1)).astype(float)
+    slots = np.repeat(np.arange(400), width)
+    means = []
+    for _ in range(300):
+        events = list(dict.fromkeys(rng.permutation(slots)[:60].tolist()))
+        found = estimate_from([Outcome(str(e), float(wrong[e]), int(width[e])) for e in events])
+        assert found is not None
+        means.append(1 - found.accuracy)
+    assert np.mean(means) == pytest.approx(wrong.mean(), abs=0.02)
+
+
+def test_the_sample_ends_at_the_first_slot_nobody_answered() -> None:
+    scene = plain_scene()
+    order = random_order(scene, 2).tolist()
+    known = {slot: Outcome(f"a{k}", 0.0, 2) for k, slot in enumerate(order[:9])}
+    assert len(fair_sample(scene, known, 2)) == 9
+    del known[order[4]]
+    assert len(fair_sample(scene, known, 2)) == 4
+    assert len(fair_sample(scene, known, 2, frozenset([order[4]]))) == 8
+    known[order[4]] = Outcome("undecided", None, 1)
+    assert len(fair_sample(scene, known, 2)) == 8
+    twice = known | {order[3]: known[order[2]]}
+    assert len(fair_sample(scene, twice, 2)) == 7
+
+
+def test_the_sample_keeps_to_the_frames_asked_about() -> None:
+    scene = plain_scene()
+    inside = within(scene, (1, 3))
+    order = random_order(scene, 0)
+    first = order[inside[order]][:5]
+    known = {int(s): Outcome(str(s), 0.0, 1) for s in first}
+    assert len(fair_sample(scene, known, 0, frames=(1, 3))) == 5

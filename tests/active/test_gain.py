@@ -1,0 +1,50 @@
+"""Expected gain and the verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridgetrack.active.gain import ENOUGH, Gain, expected_gain, judge
+from bridgetrack.active.records import Record
+from bridgetrack.annotations.annotation import Kind
+
+
+def records(right: list[bool | None], random: bool = False) -> list[Record]:
+    return [Record(f"a{k}", Kind.CONFIRM, (), r, random, 0.5, 1.0) for k, r in enumerate(right)]
+
+
+def test_the_gain_follows_what_was_found_lately() -> None:
+    good = expected_gain(records([True] * 30), [0.1], 10, 0.0)
+    poor = expected_gain(records([False, True] * 15), [0.1], 10, 0.0)
+    assert good.found < 0.5
+    assert 4 < poor.found < 6
+    assert 0 <= good.low < good.found < good.high <= 10
+    late = expected_gain(records([False] * 20 + [True] * 20), [0.1], 10, 0.0)
+    assert late.found < 1
+
+
+def test_without_answers_the_model_is_asked() -> None:
+    assert expected_gain([], [0.5, 0.7], 10, None).found == pytest.approx(6.0)
+    assert expected_gain([], [], 10, None).found == pytest.approx(5.0)
+    only_random = expected_gain(records([False] * 9, random=True), [0.2], 10, 2.0)
+    assert only_random.found == pytest.approx(2.0)
+    assert only_random.changed == 20.0
+    undecided = expected_gain(records([None] * 9), [0.2], 10, None)
+    assert undecided.found == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "changed", "clicks", "stop", "words"),
+    [
+        (0.3, 0.0, ENOUGH, True, "you can stop now"),
+        (0.3, 0.0, ENOUGH - 1, False, "too early"),
+        (0.3, None, ENOUGH, False, "changes its mind"),
+        (0.3, 50.0, ENOUGH, False, "changes its mind"),
+        (3.2, 0.0, 90, False, "about 3 more wrong links found per 10 clicks"),
+        (1.2, 0.0, 90, False, "about 1 more wrong link found per 10 clicks"),
+    ],
+)
+def test_verdicts(found: float, changed: float | None, clicks: int, stop: bool, words: str) -> None:
+    verdict = judge(Gain(10, found, 0.0, 10.0, changed), None, clicks, 1000)
+    assert verdict.stop == stop
+    assert words in verdict.words

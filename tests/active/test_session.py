@@ -1,0 +1,282 @@
+"""A session: questions, answers, undo, updates in the background, stop and resume."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from active.active_cases import oracle, session, true_rows
+from bridgetrack.active.oracle import answer_by, simulate_session, true_accuracy
+from bridgetrack.active.records import HistoryAnswers
+from bridgetrack.active.session import SOURCE, ActiveSession
+from bridgetrack.active.session_file import (
+    load_session,
+    save_session,
+    session_from_json,
+    session_to_json,
+)
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.anchored import cell_refs, event_refs
+from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
+from bridgetrack.annotations.history import undo
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.pipeline.progress import run
+from training.training_cases import blind_prior, plain_scene
+
+
+def following(one: ActiveSession) -> Suggestion:
+    suggestion = one.next()
+    assert suggestion is not None
+    return suggestion
+
+
+def test_there_is_no_question_before_the_first_update() -> None:
+    fresh = ActiveSession(plain_scene())
+    assert fresh.next() is None
+    assert fresh.wants_update
+    assert fresh.tracking_solution is None
+    assert fresh.model is fresh.prior
+    assert fresh.adopt(run(fresh.update()))
+    assert fresh.next() is not None
+    assert not fresh.wants_update
+    assert fresh.tracking_solution is not None
+
+
+def test_answers_are_recorded_as_annotations() -> None:
+    one = session(random_share=0.5)
+    known = oracle()
+    for k in range(6):
+        suggestion = following(one)
+        assert suggestion.random == (k % 2 == 1)
+        noted = one.answer(suggestion, known.truth(suggestion.slot), seconds=2.0)
+        assert noted.source == (RANDOM if suggestion.random else SOURCE)
+        assert noted.id in one.annotations
+        assert suggestion.slot not in {s.slot for s in one.queue}
+    assert (one.effort.clicks, one.effort.seconds, one.effort.minutes) == (6, 12.0, 0.2)
+    assert one.wants_update
+    assert one.adopt(run(one.update()))
+    assert not one.wants_update
+    assert len(one.scene.constraints) == 6
+
+
+def test_a_proposal_that_was_wrong_is_known_as_such() -> None:
+    one = session()
+    first = following(one)
+    one.answer(first, first.alternatives[0])
+    assert one.records[-1].right is False
+    second = following(one)
+    one.answer(second)
+    assert one.records[-1].right is True
+    third = following(one)
+    noted = one.reject(third)
+    assert noted.kind == Kind.REJECT
+    assert one.records[-1].right is False
+    fourth = following(one)
+    assert one.cannot_tell(fourth).kind == Kind.CANNOT_TELL
+    assert one.records[-1].right is None
+    assert one.effort.clicks == 4
+
+
+def test_passed_over_questions_do_not_come_back() -> None:
+    one = session()
+    first = following(one)
+    one.skip(first)
+    assert following(one).slot != first.slot
+    assert one.adopt(run(one.update()))
+    assert first.slot not in {s.slot for s in one.queue}
+    assert one.effort.clicks == 0
+
+
+def test_an_emptied_queue_is_filled_at_once() -> None:
+    one = session()
+    seen = set()
+    for _ in range(20):
+        suggestion = following(one)
+        assert suggestion.slot not in seen
+        seen.add(suggestion.slot)
+        one.answer(suggestion)
+    assert len(one.points) == 1
+
+
+def test_undone_answers_do_not_count() -> None:
+    one = session()
+    assert isinstance(one.answers, HistoryAnswers)
+    one.answer(following(one), seconds=1.0)
+    one.answer(following(one), seconds=1.0)
+    one.answers.history = undo(one.answers.history)
+    assert (one.effort.clicks, one.effort.seconds) == (1, 1.0)
+    assert len(one.records) == 2
+    assert one.adopt(run(one.update()))
+    assert len(one.scene.constraints) == 1
+
+
+def test_a_later_answer_replaces_an_earlier_one() -> None:
+    one = session()
+    first = following(one)
+    one.answer(first)
+    one.answer(first, first.alternatives[0])
+    assert len(one.annotations) == 1
+    assert one.effort.clicks == 1
+
+
+def test_answers_given_during_an_update_stay_answered() -> None:
+    one = session()
+    one.answer(following(one))
+    steps = one.update()
+    meanwhile = following(one)
+    one.answer(meanwhile)
+    assert one.adopt(run(steps))
+    assert meanwhile.slot not in {s.slot for s in one.queue}
+    assert len(one.scene.constraints) == 1
+    assert len(one.annotations) == 2
+
+
+def test_a_result_that_is_out_of_date_is_refused() -> None:
+    one = session()
+    old = run(one.update())
+    one.answer(following(one))
+    new = run(one.update())
+    assert one.adopt(new)
+    scene = one.scene
+    assert not one.adopt(old)
+    assert one.scene is scene
+
+
+def test_an_update_can_be_cancelled_and_changes_nothing() -> None:
+    one = session()
+    one.answer(following(one))
+    queue, scene = one.queue, one.scene
+    steps = one.update()
+    next(steps)
+    steps.close()
+    assert (one.queue, one.scene) == (queue, scene)
+    assert one.adopt(run(one.update()))
+
+
+def test_the_model_learns() -> None:
+    one = session(blind_prior())
+    before = true_accuracy(one, true_rows())
+    run(simulate_session(one, oracle(), 30))
+    assert true_accuracy(one, true_rows()) > before
+    assert one.model.provenance["annotations"] == len(one.scene.constraints)
+    finished = run(one.finish())
+    assert finished.n_annotations == len(one.scene.constraints)
+
+
+def test_progress_and_verdict() -> None:
+    one = session(random_share=0.4)
+    assert one.estimate() is None
+    assert "too early" in one.verdict().words
+    run(simulate_session(one, oracle(), 40))
+    estimate = one.estimate()
+    assert estimate is not None
+    assert estimate.n_annotations >= 12
+    assert estimate.low <= true_accuracy(one, true_rows()) <= estimate.high
+    assert one.held_out
+    assert one.points[-1].clicks == 40
+    assert one.points[-1].accuracy == estimate.accuracy
+    clicks = [p.clicks for p in one.points]
+    assert clicks == sorted(clicks)
+    gain = one.expected_gain(10)
+    assert 0 <= gain.found <= 10
+    assert gain.changed is not None
+    assert one.verdict().words
+
+
+def test_an_event_that_was_not_proposed_is_learned_from() -> None:
+    one = session()
+    h, detections = one.scene.hypotheses, one.scene.detections
+    known = {e.key for e in event_refs(detections, h.event, h.sources, h.targets)}
+    suggestion = next(s for s in one.queue if s.kind == Event.MOVE)
+    (source,) = suggestion.event.sources
+    later = detections.rows(source.frame + 1)
+    targets = cell_refs(detections, np.arange(later.start, later.stop))
+    moves = [EventRef(Event.MOVE, (source,), (target,)) for target in targets]
+    unheard_of = next(m for m in moves if m.key not in known)
+    one.answer(suggestion, unheard_of)
+    assert one.adopt(run(one.update()))
+    assert len(one.scene.hypotheses) > len(h)
+    assert len(one.scene.constraints) == 1
+    one.answer(following(one))
+    assert one.adopt(run(one.update()))
+    assert len(one.scene.constraints) == 2
+
+
+def test_stop_and_resume(tmp_path: Path) -> None:
+    one = session(random_share=0.4)
+    run(simulate_session(one, oracle(cannot_tell=0.2), 12))
+    one.skip(following(one))
+    path = save_session(one, tmp_path / "session.json")
+    again = load_session(path, plain_scene(), one.answers)
+    assert session_to_json(again) == session_to_json(one)
+    assert again.effort == one.effort
+    assert again.adopt(run(again.update()))
+    assert again.estimate() == one.estimate()
+    assert not {s.slot for s in again.queue} & again.skipped
+    answer_by(again, oracle(), following(again))
+    assert again.effort.clicks == 13
+
+
+def damaged(content: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {**json.loads(json.dumps(content)), **changes}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": "something"},
+        {"version": 99},
+        {"prior": {}},
+        {"skipped": [["nowhere", 1, 2]]},
+        {"skipped": "all"},
+        {"records": [{"id": "a"}]},
+        {"records": [1]},
+        {
+            "points": [
+                {"clicks": -1, "seconds": 0, "accuracy": 2, "low": 0, "high": 1, "changed": 0}
+            ]
+        },
+        {"held_out": {"a": 3}},
+        {"options": {"suggest": {"seed": -1}, "learn": {}}},
+        {"options": {"suggest": {"unknown": 1}, "learn": {}}},
+        {"options": None},
+    ],
+)
+def test_damaged_sessions_are_refused(changes: dict[str, Any]) -> None:
+    one = session()
+    one.answer(following(one))
+    content = damaged(session_to_json(one), **changes)
+    with pytest.raises(InputError, match="here"):
+        session_from_json(content, plain_scene(), where="here")
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"missing\.json"):
+        load_session(tmp_path / "missing.json", plain_scene())
+    (tmp_path / "bad.json").write_text('{"format": NaN}')
+    with pytest.raises(InputError, match=r"bad\.json"):
+        load_session(tmp_path / "bad.json", plain_scene())
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "x").touch()
+    with pytest.raises(OutputError):
+        save_session(session(), tmp_path / "folder")
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_what_a_session_keeps_does_not_grow_with_rounds() -> None:
+    one = session()
+    sizes = []
+    for _ in range(4):
+        one.answer(following(one))
+        one.adopt(run(one.update()))
+        assert one._last is not None
+        state = one._last.state
+        sizes.append(0 if state is None else len(state.slopes))
+    assert max(sizes) <= 200
+    assert replace(one.options, queue=3).queue == 3

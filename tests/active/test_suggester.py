@@ -1,0 +1,190 @@
+"""Suggestions: open, apart, in order, and random where they should be."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from active.active_cases import slots_of
+from bridgetrack.active.questions import slot_number
+from bridgetrack.active.suggester import SuggestOptions, suggest, suggest_steps
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.detections.size import cell_diameter
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.solve import solve
+from bridgetrack.models.untrained import untrained_model
+from training.training_cases import plain_scene, says, some_true, with_annotations
+
+ALL = SuggestOptions(random_share=0.0, separation=0.0)
+
+
+def test_proposals_are_chosen_events_in_order_of_value() -> None:
+    scene = plain_scene()
+    found = suggest(scene, untrained_model(), 8, SuggestOptions(random_share=0.0))
+    scores = scene.matrix.scores(untrained_model().aligned(scene.matrix.features))
+    solution = solve(scene.problem, scores)
+    assert len(found) == 8
+    assert all(solution.chosen[s.hypothesis] for s in found)
+    values = [s.value for s in found]
+    assert values == sorted(values, reverse=True)
+    assert all(0 < s.uncertainty <= 1 and s.margin >= 0 for s in found)
+    again = suggest(
+        scene, untrained_model(), 8, SuggestOptions(random_share=0.0), solution=solution
+    )
+    assert again == found
+
+
+def test_a_suggestion_says_where_and_what() -> None:
+    scene = plain_scene()
+    (one,) = suggest(scene, untrained_model(), 1, SuggestOptions(random_share=0.0))
+    assert one.frame < one.last_frame
+    assert len(one.position) == 2
+    assert one.asked.cell == one.slot[1]
+    assert one.slot in one.event.slots
+    assert all(one.slot in e.slots for e in one.alternatives)
+    assert one.event not in one.alternatives
+    assert sum(one.beliefs) <= 1 + 1e-9
+    assert list(one.beliefs) == sorted(one.beliefs, reverse=True)
+    assert json.loads(json.dumps(one.to_json(), allow_nan=False))["question"] == one.question
+
+
+def test_a_batch_holds_no_neighbours() -> None:
+    scene = plain_scene()
+    options = SuggestOptions(random_share=0.0, separation=3.0)
+    found = suggest(scene, untrained_model(), 30, options)
+    reach = 3.0 * cell_diameter(scene.detections)
+    first = {s.hypothesis: (s.event.sources or s.event.targets)[0].position for s in found}
+    scale = np.asarray(scene.detections.geometry.scale)
+    pairs = [(a, b) for a in found for b in found if a.hypothesis < b.hypothesis]
+    assert pairs
+    for a, b in pairs:
+        if abs(a.frame - b.frame) <= 1:
+            apart = np.subtract(first[a.hypothesis], first[b.hypothesis]) * scale
+            assert np.linalg.norm(apart) >= reach * 0.99
+
+
+def test_what_was_answered_is_not_asked_again() -> None:
+    scene = plain_scene()
+    before = suggest(scene, untrained_model(), 5, ALL)
+    answered = [s.hypothesis for s in before[:3]]
+    kinds = [Kind.CONFIRM, Kind.CANNOT_TELL, Kind.CONFIRM]
+    noted = [
+        says(scene, np.asarray([h]), kind, prefix=f"x{k}")[0]
+        for k, (h, kind) in enumerate(zip(answered, kinds, strict=True))
+    ]
+    later = with_annotations(scene, noted)
+    everything = suggest(later, untrained_model(), 10_000, ALL)
+    settled = set().union(*(slots_of(scene, h) for h in answered))
+    assert everything
+    for s in everything:
+        assert not settled & slots_of(later, s.hypothesis)
+
+
+def test_after_a_rejection_the_next_best_may_be_asked() -> None:
+    scene = plain_scene()
+    (first,) = suggest(scene, untrained_model(), 1, ALL)
+    later = with_annotations(scene, says(scene, np.asarray([first.hypothesis]), Kind.REJECT))
+    everything = suggest(later, untrained_model(), 10_000, ALL)
+    assert first.hypothesis not in {s.hypothesis for s in everything}
+    place = slot_number(scene, first.event.slots[0])
+    assert any(place in slots_of(later, s.hypothesis) for s in everything)
+
+
+def test_skipped_slots_stay_away() -> None:
+    scene = plain_scene()
+    found = suggest(scene, untrained_model(), 3)
+    skipped = {s.slot for s in found}
+    again = suggest(scene, untrained_model(), 10_000, skipped=skipped)
+    numbers = {slot_number(scene, slot) for slot in skipped}
+    assert again
+    assert all(not numbers & slots_of(scene, s.hypothesis) for s in again if not s.random)
+    assert all(s.slot not in skipped for s in again)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 1.0])
+def test_the_share_of_random_ones(share: float) -> None:
+    options = SuggestOptions(random_share=share)
+    found = suggest(plain_scene(), untrained_model(), 20, options)
+    assert sum(s.random for s in found) == round(20 * share)
+    assert len({s.slot for s in found}) == 20
+    one_by_one = [
+        suggest(plain_scene(), untrained_model(), 1, options, answered=k)[0].random
+        for k in range(5)
+    ]
+    assert one_by_one == [s.random for s in found[:5]]
+
+
+def test_random_ones_do_not_depend_on_the_model_but_on_the_seed() -> None:
+    scene = plain_scene()
+    zero = np.zeros(len(scene.matrix.features))
+    options = SuggestOptions(random_share=1.0, seed=3)
+    one = [s.slot for s in suggest(scene, untrained_model(), 12, options)]
+    assert one == [s.slot for s in suggest(scene, zero, 12, options)]
+    other = SuggestOptions(random_share=1.0, seed=4)
+    assert one != [s.slot for s in suggest(scene, untrained_model(), 12, other)]
+
+
+def test_only_frames_that_were_asked_for() -> None:
+    options = SuggestOptions(frames=(2, 4), random_share=0.3)
+    found = suggest(plain_scene(), untrained_model(), 40, options)
+    assert {s.frame for s in found} == {2, 3}
+
+
+def test_rare_kinds_are_worth_more() -> None:
+    scene = plain_scene()
+    chosen = [SuggestOptions(random_share=0.0, temperature=4.0, rarity=r) for r in (0.0, 2.0)]
+    plain, rare = (suggest(scene, untrained_model(), 12, options) for options in chosen)
+    place = {
+        name: np.mean([k for k, s in enumerate(batch) if s.kind != Event.MOVE])
+        for name, batch in (("plain", plain), ("rare", rare))
+    }
+    assert place["rare"] < place["plain"]
+
+
+@pytest.mark.parametrize("measure", ["margin", "entropy", "random"])
+def test_all_measures_rank(measure: str) -> None:
+    options = SuggestOptions(measure=measure, random_share=0.0)  # type: ignore[arg-type]
+    found = suggest(plain_scene(), untrained_model(), 5, options)
+    assert len(found) == 5
+    assert all(0 <= s.uncertainty <= 1 for s in found)
+
+
+def test_nothing_is_left_to_ask_once_all_is_answered() -> None:
+    scene = plain_scene()
+    everything = suggest(scene, untrained_model(), 10_000, ALL)
+    noted = says(scene, np.asarray([s.hypothesis for s in everything]))
+    assert suggest(with_annotations(scene, noted), untrained_model(), 5, ALL) == []
+
+
+def test_novelty_prefers_what_was_not_answered() -> None:
+    scene = with_annotations(plain_scene(), says(plain_scene(), some_true(20)))
+    with_it = suggest(scene, untrained_model(), 10, SuggestOptions(random_share=0, diversity=2))
+    without = suggest(scene, untrained_model(), 10, SuggestOptions(random_share=0, diversity=0))
+    assert [s.hypothesis for s in with_it] != [s.hypothesis for s in without]
+
+
+def test_it_can_be_cancelled() -> None:
+    steps = suggest_steps(plain_scene(), untrained_model(), 5)
+    assert next(steps).stage
+    steps.close()
+    with pytest.raises(StopIteration):
+        next(steps)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"measure": "luck"},
+        {"random_share": 1.5},
+        {"temperature": 0.0},
+        {"rarity": -1.0},
+        {"seed": -1},
+        {"frames": (3, 3)},
+    ],
+)
+def test_options_are_checked(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        SuggestOptions(**wrong)  # type: ignore[arg-type]

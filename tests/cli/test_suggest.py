@@ -1,0 +1,85 @@
+"""Suggestions and the simulated annotator on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bridgetrack.annotations.store import load_annotations
+from bridgetrack.models.store import load_model
+from cli.conftest import Run
+
+
+def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
+    shown = run("suggest", truth, "-n", 4)
+    assert shown.status == 0, shown.err
+    assert shown.out.count("Is this right") == 4
+    again = run("suggest", truth, "-n", 4, "--json")
+    found = json.loads(again.out)["suggestions"]
+    assert [s["question"] in shown.out for s in found] == [True] * 4
+    assert {"event", "alternatives", "beliefs", "reason", "position", "frame"} <= set(found[0])
+
+
+def test_answers_are_not_asked_again(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
+    clicks, model = tmp_path / "a.json", tmp_path / "m.json"
+    words = ("simulate-annotator", truth, "--ground-truth", movie / "01_GT", "-n", 12)
+    shown = run(*words, "--out", clicks, "--model-out", model, "--json")
+    assert shown.status == 0, shown.err
+    record = json.loads(shown.out)
+    assert record["clicks"] == 12 == len(load_annotations(clicks))
+    assert 0 <= record["right"] <= 1
+    assert record["random"] == 2
+    assert load_model(model).name == "active"
+    asked = run("suggest", truth, "--model", model, "--annotations", clicks, "-n", 30, "--json")
+    answered = {e.key for a in load_annotations(clicks) for e in a.events}
+    for s in json.loads(asked.out)["suggestions"]:
+        cells = [tuple(tuple(c) for c in s["event"][end]) for end in ("sources", "targets")]
+        assert (s["event"]["event"], *cells) not in {(k[0].key, k[1], k[2]) for k in answered}
+
+
+def test_an_annotator_goes_on(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    words = ("simulate-annotator", truth, "--ground-truth", movie / "01_GT")
+    assert run(*words, "-n", 5, "--out", first).status == 0
+    shown = run(*words, "-n", 4, "--annotations", first, "--out", second)
+    assert shown.status == 0, shown.err
+    assert "4 answers" in shown.out
+    assert "truth: " in shown.out
+    assert len(load_annotations(second)) == 9
+
+
+def test_an_undecided_annotator(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
+    words = ("simulate-annotator", truth, "--ground-truth", movie / "01_GT", "-n", 6, "--json")
+    shown = run(*words, "--cannot-tell", 1, "--out", tmp_path / "a.json")
+    assert json.loads(shown.out)["cannot_tell"] == 6
+    same = run(*words, "--wrong", 0.3, "--seed", 2, "--out", tmp_path / "b.json")
+    once = (tmp_path / "b.json").read_text()
+    assert same.status == 0
+    run(*words, "--wrong", 0.3, "--seed", 2, "--out", tmp_path / "b.json")
+    events = [json.loads(text)["annotations"] for text in (once, (tmp_path / "b.json").read_text())]
+    assert [a["events"] for a in events[0]] == [a["events"] for a in events[1]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("suggest", "x.tif", "-n", 0),
+        ("suggest", "x.tif", "--random-share", 2),
+        ("suggest", "x.tif", "--seed", -1),
+        ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "-n", 0),
+        ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "--wrong", 2),
+        ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "--seed", -1),
+    ],
+)
+def test_wrong_use(run: Run, words: tuple[object, ...]) -> None:
+    shown = run(*words)
+    assert shown.status == 2
+    assert shown.out == ""
+
+
+def test_missing_files_are_named(run: Run, truth: Path, tmp_path: Path) -> None:
+    shown = run("suggest", truth, "--model", tmp_path / "nothing.json")
+    assert shown.status == 1
+    assert "nothing.json" in shown.err
