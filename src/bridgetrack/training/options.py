@@ -12,11 +12,12 @@ from bridgetrack.learning import TrainingOptions as Optimiser
 from bridgetrack.learning.losses import Treatment
 from bridgetrack.learning.options import LearnerName
 
-DEFAULT_STRENGTH = 0.3
-"""λ where there are too few annotations to choose it: in the middle of what cross-validation
-chose on real movies with fifty annotations."""
+DEFAULT_STRENGTH = 0.1
+"""λ unless the annotations clearly speak for another: with the shipped model as prior, from
+twenty annotations on it did better on unseen frames of four real movies than any rule that
+trusts the smallest held-out risk."""
 
-GRID = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+GRID = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 """Values of λ that cross-validation tries, from close to the prior to far."""
 
 ENOUGH_TO_VALIDATE = 10

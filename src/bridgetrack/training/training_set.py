@@ -23,6 +23,8 @@ from bridgetrack.pipeline.scene import Scene
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_STEPS = 4
+
 LARGEST = 1500
 """Slots above which a component is cut into frame pairs for training."""
 
@@ -115,7 +117,8 @@ def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSe
 
     People seek out divisions and other rare events. Every annotation of kind e gets the factor
     ``(share of e in the movie / share of e among the annotations) ** balance``, scaled to mean
-    1; a sample has the mean of its annotations.
+    1; a sample has the mean of its annotations, rounded to a quarter of an octave so that some
+    more annotations leave most factors, and what training has cached, as they were.
 
     Parameters
     ----------
@@ -133,6 +136,7 @@ def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSe
     each = each / each.mean()
     count = np.bincount(data.annotation_sample, minlength=len(data.samples))
     mean = np.bincount(data.annotation_sample, each, minlength=len(data.samples)) / count
+    mean = np.exp2(np.rint(_STEPS * np.log2(mean)) / _STEPS)
     samples = tuple(
         Sample(s.x, s.y_star, (s.key, float(c)), s.version)
         for s, c in zip(data.samples, mean, strict=True)
