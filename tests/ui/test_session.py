@@ -212,6 +212,8 @@ def test_answers_are_resumed(session, annotator, at, source):
     kept = again.answers.start_afresh()
     assert len(again.annotations) == 0
     assert len(load_annotations(kept)) == 1
+    assert again.answers.undo()
+    assert again.annotations == session.annotations
 
 
 def test_a_failing_disk_is_told_and_loses_nothing(session, annotator, at, said, monkeypatch):

@@ -14,7 +14,7 @@ from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, now
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.annotations.history import History
-from bridgetrack.annotations.store import AutosavingStore
+from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.movie.geometry import Geometry
 
 SUFFIX = ".annotations.json"
@@ -110,12 +110,11 @@ class Answers:
         return len(added)
 
     def start_afresh(self) -> Path:
-        """Put the present file aside and begin with no answers; returns where it went."""
+        """Remove all answers as one step, with a copy put aside; returns where the copy is."""
         kept = self.path.with_name(self.path.name + ".old")
-        self.path.replace(kept)
-        self._store = AutosavingStore(self.path, self.annotations.geometry)
+        save_annotations(self.history, kept)
         self.resumed = 0
-        self.changed.emit()
+        self.remove(*(a.id for a in self.annotations))
         return kept
 
     def undo(self) -> bool:

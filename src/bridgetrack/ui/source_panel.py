@@ -148,9 +148,16 @@ class ResumeBar(QWidget):
 
     def _start(self) -> None:
         answers = self._panel.session.answers
-        if answers is not None:
+        if answers is None:
+            return
+        try:
             kept = answers.start_afresh()
-            self._panel.session.message.emit("info", f"The earlier answers are kept in {kept}.")
+        except BridgetrackError as error:
+            self._panel.session.message.emit("error", str(error))
+            return
+        self._panel.session.message.emit(
+            "info", f"Undo (Z) brings the earlier answers back; a copy is in {kept}."
+        )
         self.hide()
 
 
