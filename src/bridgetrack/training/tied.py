@@ -57,13 +57,14 @@ class Tie:
         return (self.tie if self.alone else self.weight) / n
 
 
-TOGETHER = (Tie(3.0, np.inf), Tie(1.0, np.inf))
-TIED = (Tie(1.0, 100.0), Tie(1.0, 30.0), Tie(1.0, 10.0))
-ALONE = tuple(Tie(np.inf, tie) for tie in (30.0, 10.0, 3.0))
-UNION = TOGETHER
+UNION = (Tie(3.0, np.inf), Tie(1.0, np.inf))
 """What union tries, the strongest first."""
-TRANSFER = (*TOGETHER, *TIED, *ALONE)
+TIED = (Tie(3.0, np.inf), Tie(1.0, 100.0), Tie(1.0, 10.0))
+ALONE = (Tie(np.inf, 10.0), Tie(np.inf, 3.0))
+TRANSFER = (*TIED, *ALONE)
 """What transfer tries, from one model for all movies to a model of the target alone."""
+DOUBTFUL = (*ALONE, *reversed(TIED))
+"""The same in the order of preference where the earlier movies mislead."""
 DEFAULT = Tie(1.0, 100.0)
 """Where the target has too few annotations to choose."""
 
@@ -154,7 +155,11 @@ def train_tied(
 
 
 def try_ties(
-    movies: Movies, ties: Sequence[Tie], options: TrainingOptions, fold: Index
+    movies: Movies,
+    ties: Sequence[Tie],
+    options: TrainingOptions,
+    fold: Index,
+    states: States,
 ) -> Generator[float, None, tuple[tuple[Trial, ...], States]]:
     """Cross-validate ties over the annotations of the target.
 
@@ -168,6 +173,8 @@ def try_ties(
         Loss and optimiser.
     fold
         Fold of every sample of the target, shape (n,), see `validation.folds_of`.
+    states
+        Of the sources, of an earlier training.
 
     Yields
     ------
@@ -187,7 +194,7 @@ def try_ties(
     loose = replace(options, optimiser=quick)
     folds = int(fold.max()) + 1
     mine: list[TrainingState | None] = [None] * folds
-    sources: States = tuple(None for _ in movies.sources)
+    sources = states
     trials = []
     for number, tie in enumerate(ties):
         held = HeldOut(np.zeros(data.n_annotations), np.zeros(data.n_annotations))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.learning import JointResult
+from bridgetrack.learning.result import Progress as Step
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import Progress, Steps
@@ -24,6 +25,7 @@ from bridgetrack.training.outcome import Training, TrainingProgress, Transfer
 from bridgetrack.training.sources import name_of
 from bridgetrack.training.tied import (
     DEFAULT,
+    DOUBTFUL,
     TRANSFER,
     UNION,
     Movies,
@@ -45,12 +47,13 @@ Joint = Literal["source", "union", "transfer"]
 
 @dataclass(frozen=True)
 class _Choice:
-    """A tie, who chose it, and what was tried for it."""
+    """A tie, who chose it, what was tried for it, and what the sources alone make of it all."""
 
     tie: Tie
     by: str
     trials: tuple[Trial, ...] = ()
     states: States = ()
+    earlier: Array | None = None
 
 
 def joint_steps(
@@ -98,7 +101,7 @@ def joint_steps(
     result = yield from _fit(movies, choice, options, features)
     w = result.shared if movies.target is None else result.weights[0]
     strength = choice.tie.strength(movies.n)
-    held, judged, reason, kept = yield from _compared(movies, target, w, choice, options, settled)
+    held, judged, reason, kept = _compared(movies, target, w, choice, settled)
     weights = w if kept == "trained" else start
     yield Progress("Comparing with the starting model", 0.0)
     after = choices(targets, weights)
@@ -185,11 +188,17 @@ def _choose(
     """The tie, how it was chosen, and what was tried."""
     ties = _ties(strategy, options.strength, tie, movies.n)
     by = "default" if options.strength is None and tie is None else "user"
-    fold = None if movies.target is None else folds_of(movies.target.data, options.folds)
+    if movies.target is None:
+        return _Choice(_default(strategy, ties), by)
+    yield Progress("Asking the earlier movies alone", 0.0)
+    alone = yield from _silent(train_tied(replace(movies, target=None), UNION[-1], options))
+    fold = folds_of(movies.target.data, options.folds)
     if fold is None:
-        wanted = DEFAULT if strategy == "transfer" else UNION[-1]
-        return _Choice(wanted if wanted in ties else ties[0], by)
-    steps = try_ties(movies, ties, options, fold)
+        return _Choice(_default(strategy, ties), by, (), alone.states, alone.shared)
+    if ties == TRANSFER:
+        theirs, start = judge(movies.target, alone.shared), judge(movies.target, movies.prior)
+        ties = DOUBTFUL if clearly_larger(theirs.loss, start.loss) else ties
+    steps = try_ties(movies, ties, options, fold, alone.states)
     while True:
         try:
             share = next(steps)
@@ -198,7 +207,26 @@ def _choose(
             break
         yield Progress("Choosing how far to trust the earlier movies", share)
     chosen = preferred(trials).tie
-    return _Choice(chosen, by if len(ties) == 1 else "cross-validation", trials, states)
+    by = by if len(ties) == 1 else "cross-validation"
+    return _Choice(chosen, by, trials, states, alone.shared)
+
+
+def _default(strategy: Joint, ties: tuple[Tie, ...]) -> Tie:
+    """The tie where nothing can be tried."""
+    wanted = DEFAULT if strategy == "transfer" else UNION[-1]
+    return wanted if wanted in ties else ties[0]
+
+
+def _silent(
+    steps: Generator[Step, None, JointResult],
+) -> Generator[Progress, None, JointResult]:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: JointResult = stop.value
+            return result
+        yield Progress("Asking the earlier movies alone", 0.5)
 
 
 def _fit(
@@ -233,9 +261,8 @@ def _compared(
     target: TrackingModel | None,
     w: Array,
     choice: _Choice,
-    options: TrainingOptions,
     settled: Training | None,
-) -> Generator[Progress, None, tuple[HeldOut | None, HeldOut | None, str, str]]:
+) -> tuple[HeldOut | None, HeldOut | None, str, str]:
     """What was learned and the prior on annotations not learned from, why which is kept, which.
 
     Where there are too few annotations to hold some out, the earlier movies alone are judged.
@@ -257,18 +284,7 @@ def _compared(
         held = trial.held_out
         what = "on its own annotations alone" if choice.tie.alone else "with the earlier movies"
         return held, judged, *_verdict(held, judged, f"the model trained {what}", "held-out")
-    if movies.target is None:
-        held = judge(target, w)
-    else:
-        yield Progress("Asking the earlier movies alone", 0.0)
-        others = replace(movies, target=None)
-        steps = train_tied(others, DEFAULT, options, states=choice.states)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as stop:
-                held = judge(target, stop.value.shared)
-                break
+    held = judge(target, w if choice.earlier is None else choice.earlier)
     return held, judged, *_verdict(held, judged, "what the earlier movies say", "these")
 
 
