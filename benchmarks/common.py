@@ -128,11 +128,20 @@ class Task:
 
 @dataclass(frozen=True)
 class Score:
-    """Figures over all test parts: share of wrong events, F1 of edges and of divisions."""
+    """Figures over all test parts: share of wrong events, F1 of edges and of divisions.
+
+    Parameters
+    ----------
+    loss, edge_f1, division_f1
+        Figures, 0 to 1.
+    wrong
+        Numbers of the wrong events, in the order of the test parts.
+    """
 
     loss: float
     edge_f1: float
     division_f1: float
+    wrong: tuple[int, ...] = ()
 
 
 def load_task(name: str, root: Path = DATA) -> Task | None:
@@ -293,16 +302,18 @@ def score_by(task: Task, scores_of: Any) -> Score:
 def score_parts(parts: tuple[Part, ...], scores_of: Any) -> Score:
     """The same for parts of any movies."""
     totals = np.zeros(8)
+    wrong: list[int] = []
     for part in parts:
         chosen = solve(part.scene.problem, scores_of(part.scene)).chosen
-        totals += _counts(part, chosen)
-    wrong, n, *rest = totals.tolist()
-    return Score(wrong / n, _f1(*rest[:3]), _f1(*rest[3:]))
+        right = (part.column >= 0) & chosen[np.maximum(part.column, 0)]
+        wrong += (int(totals[1]) + np.flatnonzero(~right)).tolist()
+        totals += _counts(part, chosen, right)
+    n_wrong, n, *rest = totals.tolist()
+    return Score(n_wrong / n, _f1(*rest[:3]), _f1(*rest[3:]), tuple(wrong))
 
 
-def _counts(part: Part, chosen: Mask) -> Array:
+def _counts(part: Part, chosen: Mask, right: Mask) -> Array:
     """Wrong events, events, and for edges and divisions hits, true ones and chosen ones."""
-    right = (part.column >= 0) & chosen[np.maximum(part.column, 0)]
     h = part.scene.hypotheses
     pairs = np.unique(frame_pair(part.scene, part.events))
     columns = np.flatnonzero(chosen)

@@ -26,6 +26,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import L2, fit
 from bridgetrack.learning import TrainingOptions as Optimiser
 from bridgetrack.models.model import Model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.models.store import save_model
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.scene import annotate
@@ -134,6 +135,14 @@ def _fit(data: TrainingSet, strength: float, tightness: Array, precision: float 
         options=Optimiser(precision=precision),
     )
     return found.w
+
+
+def start_without(family: str) -> Model:
+    """The starting model as it were had it never seen a family of movies."""
+    if all(domain.family != family for domain in SHIPPED):
+        return shipped_model()
+    sources = load_sources([d for d in SHIPPED if d.family != family])
+    return starting_model(learn_tightness(sources), sources)
 
 
 def learn_mean(sources: Sequence[Source], strength: float, tightness: Array) -> Array:
