@@ -29,6 +29,7 @@ from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.compare import choices, population_of
+from bridgetrack.training.train import train_steps
 from common import Task, arguments, frame_pair, header, load_task, row, score, spread
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
@@ -36,6 +37,10 @@ SETS = ("HeLa, every 4th", "bacteria", "DIC", "SIM+", "epidermis")
 NUCLEAR = ("HeLa, every 4th", "SIM+", "epidermis")
 CLICKS = (10, 20, 30, 40, 50, 60, 80, 100)
 MORE = (*CLICKS, 120, 160, 200)
+TRAINED = 50
+"""Clicks after which ``bridgetrack train`` is tried as well."""
+Curve = list[list[float]]
+Curves = dict[str, list[Curve]]
 METHODS: dict[str, dict[str, Any]] = {
     "suggested": {},
     "suggested, 5 % wrong": {"wrong": 0.05},
@@ -63,13 +68,19 @@ def loss_of(task: Task, scene: Scene) -> float:
     return score(task, run(learn(scene, start, population, options)).weights).loss
 
 
+def trained_loss(task: Task, scene: Scene) -> float:
+    """Test loss of ``bridgetrack train``: lambda by cross-validation, the better model kept."""
+    kept = run(train_steps(scene, untrained_model())).model
+    return score(task, kept.aligned(scene.matrix.features)).loss
+
+
 def frames_of(task: Task) -> tuple[int, int]:
     """Frames of the training part."""
     return 0, int(frame_pair(task.train.scene, task.train.events).max()) + 1
 
 
-def suggested(task: Task, seed: int, wrong: float, **how: Any) -> list[list[float]]:
-    """Clicks and test loss of one session."""
+def suggested(task: Task, seed: int, wrong: float, **how: Any) -> Curve:
+    """Clicks and test loss of one session; those of ``train`` have negative clicks."""
     oracle = Oracle(task.train.events, task.train.scene.detections, wrong=wrong, seed=seed)
     options = SessionOptions()
     chosen: SuggestOptions = replace(
@@ -88,20 +99,22 @@ def suggested(task: Task, seed: int, wrong: float, **how: Any) -> list[list[floa
         if session.wants_update:
             session.adopt(run(session.update()))
         if clicks in CLICKS:
-            curve.append([clicks, loss_of(task, annotate(session.scene, session.annotations))])
+            scene = annotate(session.scene, session.annotations)
+            curve.append([clicks, loss_of(task, scene)])
+            if clicks == TRAINED:
+                curve.append([-clicks, trained_loss(task, scene)])
     return curve
 
 
-def one_run(task: Task, method: str, seed: int) -> list[list[float]]:
+def one_run(task: Task, method: str, seed: int) -> Curve:
     """Clicks and test loss."""
     how = {**METHODS, **VARIANTS}[method]
     wrong = how.get("wrong", 0.0)
     if how.get("drawn"):
-        return [[c, loss_of(task, task.annotated(seed, count=c, wrong=wrong))] for c in MORE]
+        scenes = {c: task.annotated(seed, count=c, wrong=wrong) for c in MORE}
+        curve = [[c, loss_of(task, scene)] for c, scene in scenes.items()]
+        return [*curve, [-TRAINED, trained_loss(task, scenes[TRAINED])]]
     return suggested(task, seed, wrong, **{k: v for k, v in how.items() if k != "wrong"})
-
-
-Curves = dict[str, list[list[list[float]]]]
 
 
 def measure(task: Task, methods: list[str], seeds: int, log: Path) -> tuple[Curves, float, float]:
@@ -126,7 +139,7 @@ def measure(task: Task, methods: list[str], seeds: int, log: Path) -> tuple[Curv
     return found, full, score(task, start).loss
 
 
-def at(curves: list[list[list[float]]], clicks: int) -> list[float]:
+def at(curves: list[Curve], clicks: int) -> list[float]:
     """Losses at a number of clicks, over seeds."""
     return [loss for curve in curves for c, loss in curve if c == clicks]
 
@@ -138,10 +151,10 @@ def table(name: str, found: Curves, full: float, plain: float) -> str:
         f"### {name}: untrained {100 * plain:.2f} %, full annotation {100 * full:.2f} %, "
         f"{seeds} seeds",
         "",
-        header("wrong events, %", *(str(c) for c in MORE)),
+        header("wrong events, %", *(str(c) for c in MORE), f"{TRAINED}, train"),
     ]
     for method, curves in found.items():
-        lines.append(row(method, *(spread(at(curves, c)) for c in MORE)))
+        lines.append(row(method, *(spread(at(curves, c)) for c in (*MORE, -TRAINED))))
     if {"suggested", "stratified"} <= set(found):
         lines += ["", halves(found), near_full(found["suggested"], full)]
     return "\n".join(lines) + "\n"
@@ -158,7 +171,7 @@ def halves(found: Curves) -> str:
     return f"Half the clicks, difference in points: {'; '.join(verdicts)}."
 
 
-def near_full(curves: list[list[list[float]]], full: float) -> str:
+def near_full(curves: list[Curve], full: float) -> str:
     """Clicks until the mean loss is within 20 % of that of full annotation, and stays there."""
     means = {c: float(np.mean(at(curves, c))) for c in CLICKS if at(curves, c)}
     good = [c for c in means if all(means[d] <= 1.2 * full + 1e-12 for d in means if d >= c)]

@@ -27,6 +27,7 @@ from bridgetrack.annotations.history import undo
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.tracking import track_scene
 from training.training_cases import blind_prior, plain_scene
 
 
@@ -41,11 +42,16 @@ def test_there_is_no_question_before_the_first_update() -> None:
     assert fresh.next() is None
     assert fresh.wants_update
     assert fresh.tracking_solution is None
+    assert fresh.tracking() is None
     assert fresh.model is fresh.prior
     assert fresh.adopt(run(fresh.update()))
     assert fresh.next() is not None
     assert not fresh.wants_update
     assert fresh.tracking_solution is not None
+    tracking = fresh.tracking()
+    assert tracking is not None
+    whole = run(track_scene(plain_scene()))
+    assert tracking.tracks.edges.equals(whole.tracks.edges)
 
 
 def test_answers_are_recorded_as_annotations() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from active.active_cases import slots_of
-from bridgetrack.active.questions import slot_number
+from bridgetrack.active.questions import slot_name, slot_number, slot_numbers
 from bridgetrack.active.suggester import SuggestOptions, suggest, suggest_steps
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.detections.size import cell_diameter
@@ -188,3 +188,15 @@ def test_it_can_be_cancelled() -> None:
 def test_options_are_checked(wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):
         SuggestOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_slots_are_found_by_name() -> None:
+    scene = plain_scene()
+    names = [slot_name(scene, k) for k in range(scene.problem.n_slots)]
+    assert len(set(names)) == scene.problem.n_slots
+    np.testing.assert_array_equal(slot_numbers(scene, names), np.arange(len(names)))
+    last = scene.detections.geometry.n_frames - 1
+    label = int(scene.detections.label[-1])
+    gone = [("fate", (last, label)), ("history", (0, 1)), ("fate", (0, 999)), ("fate", (99, 1))]
+    assert (slot_numbers(scene, gone) == -1).all()
+    assert len(slot_numbers(scene, [])) == 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.questions import slot_number, within
+from bridgetrack.active.questions import slot_numbers, within
 from bridgetrack.active.random_order import random_order
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.pipeline.scene import Scene
@@ -101,6 +101,7 @@ def estimate_from(sample: list[Outcome]) -> Estimate | None:
 
 def numbered(scene: Scene, by_name: Mapping[Slot, Outcome]) -> dict[int, Outcome]:
     """Outcomes by number of the slot instead of its name; slots that are gone are left out."""
-    found = {slot_number(scene, slot): outcome for slot, outcome in by_name.items()}
+    numbers = slot_numbers(scene, list(by_name)).tolist()
+    found = dict(zip(numbers, by_name.values(), strict=True))
     found.pop(-1, None)
     return found

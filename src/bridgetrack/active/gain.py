@@ -100,8 +100,8 @@ def judge(gain: Gain, estimate: Estimate | None, clicks: int, events: int) -> Ve
     events
         Events of the movie.
     """
-    number = f"{gain.found:.0f}" if gain.found >= 1 else "less than one"
-    found = f"about {number} more wrong link{'' if gain.found < 1.5 else 's'} found"
+    number = f"about {gain.found:.0f}" if gain.found >= 1 else "less than one"
+    found = f"{number} more wrong link{'' if gain.found < 1.5 else 's'} found"
     found = f"{found} per {gain.clicks} clicks"
     if clicks < ENOUGH:
         return Verdict(False, f"{found}; go on, it is too early to say when to stop")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.annotations.annotation import Kind, Slot
-from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.solution import Solution
@@ -120,10 +119,8 @@ def asked_slots(
     slots = slots[(slots >= 0) & np.isin(slots, scene.slots)]
     out = ~within(scene, frames)
     out[np.searchsorted(scene.slots, slots)] = True
-    for slot in skipped:
-        place = slot_number(scene, slot)
-        if place >= 0:
-            out[place] = True
+    passed = slot_numbers(scene, list(skipped))
+    out[passed[passed >= 0]] = True
     return out
 
 
@@ -137,16 +134,28 @@ def within(scene: Scene, frames: tuple[int, int] | None) -> Mask:
     return np.asarray((earlier >= frames[0]) & (earlier < frames[1]))
 
 
+def slot_numbers(scene: Scene, slots: Sequence[Slot]) -> Index:
+    """Numbers in the problem of named slots, -1 where there is none such (any more), (n,)."""
+    detections = scene.detections
+    frame = np.asarray([cell[0] for _, cell in slots], dtype=np.int64)
+    label = np.asarray([cell[1] for _, cell in slots], dtype=np.int64)
+    late = np.asarray([what == "history" for what, _ in slots], dtype=bool)
+    # rows are sorted by frame, then label
+    base = max(int(detections.label.max(initial=0)), int(label.max(initial=0))) + 1
+    known, wanted = detections.frame * base + detections.label, frame * base + label
+    row = np.searchsorted(known, wanted)
+    row[row == len(known)] = 0
+    there = known[row] == wanted if len(known) else np.zeros(len(wanted), dtype=bool)
+    slot = row + late * scene.hypotheses.n_detections
+    place = np.searchsorted(scene.slots, slot)
+    place[place == len(scene.slots)] = 0
+    there &= scene.slots[place] == slot if len(scene.slots) else False
+    return np.where(there, place, -1)
+
+
 def slot_number(scene: Scene, slot: Slot) -> int:
     """Number in the problem of a named slot; -1 where there is none such (any more)."""
-    what, cell = slot
-    try:
-        row = scene.detections.row_of(*cell)
-    except InputError:
-        return -1
-    wanted = row + (scene.hypotheses.n_detections if what == "history" else 0)
-    place = int(np.searchsorted(scene.slots, wanted))
-    return place if place < len(scene.slots) and scene.slots[place] == wanted else -1
+    return int(slot_numbers(scene, [slot])[0])
 
 
 def slot_name(scene: Scene, number: int) -> Slot:

@@ -27,7 +27,7 @@ from bridgetrack.active.annotated_part import Components
 from bridgetrack.active.gain import Gain, Verdict, expected_gain, judge
 from bridgetrack.active.learner import LearnOptions, learn
 from bridgetrack.active.options import SuggestOptions
-from bridgetrack.active.questions import Beliefs, believe, slot_number
+from bridgetrack.active.questions import Beliefs, believe, slot_numbers
 from bridgetrack.active.records import Answers, HistoryAnswers, Point, Record
 from bridgetrack.active.rejudge import rejudge
 from bridgetrack.active.suggester import rank, weights_of
@@ -44,7 +44,8 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.pipeline.tracking import allowed_by
+from bridgetrack.pipeline.tracking import Tracking, allowed_by
+from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.assemble import plain_model
 from bridgetrack.training.estimate import Estimate
 from bridgetrack.training.options import TrainingOptions
@@ -356,6 +357,20 @@ class ActiveSession:
         """What the last update chose for `scene`, annotations honoured; None before the first."""
         return None if self._last is None else self._last.solution
 
+    def tracking(self) -> Tracking | None:
+        """The movie tracked with the last update's model and answers; None before the first.
+
+        Only tracks are put together, which takes a moment; nothing is solved again.
+        """
+        last = self._last
+        if last is None:
+            return None
+        scores = last.scene.matrix.scores(last.weights)
+        chosen, margins = last.solution.chosen, last.beliefs.margin
+        scene = last.scene
+        tracks = build_tracks(scene.detections, scene.hypotheses, chosen, scores, margins)
+        return Tracking(scene, self.model, scores, last.solution, margins, tracks)
+
     @property
     def model(self) -> Model:
         """The model of the last update (the starting model before the first)."""
@@ -396,7 +411,7 @@ class ActiveSession:
 
     def _sample(self) -> list[Outcome]:
         outcomes = numbered(self.scene, self._outcomes())
-        passed = frozenset(slot_number(self.scene, s) for s in self.skipped)
+        passed = frozenset(slot_numbers(self.scene, list(self.skipped)).tolist())
         chosen = self.options.suggest
         return fair_sample(self.scene, outcomes, chosen.seed, passed, chosen.frames)
 

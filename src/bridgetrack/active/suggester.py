@@ -193,15 +193,15 @@ def _reason(kind: Event, margin: float, kinds: Array) -> str:
     other = kinds.copy()
     other[kind] = 0.0
     rival = Event(int(np.argmax(other)))
-    if kind not in (Event.MOVE,):
-        why = f"{NOUN[kind][1]} are rare, and each one teaches much"
-    elif other[rival] > 0.2 and rival != kind:
-        why = f"it may be {NOUN[rival][0]} instead"
-    elif margin < 0.5:
-        why = "another event explains the cell nearly as well"
-    else:
-        why = "it is unlike what you answered so far"
-    return why
+    instead = f"it may be {NOUN[rival][0]} instead" if other[rival] > 0.2 else ""
+    if kind != Event.MOVE:
+        rare = f"{NOUN[kind][1]} are rare, and each one teaches much"
+        return f"{instead}; {rare}" if instead else rare
+    if instead:
+        return instead
+    if margin < 0.5:
+        return "another event explains the cell nearly as well"
+    return "it is unlike what you answered so far"
 
 
 def _suggestion(
