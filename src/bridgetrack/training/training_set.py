@@ -109,7 +109,7 @@ def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> Train
             "there is nothing to learn from: no annotation says which event holds; annotate some "
             "cells first (ten moves and every division you see are a good start)"
         )
-    return parts[0] if len(parts) == 1 else join_sets(parts)
+    return _with_samples(parts[0]) if len(parts) == 1 else join_sets(parts)
 
 
 def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSet:
@@ -176,7 +176,7 @@ def _part(scene: Scene, number: int, largest: int) -> TrainingSet | None:
     allowed[left_out[left_out >= 0]] = False
     first = constraints.indices[np.minimum(constraints.indptr[:-1], len(constraints.indices) - 1)]
     source = [scene.anchored.listed[k].source for k in constraints.annotation]
-    part = TrainingSet(
+    return TrainingSet(
         phi=sp.csr_matrix(scene.matrix.sparse()[columns]),
         incidence=sp.csr_matrix(incidence[columns][:, slots]),
         column_sample=column_sample[columns],
@@ -192,7 +192,6 @@ def _part(scene: Scene, number: int, largest: int) -> TrainingSet | None:
         importance=np.ones(len(wanted)),
         samples=(),
     )
-    return _with_samples(part)
 
 
 def _frame_pair(scene: Scene, slot: Index) -> Index:
@@ -225,7 +224,7 @@ def _members(sample: Index) -> Index:
 
 def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
     """Put the samples of several movies side by side."""
-    shifts = np.cumsum([0] + [len(p.samples) for p in parts])
+    shifts = np.cumsum([0] + [int(p.annotation_sample.max()) + 1 for p in parts])
 
     def shifted(name: str) -> Index:
         values = [getattr(p, name) + s for p, s in zip(parts, shifts, strict=False)]
