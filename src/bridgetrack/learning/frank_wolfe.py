@@ -19,7 +19,7 @@ from bridgetrack.learning.model import FloatArray, InferredBatch
 from bridgetrack.learning.planes import Planes
 from bridgetrack.learning.regularizers import L2
 
-SWEEPS = 200
+SWEEPS = 60
 """Sweeps over known outputs between two inferences, at most."""
 
 CHECKED = 5
