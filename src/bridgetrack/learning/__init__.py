@@ -35,13 +35,22 @@ from bridgetrack.learning.model import (
     StructuredModel,
     as_samples,
 )
-from bridgetrack.learning.options import ALGORITHM_1, LEARNERS, YU_JOACHIMS, TrainingOptions
+from bridgetrack.learning.options import (
+    ALGORITHM_1,
+    CRITERIA,
+    LEARNERS,
+    YU_JOACHIMS,
+    Curriculum,
+    TrainingOptions,
+)
 from bridgetrack.learning.perceptron import train_perceptron
 from bridgetrack.learning.regularizers import L1, L2, Regularizer
-from bridgetrack.learning.result import History, Progress, TrainingResult, TrainingState
+from bridgetrack.learning.result import History, Progress, Stage, TrainingResult, TrainingState
+from bridgetrack.learning.start import untied_start
 
 __all__ = [
     "ALGORITHM_1",
+    "CRITERIA",
     "L1",
     "L2",
     "LEARNERS",
@@ -50,6 +59,7 @@ __all__ = [
     "BatchModel",
     "CachedOutputs",
     "Coupling",
+    "Curriculum",
     "Domain",
     "FloatArray",
     "History",
@@ -61,6 +71,7 @@ __all__ = [
     "Progress",
     "Regularizer",
     "Sample",
+    "Stage",
     "StructuredModel",
     "TrainingOptions",
     "TrainingResult",
@@ -77,4 +88,5 @@ __all__ = [
     "train_delta",
     "train_joint",
     "train_perceptron",
+    "untied_start",
 ]

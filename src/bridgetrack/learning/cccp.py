@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.learning.curriculum import paced
 from bridgetrack.learning.learners import learner_for
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
 from bridgetrack.learning.model import (
@@ -115,6 +116,9 @@ def train(
                 initial=w,
             )
         )
+    if options.curriculum is not None and state is None:
+        kept: dict[str, Any] = {"loss": loss, "treatment": treatment}
+        return (yield from paced(train, risk, regularizer, w, options, options.curriculum, **kept))
     bundle = recycled_bundle(risk, options, state)
     learner = learner_for(bundle, regularizer)
     reward = bundle.reward(w, None)

@@ -10,6 +10,53 @@ from bridgetrack.learning.qp import Form
 
 LearnerName = Literal["bundle", "n-slack", "frank-wolfe", "subgradient", "perceptron"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
+Criterion = Literal["slack", "entropy", "novelty"]
+CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """Choices of self-paced learning (002), see `curriculum`.
+
+    Parameters
+    ----------
+    criterion
+        What makes a sample difficult, see `difficulty`.
+    first
+        Share of the samples that take part from the start.
+    rate
+        mu: 1/K, below which a difficulty must lie, is multiplied by this from stage to stage.
+    at_least
+        Share of the samples that come in with each stage at least.
+    of_each_kind
+        Share of the samples of every kind that take part from the start, the easiest of them.
+    alternations
+        Selections and trainings for one K at most.
+    precision
+        Duality gap of the trainings on selections.
+    max_stages
+        After so many, everything takes part.
+    """
+
+    criterion: Criterion = "slack"
+    first: float = 0.5
+    rate: float = 1.3
+    at_least: float = 0.1
+    of_each_kind: float = 0.1
+    alternations: int = 2
+    precision: float = 1e-2
+    max_stages: int = 20
+
+    def __post_init__(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise InputError(
+                f"there is no curriculum {self.criterion!r}; choose one of {', '.join(CRITERIA)}"
+            )
+        shares = (self.first, self.at_least, self.of_each_kind)
+        if not all(0 < share <= 1 for share in shares):
+            raise InputError(f"shares of a curriculum must lie between 0 and 1, not {shares}")
+        if not (self.rate > 1 and self.alternations >= 1 and self.max_stages >= 0):
+            raise InputError("a curriculum needs a rate above 1 and at least one alternation")
 
 
 @dataclass(frozen=True)
@@ -37,6 +84,9 @@ class TrainingOptions:
     learner
         What minimises each convex problem, see `learners`: ``"bundle"`` is the 1-slack cutting
         plane method. ``"perceptron"`` minimises no objective at all, see `perceptron`.
+    curriculum
+        Learn from easy samples first; None: from all at once. A training that goes on from an
+        earlier state does not begin with the easy ones again.
     form, backend
         QP form and back end of the L2 master problem, see `qp.solve_l2_master`.
     """
@@ -52,6 +102,7 @@ class TrainingOptions:
     max_oracle_calls: int = 500
     max_cccp_iterations: int = 50
     learner: LearnerName = "bundle"
+    curriculum: Curriculum | None = None
     form: Form = "primal"
     backend: str | None = None
 
@@ -60,6 +111,8 @@ class TrainingOptions:
             raise InputError(
                 f"there is no learner {self.learner!r}; choose one of {', '.join(LEARNERS)}"
             )
+        if self.learner == "perceptron" and self.curriculum is not None:
+            raise InputError("the perceptron knows no curriculum; choose another learner")
         if not self.precision > 0:
             raise InputError(f"the precision must be positive, not {self.precision}")
         if not 0 < self.precision_rate < 1:

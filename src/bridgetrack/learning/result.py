@@ -110,6 +110,28 @@ class TrainingState:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """One threshold of self-paced learning.
+
+    Parameters
+    ----------
+    threshold
+        1/K.
+    share
+        Share of the samples that took part.
+    of_each_kind
+        The same for the samples of each kind the model knows.
+    w
+        Weights after it, shape (d,).
+    """
+
+    threshold: float
+    share: float
+    of_each_kind: tuple[float, ...]
+    w: FloatArray
+
+
+@dataclass(frozen=True)
 class TrainingResult:
     """Learned weights and how they came about.
 
@@ -141,6 +163,8 @@ class TrainingResult:
         Spent in inference, and in all.
     state
         For a later training.
+    stages
+        Of the curriculum, if there was one.
     """
 
     w: FloatArray
@@ -157,3 +181,4 @@ class TrainingResult:
     oracle_seconds: float
     seconds: float
     state: TrainingState | None = None
+    stages: tuple[Stage, ...] = ()

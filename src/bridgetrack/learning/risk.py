@@ -125,6 +125,11 @@ class Risk:
             return self._infer(w, "loss_augmented", -1)
         return self._infer(w, "inference", 0)
 
+    def completions(self, w: FloatArray) -> InferredBatch:
+        """The best compatible outputs of all samples."""
+        self.effort.reward_calls += 1
+        return self._infer(w, "compatible", 0)
+
     def literal_tangent(
         self, found: InferredBatch, reward: InferredBatch, w: FloatArray
     ) -> Tangent:

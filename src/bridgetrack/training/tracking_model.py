@@ -23,6 +23,7 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.inference.solver import Program, Relaxed
 from bridgetrack.inference.still import still_optimal
 from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
+from bridgetrack.training import paced
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
@@ -191,6 +192,25 @@ class TrackingModel:
         for chunk in self._free:
             x[chunk.columns] = solver(chunk, scores)
         return np.asarray(self.data.sets @ x)
+
+    # --- self-paced learning ----------------------------------------------------------------
+
+    def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
+        """Entropy of the choices that agree with the annotations, shape (n,)."""
+        return paced.hidden_entropies(self.data, samples, w)[0]
+
+    def sizes(self, samples: Sequence[Sample]) -> Array:
+        """Annotations of every sample times its importance, shape (n,)."""
+        return paced.sizes(self.data, samples)
+
+    def kinds(self, samples: Sequence[Sample]) -> Mask:
+        """Which kinds of events are annotated in every sample, shape (n, len(Event))."""
+        return paced.kinds(self.data, samples)
+
+    def loss_augmented_each(self, samples: Sequence[Sample], weights: Array) -> InferredBatch:
+        """Maximise f + Delta of every sample at weights of its own, shape (n, d)."""
+        scores = paced.individual_scores(self.data, samples, weights)
+        return self._batch(samples, scores, 1, self._free)
 
     # --- one sample at a time --------------------------------------------------------------
 

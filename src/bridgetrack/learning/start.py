@@ -1,0 +1,78 @@
+"""Where to start when all outputs tie, as they do at w = 0.
+
+There, whichever completion inference happens to return is as good as any other. Its hidden part
+is noise, and the surrogate made of it is least where training began: CCCP stays. The objective
+itself does fall from there. For tiny weights e r with r random, the best completion and the best
+contradiction differ only where the annotations make them: both do what r likes best elsewhere. The
+mean of ``phi(completion) - phi(contradiction)`` over some r is a direction of descent, and a line
+search on the objective says how far to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.learning.losses import Loss, find_loss
+from bridgetrack.learning.model import FloatArray, Sample, StructuredModel, as_samples
+from bridgetrack.learning.regularizers import Regularizer, centre
+from bridgetrack.learning.risk import Risk
+
+LENGTHS = tuple(10.0**k for k in np.arange(-2.0, 2.1, 0.5))
+
+
+def untied_start(
+    model: StructuredModel,
+    samples: Iterable[Sample | tuple[Any, Any]],
+    regularizer: Regularizer,
+    *,
+    n_annotations: float | None = None,
+    loss: str | Loss = "bridge",
+    draws: int = 5,
+    size: float = 1e-6,
+    seed: int = 0,
+) -> FloatArray:
+    """Weights to start from instead of the prior, where the prior lets outputs tie.
+
+    Parameters
+    ----------
+    model, samples, regularizer, n_annotations, loss
+        As in `train`.
+    draws
+        Random weights r.
+    size
+        Their size e: small beside the task loss.
+    seed
+        Of the draws.
+
+    Returns
+    -------
+    ndarray
+        Shape (d,); the prior itself where no step lowers the objective.
+    """
+    risk = Risk(model, as_samples(samples), n_annotations, find_loss(loss))
+    w0, rng = centre(regularizer, model.n_features), np.random.default_rng(seed)
+    direction = np.zeros_like(w0)
+    for _ in range(draws):
+        near = w0 + size * rng.normal(size=len(w0))
+        direction += _slope(risk, near)
+    length = float(np.linalg.norm(direction))
+    if length == 0.0:
+        return w0
+    points = [w0, *(w0 + step / length * direction for step in LENGTHS)]
+    return min(points, key=lambda w: _objective(risk, regularizer, w))
+
+
+def _slope(risk: Risk, w: FloatArray) -> FloatArray:
+    """Minus a subgradient of the risk."""
+    wanted = risk.reward(w).features.sum(axis=0)
+    return np.asarray(wanted - risk.penalty(w).features.sum(axis=0))
+
+
+def _objective(risk: Risk, regularizer: Regularizer, w: FloatArray) -> float:
+    """J at some weights."""
+    penalty = risk.tangent(risk.penalty(w), w, 1).value
+    reward = risk.tangent(risk.reward(w), w, risk.loss.reward_sign).value
+    return regularizer.value(w) + penalty - reward
