@@ -136,7 +136,7 @@ def test_the_layers_know_their_scale_and_keep_answers_elsewhere(movie):
     assert (image[2], cells[2]) == ("image", "labels")
     assert image[1]["scale"] == cells[1]["scale"] == (1.0, 0.645, 0.645)
     assert cells[0].shape == (3, 40, 50)
-    assert image[1]["metadata"][KEY]["frame_interval"] == 1800
+    assert image[1]["metadata"][KEY]["frame_interval"] == 30
     assert "path" not in image[1]["metadata"][KEY], "nothing is written beside the download"
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.annotations.history import History
+from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.export.results import FORMATS, write_results
+from bridgetrack.importing.detections_csv import read_detections_csv
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.progress import Progress, Steps
@@ -43,7 +45,7 @@ class Project:
     Parameters
     ----------
     labels, image
-        The segmentation and the movie; the latter may be None.
+        The segmentation, or a CSV table of centroids, and the movie; the latter may be None.
     n_frames, shape
         Extent of both, to notice that a file was replaced.
     scale, unit, frame_interval
@@ -79,8 +81,8 @@ class Project:
                 f"there is no preset {self.preset!r}; choose from {', '.join(PRESETS)}"
             )
 
-    def open(self) -> tuple[Movie, Movie | None]:
-        """The segmentation and the image.
+    def open(self) -> tuple[Movie | Detections, Movie | None]:
+        """The cells and the image; cells that a CSV file holds come as a table.
 
         Raises
         ------
@@ -92,14 +94,27 @@ class Project:
             "unit": self.unit,
             "frame_interval": self.frame_interval,
         }
-        labels = open_labels(self.labels.path, axes=self.labels.axes, **where)
-        self._check(labels, self.labels.path)
+        labels = self._cells(where)
         if self.image is None:
             return labels, None
         names = self.image.channels or None
         image = open_movie(self.image.path, axes=self.image.axes, channels=names, **where)
         self._check(image, self.image.path)
         return labels, image
+
+    def _cells(self, where: dict[str, Any]) -> Movie | Detections:
+        path = self.labels.path
+        if path.suffix.lower() == ".csv":
+            return read_detections_csv(
+                path,
+                **where,
+                shape=self.shape or None,
+                n_frames=self.n_frames,
+                positions="pixel",
+            )
+        labels = open_labels(path, axes=self.labels.axes, **where)
+        self._check(labels, path)
+        return labels
 
     def _check(self, movie: Movie, path: Path) -> None:
         have = (movie.geometry.n_frames, *(movie.geometry.shape or ()))
@@ -119,8 +134,11 @@ def run_project(project: Project) -> Steps[Tracking]:
     BridgetrackError
         Where a file is missing or does not fit.
     """
-    labels, image = project.open()
-    return (yield from track_steps(labels, image, project.model, project.history.annotations))
+    cells, image = project.open()
+    if isinstance(cells, Detections):
+        # Without masks there is nothing to measure the image in.
+        image = None
+    return (yield from track_steps(cells, image, project.model, project.history.annotations))
 
 
 def export_project(project: Project, tracking: Tracking, folder: Path) -> Steps[tuple[str, ...]]:

@@ -204,8 +204,8 @@ class AnnotatePanel(Panel):
     def _set_row(self, k: int, annotation: Annotation) -> None:
         look = LOOKS[annotation.events[0].event]
         sign = look.sign if annotation.kind == Kind.CONFIRM else f"¬ {look.sign}"
-        words = describe(annotation)
-        for column, value in enumerate((sign, str(annotation.cells[0].frame), _short(words))):
+        words, frame = describe(annotation), annotation.cells[0].frame
+        for column, value in enumerate((sign, str(frame), _short(words, frame))):
             item = QTableWidgetItem(value)
             item.setToolTip(words)
             self.table.setItem(k, column, item)
@@ -245,5 +245,7 @@ def short_words(event: EventRef, history: bool) -> str:
     return past.get(event.event, fate[event.event]) if history else fate[event.event]
 
 
-def _short(words: str) -> str:
-    return words.removeprefix("the ").replace("disappearance", "leaving")
+def _short(words: str, frame: int) -> str:
+    """As short as the table beside the frame's number needs it."""
+    plain = words.removeprefix("the ").replace("disappearance", "leaving")
+    return plain.replace(f" in frame {frame}", "").replace(" into cells ", " into ")

@@ -12,7 +12,7 @@ from bridgetrack.annotations.words import describe_event
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui import picking
-from bridgetrack.ui.finder import CellFinder
+from bridgetrack.ui.finder import CellFinder, PointFinder
 from bridgetrack.ui.picking import Mode, Picking, Step
 from bridgetrack.ui.proposals import Proposal, chosen_event, proposals
 from bridgetrack.ui.session import Session
@@ -31,7 +31,7 @@ class Annotator:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._finder: CellFinder | None = None
+        self._finder: CellFinder | PointFinder | None = None
         self.picking = Picking()
         self.hovered = -1
         self.history = False
@@ -46,7 +46,7 @@ class Annotator:
     # ------------------------------------------------------------------ state
 
     @property
-    def finder(self) -> CellFinder | None:
+    def finder(self) -> CellFinder | PointFinder | None:
         """Finds cells by position; None until the movie is measured."""
         return self._finder
 
@@ -67,9 +67,10 @@ class Annotator:
 
     def _on_scene(self) -> None:
         scene = self._session.scene
-        if scene is None or scene.labels is None:
+        if scene is None:
             return
-        self._finder = CellFinder(scene.labels, scene.detections)
+        labels, cells = scene.labels, scene.detections
+        self._finder = PointFinder(cells) if labels is None else CellFinder(labels, cells)
         self.hovered = -1
         self._refresh()
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from napari.layers import Points, Vectors
 
-from bridgetrack.detections.size import equivalent_diameter
 from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import Drawing, View, draw_answers, draw_ghost, draw_proposals
 from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode
@@ -134,9 +134,7 @@ class Canvas:
         scene = self._session.scene
         if scene is None:
             return
-        diameters = equivalent_diameter(scene.detections)
-        scale = float(np.mean(scene.detections.geometry.scale[-2:]))
-        self._size = float(np.median(diameters)) / scale if len(diameters) else 10.0
+        self._size = shown_diameter(scene.detections)
         if self._labels is not None:
             self._layers.place(self._labels)
         self._ensure_layers()
@@ -223,7 +221,7 @@ class Canvas:
 
     def _draw(self) -> Drawing:
         annotator, session = self._annotator, self._session
-        width = float(self._labels.data.shape[-1]) if self._labels is not None else np.inf
+        width = float(self._sight.extent[1]) if self._labels is not None else np.inf
         view = View(self.frame, self.plane, self._size, width, self._sight.depth)
         drawing = Drawing()
         if session.annotations is not None:

@@ -12,15 +12,24 @@ from bridgetrack.ui.widgets import Panel
 
 
 class LayerChoice(QComboBox):
-    """Chooses among layers of some classes; emits `chosen` with the layer or None."""
+    """Chooses among layers of some classes; emits `chosen` with the layer or None.
+
+    Layers of the classes `by_hand` are chosen for people only where they have a role here.
+    """
 
     chosen = Signal(object)
 
     def __init__(
-        self, panel: Panel, kinds: tuple[str, ...], none: str, hidden: tuple[str, ...] = ()
+        self,
+        panel: Panel,
+        kinds: tuple[str, ...],
+        none: str,
+        hidden: tuple[str, ...] = (),
+        by_hand: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
         self._panel, self._kinds, self._none, self._hidden = panel, kinds, none, hidden
+        self._by_hand = by_hand
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(100)
         layers = panel.desk.viewer.layers
@@ -44,13 +53,16 @@ class LayerChoice(QComboBox):
         kind = type(layer).__name__.lower()
         return kind in self._kinds and role_of(layer) not in self._hidden
 
+    def _obvious(self, layer: Any) -> bool:
+        return bool(role_of(layer)) or type(layer).__name__.lower() not in self._by_hand
+
     def _refill(self, _: Any = None) -> None:
         viewer = self._panel.desk.viewer
         if viewer is None:
             return
         kept = self.layer
         found = [layer for layer in viewer.layers if self._fits(layer)]
-        new = [layer for layer in found if layer not in self._layers]
+        new = [x for x in found if x not in self._layers and self._obvious(x)]
         self.blockSignals(True)
         self._layers = found
         self.clear()

@@ -39,7 +39,7 @@ class RealMovie:
     scale
         Pixel size in micrometres.
     interval
-        Seconds between two frames.
+        Minutes between two frames.
     image, cells
         Folders of the movie and of its masks in the data set.
     """
@@ -62,7 +62,7 @@ HELA = RealMovie(
     "35dd99d58e071aba0b03880128d920bd1c063783cc280f9531fbdc5be614c82e",
     182,
     (0.645, 0.645),
-    1800.0,
+    30.0,
 )
 
 

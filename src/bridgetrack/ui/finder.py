@@ -6,9 +6,11 @@ from collections import OrderedDict
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from bridgetrack.annotations.anchored import cell_refs
 from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.detections.size import cell_diameter
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Movie
@@ -83,3 +85,54 @@ def _border(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
             inner &= np.roll(padded, shift, axis)
     core = tuple(slice(1, -1) for _ in mask.shape)
     return np.asarray(mask & ~inner[core])
+
+
+class PointFinder:
+    """As `CellFinder`, for cells that are known by their centroids alone: each is a disc."""
+
+    def __init__(self, detections: Detections) -> None:
+        self._detections = detections
+        scale = np.array(detections.geometry.scale)
+        self._stretch = scale / scale[-2:].mean()
+        self._radius = shown_diameter(detections) / 2
+        self._place = detections.table[list(detections.geometry.axes)].to_numpy(dtype=np.float64)
+
+    def row_at(self, t: int, point: tuple[float, ...]) -> int:
+        """Row of the cell nearest to a point in pixels of frame `t`, -1 where none is near."""
+        if not 0 <= t < self._detections.geometry.n_frames:
+            return -1
+        rows = np.arange(len(self._detections))[self._detections.rows(t)]
+        if not len(rows):
+            return -1
+        away = np.linalg.norm((self._place[rows] - np.asarray(point)) * self._stretch, axis=1)
+        best = int(np.argmin(away))
+        return int(rows[best]) if away[best] <= self._radius else -1
+
+    def ref(self, row: int) -> CellRef:
+        """A reference to a cell by its row."""
+        return cell_refs(self._detections, np.array([row]))[0]
+
+    def outline(self, row: int) -> NDArray[np.float64]:
+        """Points along the disc of a cell, shape (k, ndim)."""
+        angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
+        ring = np.repeat(self._place[row][None], len(angle), axis=0)
+        ring[:, -2] += self._radius * np.sin(angle)
+        ring[:, -1] += self._radius * np.cos(angle)
+        return ring
+
+
+def shown_diameter(detections: Detections) -> float:
+    """Diameter in pixels at which cells are drawn: the median, or, where a table knows no sizes,
+    half of the usual distance to the nearest neighbour."""
+    geometry = detections.geometry
+    if not len(detections):
+        return 10.0
+    diameter = cell_diameter(detections) / float(np.mean(geometry.scale[-2:]))
+    if detections.has_masks or diameter > 2:
+        return diameter
+    crowded = int(np.bincount(detections.frame).argmax())
+    place = detections.position[detections.rows(crowded)]
+    if len(place) < 2:
+        return 10.0
+    near = cKDTree(place).query(place, k=2)[0][:, 1]
+    return max(float(np.median(near)) / float(np.mean(geometry.scale[-2:])) / 2, 6.0)

@@ -70,7 +70,7 @@ def _axes(layer: Any, what: str) -> str:
     return "TZYX" if ndim == 4 else "TYX"
 
 
-def _scale(layer: Any) -> tuple[tuple[float, ...], str]:
+def scale_of(layer: Any) -> tuple[tuple[float, ...], str]:
     """Pixel size of the spatial axes and its unit."""
     scale = tuple(float(s) for s in layer.scale[1:])
     names = [str(u) for u in layer.units[1:]] if layer.units is not None else []
@@ -89,7 +89,7 @@ def movie_of(layer: Any) -> Movie:
     InputError
         Where the layer has no time axis or is a colour picture.
     """
-    scale, unit = _scale(layer)
+    scale, unit = scale_of(layer)
     return open_movie(
         _pixels(layer),
         axes=_axes(layer, "an image"),
@@ -102,7 +102,7 @@ def movie_of(layer: Any) -> Movie:
 
 def labels_of(layer: Any) -> Movie:
     """The label movie behind a Labels layer, not copied; raises as `movie_of`."""
-    scale, unit = _scale(layer)
+    scale, unit = scale_of(layer)
     return open_labels(
         _pixels(layer),
         axes=_axes(layer, "a segmentation"),

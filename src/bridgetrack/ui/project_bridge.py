@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from bridgetrack.annotations.history import History
+from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
@@ -66,13 +68,24 @@ def _saving(
         yield Progress("Saving the movie", 0.0)
         image = _file_of(source.image, source.files[0], path.with_name(f"{stem}_image.npy"), notes)
     yield Progress("Saving the cells", 0.5)
-    labels = _file_of(source.labels, source.files[1], path.with_name(f"{stem}_cells.tif"), notes)
+    labels = _cells_file(source, path.with_name(f"{stem}_cells"), notes)
     yield Progress("Saving the project", 0.9)
-    known = source.labels.geometry
+    known = source.geometry
     extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
     interval = known.frame_interval
     save_project(Project(labels, image, *extent, interval, history, model, formats, preset), path)
     return notes
+
+
+def _cells_file(source: Source, copy: Path, notes: list[str]) -> MovieFile:
+    """Where the cells are; a table is always written anew, for points are moved easily."""
+    if source.labels is not None:
+        return _file_of(source.labels, source.files[1], copy.with_suffix(".tif"), notes)
+    assert source.table is not None
+    file, table = copy.with_suffix(".csv"), source.table
+    _write(file, lambda f: _table_to_csv(table, f))
+    notes.append(f"The cells are in {file.name}.")
+    return MovieFile(file, None, ())
 
 
 def _file_of(movie: Movie, known: Path | None, copy: Path, notes: list[str]) -> MovieFile:
@@ -106,11 +119,22 @@ def _same(movie: Movie, path: Path, axes: str | None, labels: bool) -> bool:
 
 def _save_array(movie: Movie, path: Path) -> None:
     """Write the first channel as .npy in one step."""
+    pixels = np.asarray(movie.array[:, 0].compute())
+    _write(path, lambda file: np.save(file, pixels, allow_pickle=False))
+
+
+def _table_to_csv(table: Detections, file: IO[bytes]) -> None:
+    columns = ["frame", "label", *table.geometry.axes, "area"]
+    file.write(table.table[columns].to_csv(index=False, lineterminator="\n").encode())
+
+
+def _write(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
+    """Write a file in one step."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            np.save(file, np.asarray(movie.array[:, 0].compute()), allow_pickle=False)
+            fill(file)
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
-        raise OutputError(f"{path}: the movie cannot be written ({error.strerror})") from error
+        raise OutputError(f"{path}: the file cannot be written ({error.strerror})") from error

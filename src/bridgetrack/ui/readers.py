@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie, open_movie
 from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.layers import placement, tag
+from bridgetrack.ui.points import points_data
 
 LayerData = tuple[Any, dict[str, Any], str]
 Reader = Callable[[str | list[str]], list[LayerData]]
@@ -80,16 +82,20 @@ def _read_project(path: str | list[str]) -> list[LayerData]:
 
     file = Path(path if isinstance(path, str) else path[0])
     project = load_project(file)
-    labels, image = project.open()
+    cells, image = project.open()
     own = {"project": str(file)}
-    layers = [labels_data(labels, "Cells", project.labels.path, **own)]
+    where = project.labels.path
+    if isinstance(cells, Detections):
+        layers = [points_data(cells, "Cells", where, **own)]
+    else:
+        layers = [labels_data(cells, "Cells", where, **own)]
     if image is not None and project.image is not None:
         layers.insert(0, image_data(image, project.image.path.stem, project.image.path, **own))
     return layers
 
 
 def csv_reader(path: str | list[str]) -> Reader | None:
-    """Read a CSV table of tracks, None for other tables."""
+    """Read a CSV table of tracks or of detections, None for other tables."""
     from bridgetrack.importing.columns import check_columns, guess_columns
     from bridgetrack.importing.csv_file import read_text_table
 
@@ -101,7 +107,7 @@ def csv_reader(path: str | list[str]) -> Reader | None:
         check_columns(columns, table.header, path)
     except BridgetrackError:
         return None
-    return _read_csv if columns.track or columns.parent or columns.id else None
+    return _read_csv if columns.track or columns.parent else _read_detections
 
 
 def _read_csv(path: str | list[str]) -> list[LayerData]:
@@ -109,3 +115,10 @@ def _read_csv(path: str | list[str]) -> list[LayerData]:
 
     file = Path(path if isinstance(path, str) else path[0])
     return [tracks_data(read_tracks_csv(file), file.stem, file)]
+
+
+def _read_detections(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.detections_csv import read_detections_csv
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [points_data(read_detections_csv(file), file.stem, file)]

@@ -16,7 +16,7 @@ from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
 from bridgetrack.ui.real_sample import download_into
 from bridgetrack.ui.segmenter import adjusted, decide, preview, segment_all
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser, measuring
-from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, folded, heading, row, text
+from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, folded, heading, text
 
 _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
@@ -46,8 +46,8 @@ class SegmentPanel(Panel):
             self._open_real,
             icon="download",
         )
-        self.samples = row(self.sample, self.real)
-        self.column.addWidget(self.samples)
+        self.column.addWidget(self.sample)
+        self.column.addWidget(self.real)
         self.resume = ResumeBar(self)
         self.column.addWidget(self.resume)
         self.find = FindCells(self)
@@ -71,7 +71,9 @@ class SegmentPanel(Panel):
     def _on_scene(self, _: Any = None) -> None:
         scene = self.session.scene
         viewer = self.desk.viewer
-        self.samples.setVisible(viewer is not None and not len(viewer.layers))
+        nothing = viewer is not None and not len(viewer.layers)
+        self.sample.setVisible(nothing)
+        self.real.setVisible(nothing)
         if scene is None:
             found = self.source.labels.layer is not None
             self.summary.setText("" if found else "No cells yet: choose a layer, or find them.")

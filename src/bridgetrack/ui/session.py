@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,42 +12,16 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie import Movie, check_same_extent
+from bridgetrack.movie import check_same_extent
 from bridgetrack.pipeline.correct import Correction, resolve_tracking
 from bridgetrack.pipeline.progress import Progress, Steps
-from bridgetrack.pipeline.remeasure import fingerprints, remeasure
-from bridgetrack.pipeline.scene import Scene, annotate, prepare
+from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.ui.answers import Answers, autosave_path
 from bridgetrack.ui.jobs import Runner
+from bridgetrack.ui.source import Source, measured
 
-
-@dataclass(frozen=True)
-class Source:
-    """The movie that is worked on.
-
-    Parameters
-    ----------
-    labels
-        The segmentation.
-    image
-        Intensities, None where there are none.
-    name
-        What to call it.
-    path
-        File or folder that the image (or else the segmentation) came from.
-    files
-        Files of image and segmentation, where they have any.
-    layers
-        Image and segmentation layers that these were taken from, for panels.
-    """
-
-    labels: Movie
-    image: Movie | None = None
-    name: str = "movie"
-    path: Path | None = None
-    files: tuple[Path | None, Path | None] = (None, None)
-    layers: tuple[Any, Any] = (None, None)
+__all__ = ["Session", "Source"]
 
 
 class Session:
@@ -83,10 +56,10 @@ class Session:
     def open(self, source: Source, answers_path: Path | None = None) -> bool:
         """Take a movie, resume its answers, and make it ready in the background."""
         try:
-            if source.image is not None:
+            if source.image is not None and source.labels is not None:
                 check_same_extent(source.image, source.labels)
-            path = answers_path or autosave_path(source.path, source.name, source.labels.geometry)
-            answers = Answers(path, source.labels.geometry)
+            path = answers_path or autosave_path(source.path, source.name, source.geometry)
+            answers = Answers(path, source.geometry)
         except (BridgetrackError, OSError) as error:
             self.message.emit("error", str(error))
             return False
@@ -114,25 +87,22 @@ class Session:
             self.answers_changed.emit()
             self.tracking_changed.emit()
 
-    def measure(self) -> None:
-        """Measure the cells anew, after painting those of the frames touched; tracking follows."""
-        source = self.source
-        if source is None or self.answers is None:
+    def measure(self, source: Source | None = None) -> None:
+        """Measure the cells anew, after painting those of the frames touched; tracking follows.
+
+        `source` is the same movie with other cells, where they are a table.
+        """
+        if self.source is None or self.answers is None:
             return
+        source = self.source = source or self.source
         annotations = self.answers.annotations
         for name in ("track", "correct"):
             self._runner.cancel(name)
-
-        known, prints = self._base, self._prints
+        known = None if self._base is None else (self._base, self._prints)
 
         def work() -> Steps[tuple[Scene, Scene, tuple[int, ...]]]:
-            new = yield from fingerprints(source.labels)
-            if known is None:
-                base = yield from prepare(source.labels, source.image)
-            else:
-                changed = {t for t, (a, b) in enumerate(zip(prints, new, strict=True)) if a != b}
-                base = yield from remeasure(known, source.labels, source.image, changed)
-            return base, annotate(base, annotations), new
+            base, prints = yield from measured(source, known)
+            return base, annotate(base, annotations), prints
 
         self.run("measure", work, self._measured)
 

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.session import Session
@@ -25,7 +26,7 @@ class Sight:
 
     @property
     def labels(self) -> Any:
-        """The segmentation layer, None without a movie."""
+        """The layer of the cells, None without a movie."""
         source = self._session.source
         return None if source is None else source.layers[1]
 
@@ -53,6 +54,14 @@ class Sight:
         flat = labels is None or labels.ndim < 4
         return 1.0 if flat else float(labels.scale[1] / labels.scale[-1])
 
+    @property
+    def extent(self) -> NDArray[np.float64]:
+        """Height and width of a frame in pixels, shape (2,)."""
+        scene = self._session.scene
+        if scene is not None and scene.detections.geometry.shape is not None:
+            return np.asarray(scene.detections.geometry.shape[-2:], dtype=np.float64)
+        return np.asarray(self.labels.extent.data[1][-2:], dtype=np.float64) + 1
+
     def show(self, frame: int, position: tuple[float, ...] | None, size: float) -> None:
         """Go to a frame and, where given, to a position in pixels, so that cells of a size in
         pixels are seen well."""
@@ -78,7 +87,6 @@ class Sight:
 
     def _inwards(self, position: tuple[float, ...]) -> tuple[float, ...]:
         """A position near an edge is shown off-centre, so that the image fills the view."""
-        shape = np.asarray(self.labels.data.shape[-2:], dtype=float)
         flat = np.asarray(position[-2:])
-        moved = flat + 0.55 * (shape / 2 - flat)
+        moved = flat + 0.55 * (self.extent / 2 - flat)
         return (*position[:-2], *(float(p) for p in moved))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from bridgetrack.errors import BridgetrackError
 from bridgetrack.pipeline.project_file import load_project
 from bridgetrack.ui.choices import LayerChoice
 from bridgetrack.ui.layers import file_of, labels_of, movie_of, path_of, tags_of
+from bridgetrack.ui.points import detections_of, is_points
 from bridgetrack.ui.session import Source
 from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, row, text
 
@@ -30,8 +32,13 @@ class SourceChooser(QWidget):
         form.setSpacing(SPACE)
         self.image = LayerChoice(panel, ("image",), "no image")
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
-        self.labels = LayerChoice(panel, ("labels",), "choose, or make one below", ("preview",))
-        self.labels.setToolTip("The layer in which every cell has a number in every frame")
+        self.labels = LayerChoice(
+            panel, ("labels", "points"), "choose, or make one below", ("preview", "marks"),
+            by_hand=("points",),
+        )  # fmt: skip
+        self.labels.setToolTip(
+            "The layer in which every cell has a number in every frame, or a point"
+        )
         form.addRow("Movie", self.image)
         form.addRow("Cells", self.labels)
         self.notice = Notice()
@@ -40,7 +47,7 @@ class SourceChooser(QWidget):
         self._painted: Any = None
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
-        self._pause.timeout.connect(panel.session.measure)
+        self._pause.timeout.connect(self._measure)
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self.open)
@@ -95,25 +102,48 @@ class SourceChooser(QWidget):
     def _source(self, image: Any, labels: Any) -> Source:
         movie = None if image is None else movie_of(image)
         first = image if image is not None else labels
+        points = is_points(labels)
         return Source(
-            labels_of(labels),
+            None if points else labels_of(labels),
             movie,
             str(tags_of(first).get("sample") or first.name),
             path_of(first),
             (None if image is None else file_of(image), file_of(labels)),
             (image, labels),
+            detections_of(labels, movie) if points else None,
         )
 
     def _watch(self, labels: Any) -> None:
-        """Follow painting in the chosen layer."""
+        """Follow painting in the chosen layer, or points that are moved, added and removed."""
         if self._painted is not None:
-            self._painted.events.paint.disconnect(self._on_paint)
+            _edits(self._painted).disconnect(self._on_paint)
         self._painted = labels
         if labels is not None:
-            labels.events.paint.connect(self._on_paint)
+            _edits(labels).connect(self._on_paint)
 
     def _on_paint(self, _: Any = None) -> None:
         self._pause.start(_REST)
+
+    def _measure(self) -> None:
+        """Measure what was touched up."""
+        session, labels = self._panel.session, self._painted
+        if session.source is None or labels is None or session.source.layers[1] is not labels:
+            return
+        if session.source.labels is not None:
+            session.measure()
+            return
+        try:
+            table = detections_of(labels, session.source.image)
+        except BridgetrackError as error:
+            self.notice.say("error", str(error))
+            return
+        self.notice.say("", "")
+        session.measure(replace(session.source, table=table))
+
+
+def _edits(layer: Any) -> Any:
+    """What a layer emits when its cells are touched up."""
+    return layer.events.data if is_points(layer) else layer.events.paint
 
 
 class ResumeBar(QWidget):

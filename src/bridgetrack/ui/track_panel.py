@@ -88,12 +88,14 @@ class TrackPanel(Panel):
         canvas = self.desk.canvas
         canvas.activate()
         self.desk.annotator.set_mode(Mode.REVIEW)
-        row = self._rows[k]
+        row, history = self._rows[k]
         detections = tracking.scene.detections
         frame = int(detections.frame[row])
         place = detections.table[list(detections.geometry.axes)].to_numpy()[row]
         canvas.show(frame, tuple(float(p) for p in place))
         self.desk.annotator.point_at(row)
+        if history:
+            self.desk.annotator.toggle_history()
 
     def _go_to_track(self, track: int, frame: int) -> None:
         tracking = self.session.tracking
@@ -123,7 +125,7 @@ class TrackPanel(Panel):
         table.setMinimumHeight(120)
         table.setToolTip("Click one to see it; then press Enter for yes, Backspace for no")
         table.cellClicked.connect(self._jump)
-        self._rows: list[int] = []
+        self._rows: list[tuple[int, bool]] = []
         return table
 
     def _on_tracking(self) -> None:
@@ -168,7 +170,8 @@ class TrackPanel(Panel):
         columns = (found["sources"], found["targets"], found["event"])
         for k, (sources, targets, event) in enumerate(zip(*columns, strict=True)):
             first = int((sources or targets)[0])
-            self._rows.append(first)
+            # What has no source is a question about a cell's past.
+            self._rows.append((first, not sources))
             frame = int(tracking.scene.detections.frame[first])
             look = LOOKS[Event.from_key(str(event))]
             cells = (str(frame), f"{look.sign} {look.name}", f"{round(100 * sure[k])} %")

@@ -96,11 +96,18 @@ def text(words: str = "", *, dim: bool = False) -> QLabel:
     label = QLabel(words)
     label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+    label.setSizePolicy(_wrapping())
     label.setMinimumWidth(80)
     if dim:
         label.setStyleSheet("QLabel { font-size: 11px; }")
     return label
+
+
+def _wrapping() -> QSizePolicy:
+    """As wide as there is room, and as high as the words need at that width."""
+    policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+    policy.setHeightForWidth(True)
+    return policy
 
 
 def heading(words: str) -> QLabel:
@@ -171,7 +178,7 @@ class Notice(QLabel):
     def __init__(self) -> None:
         super().__init__()
         self.setWordWrap(True)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        self.setSizePolicy(_wrapping())
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.hide()
         self._fade = QTimer(self)
@@ -179,7 +186,10 @@ class Notice(QLabel):
         self._fade.timeout.connect(self.hide)
 
     def say(self, level: str, words: str) -> None:
-        """Show a message; what is no problem goes by itself."""
+        """Show a message; what is no problem goes by itself, and is told in view only."""
+        panel = self.parentWidget()
+        if level == "info" and words and panel is not None and not panel.isVisible():
+            return
         self._fade.stop()
         if level == "info":
             self._fade.start(_FADE)

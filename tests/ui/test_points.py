@@ -1,0 +1,182 @@
+"""Cells that are known by their centroids alone: a CSV table or a Points layer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bridgetrack.cli.main import main
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.pipeline.project_file import load_project
+from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.jobs import InlineRunner
+from bridgetrack.ui.project_bridge import save_session
+from bridgetrack.ui.proposals import chosen_event
+from bridgetrack.ui.session import Session, Source
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def centroids(session):
+    """The short movie's cells as a table without sizes: frame, y, x, label."""
+    table = session.scene.detections.table[["frame", "label", "y", "x"]]
+    return table.copy()
+
+
+@pytest.fixture
+def csv(centroids, tmp_path):
+    """Centroids as other programs write them."""
+    path = tmp_path / "spots.csv"
+    centroids.rename(columns={"frame": "t"}).drop(columns="label").to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def table_session(centroids, source, tmp_path):
+    """A session on the table."""
+    table = centroids.assign(area=1.0).reset_index(drop=True)
+    detections = Detections(table, source.labels.geometry, has_masks=False)
+    made = Session(InlineRunner())
+    assert made.open(Source(None, None, "spots", table=detections), tmp_path / "spots.json")
+    yield made
+    made.close()
+
+
+def test_a_source_needs_masks_or_a_table():
+    with pytest.raises(InputError, match="masks or as a table"):
+        Source(None)
+
+
+def test_a_table_is_tracked_and_answered(table_session):
+    session = table_session
+    annotator = Annotator(session)
+    session.scene_changed.emit()
+    assert session.tracking is not None
+    table = session.scene.detections.table
+    row = next(
+        r for r in range(len(table)) if chosen_event(session.tracking, r).event == Event.MOVE
+    )
+    place = (float(table["y"][row]) + 1.0, float(table["x"][row]))
+    annotator.click(int(table["frame"][row]), place)
+    assert annotator.hovered == row
+    assert len(session.annotations) == 1
+    annotator.hover(int(table["frame"][row]), (-500.0, -500.0))
+    assert annotator.hovered == -1
+
+
+def test_a_project_of_a_table_repeats_without_a_window(table_session, tmp_path):
+    session = table_session
+    save_session(session, tmp_path / "p.json")
+    assert isinstance(load_project(tmp_path / "p.json").open()[0], Detections)
+    assert main(["run", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]) == 0
+    edges = pd.read_csv(tmp_path / "out" / "edges.csv")
+    ours = session.tracking.tracks.edges
+    assert len(edges) == len(ours)
+    pairs = set(zip(edges["source"], edges["target"], strict=True))
+    assert pairs == set(zip(ours["source"], ours["target"], strict=True))
+
+
+def test_centroids_are_read_as_points_and_back(csv, centroids):
+    pytest.importorskip("napari")
+    from napari.layers import Layer
+
+    from bridgetrack.ui.points import detections_of
+    from bridgetrack.ui.readers import csv_reader
+
+    read = csv_reader(str(csv))
+    assert read is not None
+    ((data, options, kind),) = read(str(csv))
+    assert kind == "points"
+    layer = Layer.create(data, options, kind)
+    found = detections_of(layer)
+    assert len(found) == len(centroids)
+    assert not found.has_masks
+    assert np.allclose(found.table[["y", "x"]].sum(), centroids[["y", "x"]].sum())
+    assert found.geometry.n_frames == 8
+
+
+def test_points_that_are_no_cells_are_explained():
+    pytest.importorskip("napari")
+    from napari.layers import Points
+
+    from bridgetrack.ui.points import detections_of
+
+    with pytest.raises(InputError, match="time, y, x"):
+        detections_of(Points(np.zeros((3, 2)), name="flat"))
+    with pytest.raises(InputError, match="no points"):
+        detections_of(Points(np.zeros((0, 3)), name="none"))
+    with pytest.raises(InputError, match="frames -2 to 0"):
+        detections_of(Points(np.array([[-2.0, 1, 1], [0, 1, 1]]), name="early"))
+
+
+def test_doubled_labels_get_numbers_of_their_own():
+    pytest.importorskip("napari")
+    from napari.layers import Points
+
+    from bridgetrack.ui.points import detections_of
+
+    data = np.array([[0.0, 1, 1], [0, 9, 9], [0, 5, 5], [1, 2, 2]])
+    found = detections_of(Points(data, features={"label": [3, 3, np.nan, 3]}))
+    assert found.table["label"].tolist() == [3, 4, 5, 3]
+
+
+def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
+    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.layers import find_role
+
+    widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
+    session = desk_of(viewer).session
+    viewer.open(str(csv), plugin="bridgetrack")
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=30_000)
+    layer = find_role(viewer.layers, "detections")
+    assert session.source.layers[1] is layer
+    widget.open_step(1)
+    qtbot.wait(200)
+    desk = desk_of(viewer)
+    row = int(np.flatnonzero(session.scene.detections.frame == desk.canvas.frame)[3])
+    hand.click(session.scene.detections.position[row])
+    assert [a.cells[0].cell for a in session.annotations] == [
+        (desk.canvas.frame, int(session.scene.detections.label[row]))
+    ]
+    before = len(session.scene.detections)
+    layer.selected_data = {0}
+    layer.remove_selected()
+    qtbot.waitUntil(
+        lambda: session.scene is not None and len(session.scene.detections) == before - 1,
+        timeout=30_000,
+    )
+    widget.open_step(3)
+    widget.track.go.click()
+    qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
+    box = widget.track.export
+    box.ctc.setChecked(True)
+    box.write(tmp_path / "out")
+    qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
+    assert "there are no masks" in box.words.text()
+
+
+def test_other_points_are_not_taken_for_cells(viewer, qtbot):
+    widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
+    viewer.add_points(np.zeros((3, 3)), name="somebody else's")
+    qtbot.wait(100)
+    chooser = widget.segment.source
+    assert chooser.labels.layer is None
+    chooser.labels.choose(viewer.add_points(np.zeros((3, 2)), name="flat"))
+    qtbot.waitUntil(chooser.notice.isVisible, timeout=5000)
+    assert "time, y, x" in chooser.notice.text()
+
+
+def test_a_table_with_an_image_takes_its_extent(centroids, source, tmp_path):
+    table = centroids.assign(area=1.0).reset_index(drop=True)
+    detections = Detections(table, source.labels.geometry, has_masks=False)
+    made = Session(InlineRunner())
+    both = replace(source, labels=None, table=detections)
+    assert made.open(both, tmp_path / "both.json")
+    assert made.tracking is not None
+    made.close()
