@@ -127,9 +127,11 @@ class Camera:
         """The session of the viewer."""
         return self.desk.session
 
-    def go_to(self, row: int) -> None:
-        """Show the frame of a cell."""
-        self.desk.canvas.show(int(self.session.scene.detections.frame[row]), None)
+    def go_to(self, row: int, close: bool = False) -> None:
+        """Show the frame of a cell, or the cell itself from near."""
+        detections = self.session.scene.detections
+        place = tuple(float(p) for p in detections.table[["y", "x"]].to_numpy()[row])
+        self.desk.canvas.show(int(detections.frame[row]), place if close else None)
         self.wait(200)
 
     def rows(self, frame: int) -> list[int]:
@@ -177,6 +179,36 @@ def choose_cells(camera: Camera) -> None:
     camera.wait(300)
     camera.save("cells")
     camera.film(5)
+    find_cells(camera)
+
+
+def find_cells(camera: Camera) -> None:
+    """Look at the sliders and the live preview, then find the cells of all frames."""
+    from superqt import QCollapsible
+
+    from bridgetrack.ui.layers import find_role
+
+    panel = camera.widget.segment
+    section = next(
+        s
+        for s in panel.findChildren(QCollapsible)
+        if panel.find in s.findChildren(type(panel.find))
+    )
+    section.expand(animate=False)
+    panel.find.live.setChecked(True)
+    camera.until(lambda: find_role(camera.viewer.layers, "preview") is not None)
+    camera.viewer.layers["Cells"].visible = False
+    camera.wait(300)
+    camera.save("find")
+    camera.film(4)
+    # The true cells that came with the sample would leave nothing to learn.
+    camera.viewer.layers.remove("Cells")
+    camera.until(lambda: camera.session.source is None)
+    panel.find.go.click()
+    camera.until(lambda: camera.session.tracking is not None)
+    section.collapse(animate=False)
+    camera.wait(300)
+    camera.film(3)
 
 
 def mothers(camera: Camera) -> list[int]:
@@ -193,10 +225,9 @@ def review(camera: Camera) -> None:
 
     camera.widget.open_step(1)
     first = mothers(camera)[0]
-    camera.go_to(first)
-    frame = int(camera.session.scene.detections.frame[first])
-    moving = [r for r in camera.rows(frame) if camera.chosen(r).event == Event.MOVE]
-    for row in moving[1:5]:
+    camera.go_to(first, close=True)
+    moving = [r for r in near(camera, first) if camera.chosen(r).event == Event.MOVE]
+    for row in moving[:4]:
         camera.point(row)
         camera.film(2)
         camera.click(row)
@@ -208,14 +239,23 @@ def review(camera: Camera) -> None:
     camera.film(2)
 
 
+def near(camera: Camera, row: int) -> list[int]:
+    """Other cells of the frame, the nearest first."""
+    detections = camera.session.scene.detections
+    rows = np.flatnonzero(detections.frame == detections.frame[row])
+    away = np.linalg.norm(detections.position[rows] - detections.position[row], axis=1)
+    return rows[np.argsort(away)][1:].tolist()
+
+
 def pick(camera: Camera) -> None:
     """Annotate a division by three clicks."""
     other = mothers(camera)[1]
-    camera.go_to(other)
+    camera.go_to(other, close=True)
     camera.point(other)
     detections = camera.session.scene.detections
     daughters = [detections.row_of(*c.cell) for c in camera.chosen(other).targets]
     camera.key("Y")
+    camera.point(daughters[0])
     camera.film(3)
     camera.click(daughters[0])
     camera.film(3)
@@ -226,14 +266,38 @@ def pick(camera: Camera) -> None:
 
 
 def give_more(camera: Camera) -> None:
-    """Enough answers for training."""
-    rows = mothers(camera)[2:7]
-    for frame in range(0, 35, 5):
-        rows += camera.rows(frame)[:3]
-    for row in rows:
-        camera.desk.annotator.point_at(row)
-        camera.desk.annotator.accept()
+    """Enough answers for training, as somebody gives them who sees what is right."""
+    from bridgetrack.annotations.anchored import event_refs
+    from bridgetrack.annotations.annotation import Kind
+    from bridgetrack.hypotheses.events import Event
+
+    truth = true_events_of(camera.session)
+    rng = np.random.default_rng(0)
+    rows = [rng.permutation(np.flatnonzero(truth.event == e)) for e in Event]
+    picked = np.concatenate(
+        [r[: 14 if e == Event.MOVE else 6] for e, r in zip(Event, rows, strict=True)]
+    )
+    refs = event_refs(
+        camera.session.scene.detections,
+        truth.event[picked], truth.sources[picked], truth.targets[picked],
+    )  # fmt: skip
+    for ref in refs:
+        camera.session.answers.answer(Kind.CONFIRM, [ref], "click")
+        camera.wait(5)
     camera.until(lambda: not camera.session.busy("track", "correct"))
+
+
+def true_events_of(session: Any) -> Any:
+    """What truly happens to the cells that were found."""
+    from bridgetrack.evaluation.match import match_detections
+    from bridgetrack.evaluation.true_events import true_events
+    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.simulation.sample import sample_folder
+
+    truth = read_ctc(sample_folder() / "01_GT" / "TRA")
+    cells = session.scene.detections
+    match = match_detections(cells, session.source.labels, truth.tracks, truth.labels)
+    return true_events(cells, truth.tracks, match)
 
 
 def train(camera: Camera) -> None:
@@ -289,6 +353,9 @@ def save_tour(frames: list[Any]) -> None:
     """An animated GIF; pauses are long frames, so that it stays small."""
     from PIL import Image
 
+    # One palette for all, or colours would change from picture to picture.
+    sheet = np.concatenate(frames[:: max(len(frames) // 12, 1)], axis=0)
+    palette = Image.fromarray(sheet).quantize(255, Image.Quantize.MEDIANCUT)
     pictures: list[Image.Image] = []
     lengths: list[int] = []
     before: Any = None
@@ -297,9 +364,7 @@ def save_tour(frames: list[Any]) -> None:
             lengths[-1] += 350
             continue
         before = frame
-        small = Image.fromarray(frame).quantize(
-            128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-        )
+        small = Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
         pictures.append(small)
         lengths.append(350)
     pictures[0].save(

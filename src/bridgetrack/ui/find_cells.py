@@ -1,0 +1,214 @@
+"""Finding the cells of a movie: sliders, a live preview, and a button for all frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtWidgets import QCheckBox, QComboBox, QFormLayout, QSlider, QVBoxLayout, QWidget
+
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.movie import Movie
+from bridgetrack.segmentation import SegmentationSettings, available_backends
+from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
+from bridgetrack.ui.segmenter import adjusted, decide, preview, segment_all
+from bridgetrack.ui.source_panel import SourceChooser
+from bridgetrack.ui.widgets import SPACE, Panel, Work, button, folded, text
+
+_PAUSE = 200
+"""Milliseconds after the last move of a slider until the preview follows."""
+
+
+class FindCells(QWidget):
+    """Sliders with a live preview, and a button for all frames."""
+
+    def __init__(self, panel: Panel, source: SourceChooser) -> None:
+        super().__init__()
+        self._panel, self._source = panel, source
+        self._decided: tuple[Any, SegmentationSettings] | None = None
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(SPACE)
+        form = QFormLayout()
+        form.setSpacing(SPACE)
+        self.size = _slider(4, 120, 20, "Diameter of a typical cell, in pixels")
+        self.faint = _slider(0, 100, 50, "To the right, fainter cells are found too")
+        self.split = _slider(0, 100, 50, "To the right, touching cells are split more readily")
+        form.addRow("Cell size", self.size)
+        form.addRow("Faint cells", self.faint)
+        form.addRow("Splitting", self.split)
+        box.addLayout(form)
+        self.live = QCheckBox("Live preview on this frame")
+        self.live.setToolTip("Show the cells of the frame in view as the sliders move")
+        box.addWidget(self.live)
+        box.addWidget(folded("Advanced settings", self._advanced()))
+        self.go = button("Find cells in all frames", "Makes a Labels layer", self.run, icon="find")
+        box.addWidget(self.go)
+        self.work = Work(panel, "segment")
+        box.addWidget(self.work)
+        self.words = text()
+        box.addWidget(self.words)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self._show_preview)
+        for slider in (self.size, self.faint, self.split):
+            slider.valueChanged.connect(lambda _: self._soon.start(_PAUSE))
+        for choice in (self.foreground, self.backend):
+            choice.currentIndexChanged.connect(lambda _: self._soon.start(_PAUSE))
+        self.border.toggled.connect(lambda _: self._soon.start(_PAUSE))
+        self.live.toggled.connect(self._on_live)
+        source.image.chosen.connect(lambda _: self._on_image())
+        panel.listen(panel.desk.viewer.dims.events.current_step, self._on_frame)
+        self._on_image()
+
+    def _advanced(self) -> QWidget:
+        box = QWidget()
+        form = QFormLayout(box)
+        form.setContentsMargins(0, 0, 0, 0)
+        self.foreground = QComboBox()
+        self.foreground.addItems(["auto", "bright", "dark", "texture"])
+        self.foreground.setToolTip("What cells look like against the background")
+        form.addRow("Cells are", self.foreground)
+        self.backend = QComboBox()
+        self.backend.addItems(list(available_backends()))
+        self.backend.setToolTip("Built in, or Cellpose or StarDist where they are installed")
+        form.addRow("Method", self.backend)
+        self.border = QCheckBox("leave out cells at the edge")
+        form.addRow("", self.border)
+        return box
+
+    # ------------------------------------------------------------------ state
+
+    def _movie(self) -> Movie | None:
+        layer = self._source.image.layer
+        if layer is None:
+            return None
+        try:
+            return movie_of(layer)
+        except BridgetrackError as error:
+            self.words.setText(str(error))
+            return None
+
+    def _on_image(self) -> None:
+        layer = self._source.image.layer
+        self.go.setEnabled(layer is not None)
+        self.live.setEnabled(layer is not None)
+        self.words.setText("" if layer is not None else "Choose a movie above first.")
+        self._decided = None
+        if self.live.isChecked():
+            self._soon.start(0)
+
+    def settings(self, decided: SegmentationSettings) -> SegmentationSettings:
+        """What the sliders say."""
+        chosen = replace(decided, clear_border=self.border.isChecked())
+        if self.foreground.currentText() != "auto":
+            chosen = replace(chosen, foreground=self.foreground.currentText())
+        faint, split = self.faint.value() / 100, self.split.value() / 100
+        return adjusted(chosen, float(self.size.value()), faint, split)
+
+    def _with_settings(self, then: Any) -> None:
+        """Call `then(movie, settings)` once what suits the movie is known."""
+        movie, layer = self._movie(), self._source.image.layer
+        if movie is None:
+            return
+        if self._decided is not None and self._decided[0] is layer:
+            then(movie, self.settings(self._decided[1]))
+            return
+
+        def known(found: SegmentationSettings) -> None:
+            self._decided = (layer, found)
+            self.size.blockSignals(True)
+            self.size.setValue(round(found.diameter or 20))
+            self.size.blockSignals(False)
+            then(movie, self.settings(found))
+
+        self._panel.session.run("settings", lambda: decide(movie), known, self._failed)
+
+    def _failed(self, error: Exception) -> None:
+        self.words.setText(str(error))
+
+    # ------------------------------------------------------------------ preview
+
+    def _on_live(self, on: bool) -> None:
+        if on:
+            self._soon.start(0)
+            return
+        self._panel.session.cancel("preview")
+        viewer = self._panel.desk.viewer
+        shown = find_role(viewer.layers, "preview")
+        if shown is not None:
+            viewer.layers.remove(shown)
+
+    def _on_frame(self, _: Any = None) -> None:
+        if self.live.isChecked():
+            self._soon.start(_PAUSE)
+
+    def _show_preview(self) -> None:
+        if self.live.isChecked():
+            self._with_settings(self._preview)
+
+    def _preview(self, movie: Movie, settings: SegmentationSettings) -> None:
+        layer = self._source.image.layer
+        viewer = self._panel.desk.viewer
+        if layer is None:
+            return
+        frame = round(float(layer.world_to_data(viewer.dims.point)[0]))
+        frame = min(max(frame, 0), movie.n_frames - 1)
+        backend = self.backend.currentText()
+        self._panel.session.run(
+            "preview",
+            lambda: preview(movie, frame, settings, backend),
+            lambda labels: self._show(labels, layer),
+            self._failed,
+        )
+
+    def _show(self, labels: Any, layer: Any) -> None:
+        viewer = self._panel.desk.viewer
+        self.words.setText(f"{int(labels.max())} cells in this frame.")
+        shown = find_role(viewer.layers, "preview")
+        if shown is not None:
+            shown.data = labels
+            return
+        where = {name: value[1:] for name, value in placed_like(layer).items()}
+        made = viewer.add_labels(labels, name="Preview", metadata=tag("preview"), **where)
+        made.contour = 1
+
+    # ------------------------------------------------------------------ all frames
+
+    def run(self) -> None:
+        """Find the cells of all frames in the background."""
+        self._with_settings(self._run)
+
+    def _run(self, movie: Movie, settings: SegmentationSettings) -> None:
+        layer, backend = self._source.image.layer, self.backend.currentText()
+        self._panel.session.run(
+            "segment",
+            lambda: segment_all(movie, settings, backend),
+            lambda labels: self._add(labels, layer),
+            self._failed,
+        )
+
+    def _add(self, labels: Any, layer: Any) -> None:
+        viewer = self._panel.desk.viewer
+        if viewer is None:
+            return
+        self.live.setChecked(False)
+        interval = tags_of(layer).get("frame_interval")
+        made = viewer.add_labels(
+            labels,
+            name="Cells found",
+            metadata=tag("labels", frame_interval=interval),
+            opacity=0.3,
+            **placed_like(layer),
+        )
+        self.words.setText("Done. Wrong cells can be painted over with the tools of this layer.")
+        self._source.labels.choose(made)
+
+
+def _slider(low: int, high: int, value: int, tip: str) -> QSlider:
+    made = QSlider(Qt.Orientation.Horizontal)
+    made.setRange(low, high)
+    made.setValue(value)
+    made.setToolTip(tip)
+    return made
