@@ -169,10 +169,11 @@ def test_a_failed_write_changes_nothing(tmp_path):
     before = store.history
     (folder / "a.json").unlink()
     folder.rmdir()
-    with pytest.raises(OutputError, match="cannot be saved"):
+    folder.write_text("in the way")
+    with pytest.raises(OutputError, match="the annotations cannot be written"):
         store.add(LEAVES)
     assert store.history == before
-    folder.mkdir()
+    folder.unlink()
     store.add(LEAVES)
     assert len(load_annotations(folder / "a.json")) == 2
 

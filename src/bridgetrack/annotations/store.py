@@ -14,6 +14,7 @@ from bridgetrack.annotations.decode import decode
 from bridgetrack.annotations.encode import Lines, encode
 from bridgetrack.annotations.history import History, redo, undo
 from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
 
 _Stamp = tuple[int, int, int] | None
@@ -22,19 +23,7 @@ _STALE = 60.0
 
 def _write(path: Path, text: str) -> None:
     """Replace a file in one step: after a crash it is the old or the new one, whole."""
-    target = path.resolve()
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as f:
-            f.write(text)
-            f.flush()
-            os.fsync(f.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OutputError(
-            f"the annotations cannot be saved to {path}: {error.strerror or error}"
-        ) from error
+    write_text(path, text, "the annotations")
 
 
 def load_history(path: str | os.PathLike[str]) -> History:

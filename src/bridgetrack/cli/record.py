@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import shutil
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Any
 from bridgetrack.cli.console import Stopwatch
 from bridgetrack.cli.sources import Reading
 from bridgetrack.errors import OutputError
+from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.progress import Progress
 from bridgetrack.pipeline.tracking import Tracking
@@ -157,16 +157,7 @@ def write_json(content: dict[str, Any], path: Path) -> None:
     OutputError
         Where it cannot be written; an older file stays as it was.
     """
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
-        Path(temporary).replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            Path(temporary).unlink(missing_ok=True)
-        raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
+    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n", "the record")
 
 
 def _path(path: Path | None) -> str | None:

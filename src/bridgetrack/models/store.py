@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.errors import ModelError, OutputError
+from bridgetrack.errors import ModelError
+from bridgetrack.files import write_text
 from bridgetrack.models.model import Model
 
 Array = NDArray[np.float64]
@@ -82,25 +81,7 @@ def save_model(model: Model, path: Path | str) -> Path:
     OutputError
         Where the file cannot be written; an older file stays as it was.
     """
-    path = Path(path)
-    text = to_json(model)
-    handle, temporary = -1, ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-        temporary = ""
-    except OSError as error:
-        raise OutputError(f"{path}: the model cannot be written ({error.strerror})") from error
-    finally:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-    return path
+    return write_text(Path(path), to_json(model), "the model")
 
 
 def load_model(path: Path | str) -> Model:

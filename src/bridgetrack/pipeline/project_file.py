@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bridgetrack.annotations.decode import decode
 from bridgetrack.annotations.encode import encode
-from bridgetrack.errors import InputError, OutputError
+from bridgetrack.errors import InputError
+from bridgetrack.files import write_text
 from bridgetrack.models.store import from_json, program_version, to_json
 from bridgetrack.pipeline.project import MovieFile, Project
 
@@ -45,20 +44,7 @@ def save_project(project: Project, path: Path | str) -> Path:
         "notes": project.notes,
     }
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise OutputError(f"{path}: the project cannot be written ({error.strerror})") from error
-    return path
+    return write_text(path, text, "the project")
 
 
 def _file_to_json(movie: MovieFile, project: Path) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""Files are written whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridgetrack.errors import OutputError
+from bridgetrack.files import replacing, write_text
+
+
+def test_text_and_bytes(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "new" / "a.txt", "µm\n", "the note")
+    assert path.read_bytes() == "µm\n".encode()
+    with replacing(tmp_path / "b", "the data", text=False) as file:
+        file.write(b"\x00\r\n")
+    assert (tmp_path / "b").read_bytes() == b"\x00\r\n"
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_a_failure_leaves_the_older_file(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "a.txt", "old", "the note")
+
+    def fail() -> None:
+        with replacing(path, "the note") as file:
+            file.write("new")
+            assert path.read_text() == "old"
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+    blocked = write_text(tmp_path / "file", "x", "the note") / "below"
+    with pytest.raises(OutputError, match=r"below: the note cannot be written"):
+        write_text(blocked, "x", "the note")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    real = write_text(tmp_path / "real.txt", "old", "the note")
+    link = tmp_path / "link.txt"
+    link.symlink_to(real)
+    write_text(link, "new", "the note")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
