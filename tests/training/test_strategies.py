@@ -269,17 +269,20 @@ def test_more_wrong_use() -> None:
     assert set(STRATEGIES) == {"target", "source", "union", "transfer", "delta", "prior"}
 
 
-def test_the_first_tie_that_is_not_clearly_worse_is_preferred() -> None:
+def test_among_ties_that_are_alike_the_fewest_wrong_decide_and_then_the_order() -> None:
     rng = np.random.default_rng(0)
-    base = rng.random(50)
+    base, noise = rng.random(50), rng.normal(size=50)
     ties = [Tie(1.0, t) for t in (100.0, 10.0, 1.0)]
 
-    def trials(*shifts: Any) -> list[Trial]:
-        losses = [base + shift for shift in shifts]
-        return [Trial(t, HeldOut(base, loss)) for t, loss in zip(ties, losses, strict=True)]
+    def chosen(*shifts: Any, wrong: tuple[int, ...] = (3, 3, 3)) -> int:
+        trials = [
+            Trial(tie, HeldOut((np.arange(50) < n).astype(float), base + shift))
+            for tie, n, shift in zip(ties, wrong, shifts, strict=True)
+        ]
+        return ties.index(preferred(trials).tie)
 
-    noise = rng.normal(size=50)
-    assert preferred(trials(0.0, 0.0, 0.0)).tie == ties[0]
-    assert preferred(trials(0.5 + 0.01 * noise, 0.01 * noise, 0.0)).tie in ties[1:]
-    assert preferred(trials(0.02 + noise, noise * 0.5, 0.0)).tie == ties[0]
-    assert preferred(trials(1.0, 1.0, 0.0)).tie == ties[2]
+    assert chosen(0.0, 0.0, 0.0) == 0
+    assert chosen(0.02 + noise, 0.5 * noise, 0.0) == 0
+    assert chosen(0.02 + noise, 0.5 * noise, 0.0, wrong=(4, 2, 3)) == 1
+    assert chosen(1.0, 1.0, 0.0) == 2
+    assert chosen(1.0, 1.0, 0.0, wrong=(0, 0, 3)) == 2

@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import Stopped, Stopwatch, emit, plural, say, show
+from bridgetrack.cli.helpers import (
+    Help,
+    Rho,
+    SourceFiles,
+    StrategyName,
+    needs_annotations,
+    open_help,
+)
 from bridgetrack.cli.options import Axes, FrameInterval, Image, ImageAxes, Json, Labels, Scale, Unit
 from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
 from bridgetrack.errors import InputError
@@ -26,16 +34,16 @@ ADVANCED = "Advanced options"
 
 def train(
     labels: Labels,
-    annotations: Annotated[
-        Path,
-        typer.Option(
-            "--annotations", metavar="A.json", help="Answers to learn from.", show_default=False
-        ),
-    ],
     out: Annotated[
         Path,
         typer.Option("--out", metavar="MODEL.json", help="File to write.", show_default=False),
     ],
+    annotations: Annotated[
+        Path | None,
+        typer.Option(
+            "--annotations", metavar="A.json", help="Answers to learn from.", show_default=False
+        ),
+    ] = None,
     image: Image = None,
     prior: Annotated[
         Path | None,
@@ -69,6 +77,19 @@ def train(
             show_default=False,
         ),
     ] = None,
+    source: SourceFiles = None,
+    strategy: StrategyName = None,
+    rho: Rho = "auto",
+    curriculum: Annotated[
+        str | None,
+        typer.Option(
+            "--curriculum",
+            metavar="NAME",
+            rich_help_panel=ADVANCED,
+            help="Learn from easy cells first: slack, entropy or novelty says what is easy.",
+            show_default=False,
+        ),
+    ] = None,
     scale: Scale = None,
     unit: Unit = None,
     frame_interval: FrameInterval = None,
@@ -81,13 +102,17 @@ def train(
     Ctrl-C keeps the best model so far. The model is checked on annotations that it has not
     seen, and the starting weights are kept where they are better.
     """
-    options = _options(loss, regularizer, strength, learner=learner)
+    options = _options(loss, regularizer, strength, learner=learner, curriculum=curriculum)
     reading = Reading(axes, scale, unit, frame_interval, image_axes)
     notes: list[str] = []
     watch = Stopwatch()
+    if annotations is None:
+        needs_annotations(source, strategy)
     with collecting_warnings(notes):
-        scene, start = _prepared(labels, image, annotations, prior, reading, notes, watch)
-        training = learn(scene, start, options, out, watch)
+        start = _prior(prior)
+        more = open_help(source, strategy, rho, start, watch)
+        scene = _prepared(labels, image, annotations, reading, notes, watch)
+        training = learn(scene, start, options, out, watch, more)
     record = describe_training(training, out, watch, notes)
     if json:
         emit(record)
@@ -110,25 +135,33 @@ def _options(loss: str, regularizer: str, strength: str, **more: str | None) -> 
 def _prepared(
     labels: Path,
     image: Path | None,
-    annotations: Path,
-    prior: Path | None,
+    annotations: Path | None,
     reading: Reading,
     notes: list[str],
     watch: Stopwatch,
-) -> tuple[Scene, Model | None]:
+) -> Scene:
     from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.models.store import load_model
     from bridgetrack.pipeline.scene import prepare
 
-    start = None if prior is None else load_model(prior)
-    answers = load_annotations(annotations)
+    answers = None if annotations is None else load_annotations(annotations)
     sources = open_sources(labels, image, reading)
     notes += sources.notes
-    return show(prepare(sources.cells, sources.image, answers), watch), start
+    return show(prepare(sources.cells, sources.image, answers), watch)
+
+
+def _prior(path: Path | None) -> Model | None:
+    from bridgetrack.models.store import load_model
+
+    return None if path is None else load_model(path)
 
 
 def learn(
-    scene: Scene, prior: Model | None, options: TrainingOptions, out: Path, watch: Stopwatch
+    scene: Scene,
+    prior: Model | None,
+    options: TrainingOptions,
+    out: Path,
+    watch: Stopwatch,
+    more: Help | None = None,
 ) -> Training:
     """Train and save the model; after Ctrl-C, save the best one so far.
 
@@ -148,7 +181,10 @@ def learn(
             best[:] = [step.model]
 
     try:
-        training = show(train_steps(scene, prior, options), remember)
+        if more is None:
+            training = show(train_steps(scene, prior, options), remember)
+        else:
+            training = show(more.steps(scene, prior, options), remember)
     except KeyboardInterrupt:
         if not best:
             raise
@@ -173,6 +209,7 @@ def describe_training(
         "annotations": training.n_annotations,
         "lambda": training.strength,
         "lambda_chosen_by": training.chosen_by,
+        **_origin(training),
         "objective": _finite(result.objective),
         "gap": _finite(result.gap),
         "converged": result.converged,
@@ -182,6 +219,19 @@ def describe_training(
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
         "notes": list(dict.fromkeys([*notes, *training.notes])),
     }
+
+
+def _origin(training: Training) -> dict[str, Any]:
+    """What a training used besides the annotations of its movie."""
+    if not training.origin:
+        return {}
+    strategy, *sources = training.origin
+    found: dict[str, Any] = {"strategy": strategy, "sources": sources}
+    if training.transfer is not None:
+        rho = training.transfer.tie.tie / max(training.n_annotations, 1)
+        found["alone"] = training.transfer.tie.alone
+        found["rho"] = None if training.transfer.tie.alone else _finite(rho)
+    return found
 
 
 def _change(training: Training, event: str) -> dict[str, int]:
@@ -202,6 +252,8 @@ def training_lines(record: dict[str, Any]) -> list[str]:
         f"({record['lambda_chosen_by']}), gap {gap}",
         record["reason"],
     ]
+    if record.get("sources"):
+        lines.insert(0, f"{record['strategy']} from {', '.join(record['sources'])}")
     if record["estimate_words"]:
         lines.append(f"estimated accuracy: {record['estimate_words']}")
     lines.append(f"against the starting model: {_gained_and_lost(record['changes'])}")

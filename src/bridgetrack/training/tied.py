@@ -214,21 +214,21 @@ def try_ties(
 
 
 def preferred(trials: Sequence[Trial]) -> Trial:
-    """The first trial whose held-out loss is not clearly worse than the smallest.
+    """Of the trials whose held-out loss is not clearly larger than the smallest, the most right.
 
-    Within one standard error of the paired difference: with few annotations the smallest itself
-    is drawn by chance, and the more movies are tied, the less hangs on it.
+    With few annotations the smallest loss is drawn by chance. Among those alike the fewest wrong
+    annotations decide, and then the order.
     """
     best = min(trials, key=lambda trial: round(trial.held_out.risk, 6))
-    alike = (t for t in trials if not clearly_larger(t.held_out.loss, best.held_out.loss))
-    return next(alike, best)
+    alike = [t for t in trials if not clearly_larger(t.held_out.loss, best.held_out.loss)]
+    return min(alike, key=lambda trial: round(trial.held_out.error, 9))
 
 
 def clearly_larger(loss: Array, other: Array) -> bool:
-    """Whether a mean loss exceeds another by more than the paired difference's standard error."""
+    """Whether a mean loss exceeds another by two standard errors of the paired difference."""
     difference = loss - other
     error = float(difference.std(ddof=1)) / np.sqrt(len(loss)) if len(loss) > 1 else 0.0
-    return float(difference.mean()) > error + 1e-9
+    return float(difference.mean()) > 2 * error + 1e-9
 
 
 def _quietly(
