@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
-from bridgetrack.annotations.words import describe_event
-from bridgetrack.errors import BridgetrackError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui import picking
+from bridgetrack.ui.asking import Asker
 from bridgetrack.ui.finder import CellFinder, PointFinder
+from bridgetrack.ui.notebook import Notebook
 from bridgetrack.ui.picking import Mode, Picking, Step
 from bridgetrack.ui.proposals import Proposal, chosen_event, proposals
 from bridgetrack.ui.session import Session
@@ -37,7 +34,8 @@ class Annotator:
         self.history = False
         self.proposals: list[Proposal] = []
         self._swap: int = -1
-        self._since = time.monotonic()
+        self.asker: Asker | None = None
+        self._notebook = Notebook(session)
         session.source_changed.connect(self._reset)
         session.scene_changed.connect(self._on_scene)
         session.answers_changed.connect(self._refresh)
@@ -117,7 +115,9 @@ class Annotator:
             self._session.message.emit("info", self.hint)
             return
         self.hover(frame, point)
-        if self.picking.mode == Mode.REVIEW:
+        if self._asking is not None:
+            self._asking.point(self.hovered)
+        elif self.picking.mode == Mode.REVIEW:
             self.accept()
         elif self.hovered < 0:
             if not self.picking.empty:
@@ -131,11 +131,11 @@ class Annotator:
         self.picking = step.picking
         if step.problem:
             self._session.message.emit("info", step.problem)
-        if step.event is not None:
-            self._answer(Kind.CONFIRM, [step.event], "click")
         if step.frame is not None:
             self.hovered = -1
             self.show.emit(step.frame, None)
+        if step.event is not None:
+            self._notebook.answer(Kind.CONFIRM, [step.event], "click")
         self._refresh()
 
     # ------------------------------------------------------------------ keys and buttons
@@ -150,8 +150,8 @@ class Annotator:
         self._refresh()
 
     def start(self, mode: Mode) -> None:
-        """As `set_mode`, beginning with the cell under the pointer."""
-        row = self.hovered
+        """As `set_mode`, beginning with the cell under the pointer, or with the one asked about."""
+        row = self.hovered if self._asking is None else self._asking.subject(mode)
         self.set_mode(mode)
         if row < 0 or self._finder is None:
             return
@@ -162,23 +162,29 @@ class Annotator:
 
     def accept(self) -> None:
         """Enter: yes to the proposal, or an end to picking."""
-        if self.picking.mode == Mode.REVIEW:
+        if self._asking is not None:
+            self._asking.choose(1)
+        elif self.picking.mode == Mode.REVIEW:
             self.choose(1)
         else:
             self._follow(picking.finish(self.picking))
 
     def choose(self, number: int) -> None:
         """Pick the alternative with this number, from 1."""
-        if 1 <= number <= len(self.proposals):
-            self._answer(Kind.CONFIRM, [self.proposals[number - 1].event], "review")
+        if self._asking is not None:
+            self._asking.choose(number)
+        elif 1 <= number <= len(self.proposals):
+            self._notebook.answer(Kind.CONFIRM, [self.proposals[number - 1].event], "review")
             self._refresh()
 
     def reject(self) -> None:
         """Backspace: the proposal is wrong; or forget what was picked."""
-        if self.picking.mode != Mode.REVIEW:
+        if self._asking is not None:
+            self._asking.reject()
+        elif self.picking.mode != Mode.REVIEW:
             self.cancel()
         elif self.proposals:
-            self._answer(Kind.REJECT, [self.proposals[0].event], "review")
+            self._notebook.answer(Kind.REJECT, [self.proposals[0].event], "review")
             self._refresh()
 
     def cancel(self) -> None:
@@ -190,6 +196,29 @@ class Annotator:
         if self.picking.mode != before:
             self.mode_changed.emit()
 
+    @property
+    def _asking(self) -> Asker | None:
+        """Who is to hear the answers; None while nobody asks."""
+        return self.asker if self.picking.mode == Mode.SUGGEST else None
+
+    def suggest(self) -> None:
+        """G: let the model ask."""
+        if self.asker is not None:
+            self.asker.next()
+
+    def cannot_tell(self) -> None:
+        """U: somebody looked and could not say."""
+        if self._asking is not None:
+            self._asking.cannot_tell()
+        elif self.proposals:
+            self._notebook.answer(Kind.CANNOT_TELL, [self.proposals[0].event], "review")
+            self._refresh()
+
+    def turn(self) -> None:
+        """T: the other frame of the question."""
+        if self._asking is not None:
+            self._asking.turn()
+
     def break_link(self) -> None:
         """B: the cell under the pointer does not go where the tracks say."""
         tracking = self._session.tracking
@@ -200,7 +229,7 @@ class Annotator:
         if event is None:
             self._session.message.emit("info", "This cell has no link to a later frame.")
             return
-        self._answer(Kind.REJECT, [event], "correction")
+        self._notebook.answer(Kind.REJECT, [event], "correction")
 
     def _swap_with(self, row: int) -> None:
         tracking = self._session.tracking
@@ -221,68 +250,30 @@ class Annotator:
             )
         else:
             for a, b in ((one, two), (two, one)):
-                self._answer(
+                self._notebook.answer(
                     Kind.CONFIRM, [EventRef(Event.MOVE, a.sources, b.targets)], "correction"
                 )
         self._refresh()
 
     def delete_here(self) -> None:
         """D: remove the answers about the cell under the pointer."""
-        answers = self._session.answers
-        if answers is None or self._finder is None or self.hovered < 0:
-            return
-        cell = self._finder.ref(self.hovered).cell
-        found = [a.id for a in answers.annotations.at(*cell)]
-        if not found:
-            self._session.message.emit("info", "There is no answer about this cell to delete.")
-        self._guarded(lambda: answers.remove(*found))
+        if self._finder is not None and self.hovered >= 0:
+            self._notebook.remove(self._finder.ref(self.hovered))
 
     def undo(self) -> None:
-        """Take back the last answer."""
-        self._step("undo")
+        """Take back the last answer, or what was picked so far."""
+        if self.picking.empty:
+            self._notebook.undo()
+        else:
+            self.cancel()
 
     def redo(self) -> None:
         """Repeat the answer undone last."""
-        self._step("redo")
-
-    def _step(self, what: str) -> None:
-        answers = self._session.answers
-        if answers is None:
-            return
-        if not self.picking.empty:
+        if self.picking.empty:
+            self._notebook.redo()
+        else:
             self.cancel()
-            return
-
-        def step() -> None:
-            if not (answers.undo() if what == "undo" else answers.redo()):
-                self._session.message.emit("info", f"There is nothing to {what}.")
-
-        self._guarded(step)
 
     def go_to(self, cell: CellRef) -> None:
         """Show a cell."""
         self.show.emit(cell.frame, cell.position)
-
-    # ------------------------------------------------------------------ answers
-
-    def _answer(self, kind: Kind, events: list[EventRef], source: str) -> None:
-        answers = self._session.answers
-        if answers is None:
-            return
-        seconds = round(time.monotonic() - self._since, 2)
-        self._since = time.monotonic()
-
-        def add() -> None:
-            _, replaced = answers.answer(kind, events, source, min(seconds, 600.0))
-            words = describe_event(events[0])
-            words = words if kind == Kind.CONFIRM else f"not {words}"
-            more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
-            self._session.message.emit("info", f"Noted: {words}.{more}")
-
-        self._guarded(add)
-
-    def _guarded(self, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except BridgetrackError as error:
-            self._session.message.emit("error", str(error))

@@ -37,6 +37,7 @@ class Canvas:
         self._turns = Turns()
         self._size = 10.0
         self._point: tuple[float, ...] | None = None
+        self.painters: list[Callable[[Drawing, View], None]] = []
         annotator.changed.connect(self.redraw)
         annotator.show.connect(self.show)
         session.source_changed.connect(self._on_source)
@@ -224,6 +225,8 @@ class Canvas:
         width = float(self._sight.extent[1]) if self._labels is not None else np.inf
         view = View(self.frame, self.plane, self._size, width, self._sight.depth)
         drawing = Drawing()
+        for paint in self.painters:
+            paint(drawing, view)
         if session.annotations is not None:
             draw_answers(drawing, session.annotations.in_frame(view.frame), view)
         finder, picked = annotator.finder, annotator.picking

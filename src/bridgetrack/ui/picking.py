@@ -21,11 +21,13 @@ class Mode(StrEnum):
     SPLIT = "split"
     FALSE = "false"
     SWAP = "swap"
+    SUGGEST = "suggest"
 
     @property
     def event(self) -> Event | None:
-        """The event that this mode annotates, None for review and swap."""
-        return None if self in (Mode.REVIEW, Mode.SWAP) else Event.from_key(self.value)
+        """The event that this mode annotates, None where it annotates none."""
+        others = (Mode.REVIEW, Mode.SWAP, Mode.SUGGEST)
+        return None if self in others else Event.from_key(self.value)
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ _FIRST = {
     Mode.SPLIT: "Click a cell, then its two pieces one frame later.",
     Mode.FALSE: "Click what is not a cell.",
     Mode.SWAP: "Click two cells whose next steps were exchanged.",
+    Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
+    "U: cannot tell. G: another one. Esc: stop.",
 }
 
 

@@ -51,6 +51,7 @@ MODE_SHORTCUTS = (
              _begin(Mode.SPLIT)),
     Shortcut("false", ("F",), "This is not a cell", _begin(Mode.FALSE)),
     Shortcut("swap", ("S",), "Exchange the successors of two cells", _begin(Mode.SWAP)),
+    Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
 )  # fmt: skip
 
 ACTION_SHORTCUTS = (
@@ -59,6 +60,8 @@ ACTION_SHORTCUTS = (
     Shortcut("history", ("H",), "Where does the cell come from?", Annotator.toggle_history),
     Shortcut("break", ("B",), "Break the link to the next frame", Annotator.break_link),
     Shortcut("delete", ("D", "Delete"), "Delete the answers about a cell", Annotator.delete_here),
+    Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
+    Shortcut("turn", ("T",), "Look at the other frame of the question", Annotator.turn),
     Shortcut("undo", ("Z", "Control-Z"), "Take back the last answer", Annotator.undo),
     Shortcut("redo", ("R", "Control-Shift-Z"), "Repeat what was taken back", Annotator.redo),
     Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),
