@@ -1,7 +1,8 @@
 """CPU time from a click to the annotation drawn, with 1,000 and 5,000 cells in the frame.
 
 Run with a screen (`xvfb-run -a python benchmarks/click_latency.py`). The click goes through the
-real canvas: hit test, answer, autosave, overlay and panel are all in the figure.
+real canvas: hit test, answer, autosave, overlay and panel are all in the first figure. The second
+also has the drawing of the whole canvas and of the panel, by a software renderer under xvfb.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def movie(cells: int, frames: int = 3) -> np.ndarray:
     return labels
 
 
-def measure(cells: int) -> list[float]:
-    """CPU seconds of each click."""
+def measure(cells: int) -> list[tuple[float, float]]:
+    """CPU seconds of the window's thread for each click: until noted, and until drawn."""
     import napari
     from qtpy.QtCore import QPoint, Qt
     from qtpy.QtTest import QTest
@@ -72,7 +73,9 @@ def measure(cells: int) -> list[float]:
         QTest.qWait(50)
         start = time.thread_time()
         QTest.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=spot)
-        seconds.append(time.thread_time() - start)
+        noted = time.thread_time() - start
+        QApplication.processEvents()
+        seconds.append((noted, time.thread_time() - start))
         assert len(desk.session.annotations) == before + 1, "the click hit its cell"
         QTest.qWait(50)
         while desk.session.busy("correct"):
@@ -87,10 +90,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = str(Path(folder))
         for cells, goal in GOALS.items():
-            found = np.array(measure(cells))
+            noted, drawn = 1000 * np.array(measure(cells)).T
             print(
-                f"{cells} cells in the frame: median {1000 * np.median(found):.0f} ms, "
-                f"worst {1000 * found.max():.0f} ms of CPU a click (goal {1000 * goal:.0f} ms)"
+                f"{cells} cells in the frame, ms of CPU a click: until noted median "
+                f"{np.median(noted):.0f}, worst {noted.max():.0f}; until drawn median "
+                f"{np.median(drawn):.0f}, worst {drawn.max():.0f} (goal {1000 * goal:.0f})",
+                flush=True,
             )
 
 
