@@ -84,7 +84,7 @@ def paced(
             result = yield from log.follow(steps, selected.mean())
             w, state = result.w, result.state
             before, selected = selected, pace.select(w)
-            if again + 1 == curriculum.alternations or (selected == before).all():
+            if again + 1 == curriculum.alternations or selected.all() or (selected == before).all():
                 break
         stages.append(Stage(pace.threshold, float(before.mean()), pace.shares(before), w.copy()))
         pace.raise_threshold()

@@ -39,7 +39,7 @@ class Curriculum:
     """
 
     criterion: Criterion = "slack"
-    first: float = 0.5
+    first: float = 0.2
     rate: float = 1.3
     at_least: float = 0.1
     of_each_kind: float = 0.1

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import LOSSES
+from bridgetrack.learning import LOSSES, Curriculum
 from bridgetrack.learning import TrainingOptions as Optimiser
 from bridgetrack.learning.losses import Treatment
-from bridgetrack.learning.options import LearnerName
+from bridgetrack.learning.options import Criterion, LearnerName
 
 DEFAULT_STRENGTH = 0.1
 """λ unless the annotations clearly speak for another: with the shipped model as prior, from
@@ -52,6 +52,9 @@ class TrainingOptions:
         What minimises each convex problem, see `bridgetrack.learning.learners`; None: that of
         ``optimiser``, but of the two cutting plane methods n-slack where it applies (L2, exact
         treatment, with a cache), since it asks for inference less often, else the bundle.
+    curriculum
+        Learn from easy samples first, by this measure of difficulty; None: as ``optimiser``
+        says.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class TrainingOptions:
     seed: int = 0
     optimiser: Optimiser = field(default_factory=Optimiser)
     learner: LearnerName | None = None
+    curriculum: Criterion | None = None
 
     def __post_init__(self) -> None:
         if self.loss not in LOSSES:
@@ -81,7 +85,11 @@ class TrainingOptions:
         if self.folds < 2:
             raise InputError(f"cross-validation needs at least 2 folds, not {self.folds}")
         chosen = self.learner or self._quickest()
-        object.__setattr__(self, "optimiser", replace(self.optimiser, learner=chosen))
+        pace = self.optimiser.curriculum
+        if self.curriculum is not None and (pace is None or pace.criterion != self.curriculum):
+            pace = Curriculum(self.curriculum)
+        optimiser = replace(self.optimiser, learner=chosen, curriculum=pace)
+        object.__setattr__(self, "optimiser", optimiser)
 
     def _quickest(self) -> LearnerName:
         """The optimiser's learner, of the two cutting plane methods the quicker that applies."""

@@ -1,0 +1,131 @@
+"""Self-paced learning to track: entropy of hidden events, and starts at which all tie."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.learning import CRITERIA, L2, Curriculum, fit, untied_start
+from bridgetrack.learning import TrainingOptions as Optimiser
+from bridgetrack.learning.difficulty import entropy_of
+from bridgetrack.pipeline.progress import run
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.paced import hidden_entropies, individual_scores, kinds, sizes
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.train import train_steps
+from bridgetrack.training.training_set import TrainingSet, build_training_set
+from training.test_tracking_model import outputs
+from training.training_cases import (
+    blind_prior,
+    confirmed,
+    plain_scene,
+    some_true,
+    tiny_set,
+    true_columns,
+)
+
+
+@cache
+def clicked(count: int = 60) -> TrainingSet:
+    return build_training_set([confirmed(plain_scene(), some_true(count))])
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 100_000))
+def test_hidden_entropy_equals_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data = tiny_set(rng)
+    w = rng.normal(size=data.phi.shape[1])
+    found, exact = hidden_entropies(data, data.samples, w)
+    assert exact.all()
+    model = TrackingModel(data)
+    for sample, entropy in zip(data.samples, found, strict=True):
+        agree = [y for y in outputs(data, sample.x) if model.task_loss(sample.y_star, y) <= 1e-9]
+        scores = np.array([float(data.phi[model.columns(sample.x)] @ w @ y) for y in agree])
+        assert entropy == pytest.approx(entropy_of(scores), abs=1e-8)
+
+
+def test_more_annotations_hide_less() -> None:
+    few, many = clicked(20), clicked(60)
+    totals = []
+    for data in (few, many):
+        found, _ = hidden_entropies(data, data.samples, np.zeros(data.phi.shape[1]))
+        assert (found >= 0).all()
+        totals.append(found.sum() / sizes(data, data.samples).sum())
+    assert totals[1] < totals[0]
+
+
+def test_kinds_and_sizes() -> None:
+    data = clicked()
+    has = kinds(data, data.samples)
+    assert has.shape == (len(data.samples), len(Event))
+    assert has[:, Event.MOVE].any() and has[:, Event.DIVIDE].any()
+    assert not has[:, Event.MERGE].any()
+    np.testing.assert_array_equal(kinds(data, data.samples[2:4]), has[2:4])
+    assert sizes(data, data.samples).sum() == pytest.approx(data.n_annotations)
+
+
+def test_weights_of_their_own() -> None:
+    data = clicked()
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=data.phi.shape[1])
+    same = np.tile(w, (len(data.samples), 1))
+    np.testing.assert_allclose(individual_scores(data, data.samples, same), data.phi @ w, atol=1e-9)
+    model, other = TrackingModel(data), rng.normal(size=same.shape)
+    found = model.loss_augmented_each(data.samples, other)
+    for k, sample in enumerate(data.samples[:4]):
+        alone = model.loss_augmented_batch([sample], other[k])
+        reached = found.features[k] @ other[k] + found.losses[k]
+        assert reached == pytest.approx(float(alone.values(other[k], 1)[0]), abs=1e-7)
+
+
+def trained(data: TrainingSet, criterion: Any, start: np.ndarray) -> float:
+    """Objective after training towards zero."""
+    curriculum = None if criterion is None else Curriculum(criterion)
+    options = Optimiser(learner="n-slack", curriculum=curriculum)
+    regularizer = L2(0.01, np.zeros_like(start))
+    n = float(data.n_annotations)
+    model = TrackingModel(data)
+    found = fit(model, data.samples, regularizer, n_annotations=n, options=options, initial=start)
+    return found.objective
+
+
+def test_from_zero_the_undecided_must_wait() -> None:
+    """All outputs tie at zero: plain training stays there; sure samples first lead away.
+
+    Some components are annotated as a whole, of the others one event each.
+    """
+    columns = true_columns()
+    whole = build_training_set([confirmed(plain_scene(), columns)])
+    sample = whole.annotation_sample
+    first = np.unique(sample, return_index=True)[1]
+    keep = np.union1d(first, np.flatnonzero(sample % 3 == 0))
+    data = build_training_set([confirmed(plain_scene(), columns[keep])])
+    zero = np.zeros(data.phi.shape[1])
+    plain = trained(data, None, zero)
+    assert trained(data, "entropy", zero) < 0.1 * plain
+    model, n = TrackingModel(data), float(data.n_annotations)
+    start = untied_start(model, data.samples, L2(0.01, zero), n_annotations=n)
+    assert trained(data, None, start) < 0.1 * plain
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_a_whole_training_by_curriculum(criterion: Any) -> None:
+    scene = confirmed(plain_scene(), some_true(12, divisions=4))
+    options = TrainingOptions(strength=0.03, curriculum=criterion)
+    found = run(train_steps(scene, blind_prior(), options))
+    assert found.kept == "trained"
+    assert found.result.stages
+    assert found.changes["divide"][1] > found.changes["divide"][0]
+
+
+def test_wrong_curricula_are_refused() -> None:
+    with pytest.raises(InputError, match="slack, entropy, novelty"):
+        TrainingOptions(curriculum="mood")  # type: ignore[arg-type]
