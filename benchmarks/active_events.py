@@ -4,10 +4,12 @@
 
 A simulated annotator answers suggestions about the training part, one at a time; the session
 updates its model every five answers. Stratified clicks are 60 % moves, 20 % divisions and 20 % of
-the rest by truth, which nobody knows beforehand. Both are then learned from in the same way: one
-max-margin fit around the shipped weights with lambda = 3 / clicks (0.02 to 0.3), and tested on the
-other half of the movie. Wrong answers are plausible ones (`annotations.mistakes`). Prints one table
-per movie and draws ``docs/images/active/clicks.png``. Finished runs are kept in ``--log``.
+the rest by truth, which nobody knows beforehand. Both are then learned from in the same way, by one
+max-margin fit around the shipped model with the lambda of interactive learning (each with the
+balance of kinds that is its default), and, after 50 clicks, by ``bridgetrack train``; both are
+tested on the other half of the movie. Wrong answers are plausible ones (`annotations.mistakes`).
+Prints one table per movie and draws ``docs/images/active/clicks.png``. Finished runs are kept in
+``--log``.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.active.learner import LearnOptions, learn
+from bridgetrack.active.learner import LearnOptions, Start, learn
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.oracle import Oracle, answer_by
 from bridgetrack.active.session import ActiveSession, SessionOptions
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.compare import choices, population_of
@@ -37,6 +39,8 @@ SETS = ("HeLa, every 4th", "bacteria", "DIC", "SIM+", "epidermis")
 NUCLEAR = ("HeLa, every 4th", "SIM+", "epidermis")
 CLICKS = (10, 20, 30, 40, 50, 60, 80, 100)
 MORE = (*CLICKS, 120, 160, 200)
+BALANCE = 0.75
+"""How far kinds of stratified clicks are weighted by how often they occur, as in training."""
 TRAINED = 50
 """Clicks after which ``bridgetrack train`` is tried as well."""
 Curve = list[list[float]]
@@ -46,6 +50,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "suggested, 5 % wrong": {"wrong": 0.05},
     "stratified": {"drawn": True},
     "stratified, 5 % wrong": {"drawn": True, "wrong": 0.05},
+    "stratified, balance 0.5": {"drawn": True, "balance": 0.5},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "no rarity": {"suggest": {"rarity": 0.0}},
@@ -60,17 +65,17 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """Tried with ``--methods``, for the choice of defaults."""
 
 
-def loss_of(task: Task, scene: Scene) -> float:
-    """Test loss after the one fit that all ways of choosing clicks share."""
-    start = untrained_model().aligned(scene.matrix.features)
-    population = population_of([scene], choices([scene], start))
-    options = LearnOptions(precision=2e-3, most_calls=150)
+def loss_of(task: Task, scene: Scene, balance: float) -> float:
+    """Test loss after the one fit that all ways of choosing clicks share but for the balance."""
+    start = Start.of(scene, shipped_model(scene.matrix.features))
+    population = population_of([scene], choices([scene], start.weights))
+    options = LearnOptions(balance=balance, precision=2e-3, most_calls=150)
     return score(task, run(learn(scene, start, population, options)).weights).loss
 
 
 def trained_loss(task: Task, scene: Scene) -> float:
     """Test loss of ``bridgetrack train``: lambda by cross-validation, the better model kept."""
-    kept = run(train_steps(scene, untrained_model())).model
+    kept = run(train_steps(scene)).model
     return score(task, kept.aligned(scene.matrix.features)).loss
 
 
@@ -100,7 +105,7 @@ def suggested(task: Task, seed: int, wrong: float, **how: Any) -> Curve:
             session.adopt(run(session.update()))
         if clicks in CLICKS:
             scene = annotate(session.scene, session.annotations)
-            curve.append([clicks, loss_of(task, scene)])
+            curve.append([clicks, loss_of(task, scene, session.options.learn.balance)])
             if clicks == TRAINED:
                 curve.append([-clicks, trained_loss(task, scene)])
     return curve
@@ -112,7 +117,8 @@ def one_run(task: Task, method: str, seed: int) -> Curve:
     wrong = how.get("wrong", 0.0)
     if how.get("drawn"):
         scenes = {c: task.annotated(seed, count=c, wrong=wrong) for c in MORE}
-        curve = [[c, loss_of(task, scene)] for c, scene in scenes.items()]
+        balance = how.get("balance", BALANCE)
+        curve = [[c, loss_of(task, scene, balance)] for c, scene in scenes.items()]
         return [*curve, [-TRAINED, trained_loss(task, scenes[TRAINED])]]
     return suggested(task, seed, wrong, **{k: v for k, v in how.items() if k != "wrong"})
 
@@ -134,8 +140,8 @@ def measure(task: Task, methods: list[str], seeds: int, log: Path) -> tuple[Curv
                 with log.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(entry) + "\n")
             found[method].append(known[key])
-    start = untrained_model().aligned(task.train.scene.matrix.features)
-    full = loss_of(task, task.annotated(0, fraction=1.0))
+    start = shipped_model().aligned(task.train.scene.matrix.features)
+    full = loss_of(task, task.annotated(0, fraction=1.0), BALANCE)
     return found, full, score(task, start).loss
 
 

@@ -3,10 +3,10 @@
     python benchmarks/active_patches.py [--seeds 10] [--sets "HeLa, every 4th" ...] [--log FILE]
 
 The training part of a movie is cut into patches, whose labels are revealed when a measure of
-uncertainty chooses them, up to 50 %; the perceptron (step 1, as printed, from the shipped weights)
+uncertainty chooses them, up to 50 %; the perceptron (step 1, as printed, from the hand-set weights)
 learns after every label. Seeds move the cuts between patches and draw the order of the passes.
 Prints one table per movie (AL: the perceptron's weights; CL: max-margin training on the same
-patches, around the shipped weights, one lambda for all) and draws ``figure_1_8.png`` and
+patches, around the hand-set weights, one lambda for all) and draws ``figure_1_8.png`` and
 ``figure_1_9.png`` into ``docs/images/active``. Finished runs are kept in ``--log``, so that a
 stopped run can be continued.
 """

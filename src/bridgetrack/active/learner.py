@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bridgetrack.active.annotated_part import Components
 from bridgetrack.learning import L2, TrainingOptions, train
 from bridgetrack.learning.result import TrainingResult, TrainingState
+from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.tracking_model import TrackingModel
@@ -38,7 +39,8 @@ class LearnOptions:
         the number of annotations, between 0.02 and 0.3.
     balance
         How far kinds of events are weighted by how often they occur, see
-        `bridgetrack.training.training_set.balanced`.
+        `bridgetrack.training.training_set.balanced`; less than for clicks that people chose by
+        kind, because rare events were suggested for being doubtful, not for being rare alone.
     precision
         Duality gap that is enough, in task loss per annotation.
     most_calls
@@ -46,7 +48,7 @@ class LearnOptions:
     """
 
     strength: float | None = None
-    balance: float = 0.75
+    balance: float = 0.5
     precision: float = 5e-3
     most_calls: int = 60
 
@@ -55,6 +57,38 @@ class LearnOptions:
         if self.strength is not None:
             return self.strength
         return float(np.clip(WORTH / max(annotations, 1), 0.02, 0.3))
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where learning starts, and what it stays close to.
+
+    Parameters
+    ----------
+    weights
+        Shape (d,).
+    tightness
+        How tightly each weight is held, shape (d,); all alike where None.
+    """
+
+    weights: Array
+    tightness: Array | None = None
+
+    @classmethod
+    def of(cls, scene: Scene, model: Model) -> Start:
+        """A model as the start for a movie.
+
+        Raises
+        ------
+        ModelError
+            Where the model was made with other features.
+        """
+        features = scene.matrix.features
+        return cls(model.aligned(features), model.tied(features))
+
+    def regularizer(self, strength: float) -> L2:
+        """The L2 regulariser around it."""
+        return L2(strength, prior=self.weights, metric=self.tightness)
 
 
 @dataclass(frozen=True)
@@ -78,7 +112,7 @@ class Learned:
 
 def learn(
     scene: Scene,
-    prior: Array,
+    start: Start,
     population: Array,
     options: LearnOptions,
     state: TrainingState | None = None,
@@ -90,8 +124,8 @@ def learn(
     ----------
     scene
         With its annotations.
-    prior
-        The starting weights, shape (d,).
+    start
+        The starting weights.
     population
         How often each kind of event occurs in the movie, shape (len(Event),).
     options
@@ -103,11 +137,11 @@ def learn(
     """
     yield Progress("Learning", 0.0)
     if not len(scene.constraints):
-        return Learned(prior, state, None)
+        return Learned(start.weights, state, None)
     part = scene if components is None else components.annotated(scene)
     data = balanced(build_training_set([part]), population, options.balance)
     result: TrainingResult = yield from fit_part(
-        TrackingModel(data), np.arange(len(data.samples)), prior, options, state
+        TrackingModel(data), np.arange(len(data.samples)), start, options, state
     )
     return Learned(result.w, result.state, data)
 
@@ -115,7 +149,7 @@ def learn(
 def fit_part(
     model: TrackingModel,
     rows: NDArray[np.int64],
-    prior: Array,
+    start: Start,
     options: LearnOptions,
     state: TrainingState | None,
 ) -> Steps[TrainingResult]:
@@ -125,7 +159,7 @@ def fit_part(
     steps = train(
         model,
         [data.samples[i] for i in rows.tolist()],
-        L2(options.strength_for(count), prior=prior),
+        start.regularizer(options.strength_for(count)),
         n_annotations=float(count),
         options=TrainingOptions(precision=options.precision, max_oracle_calls=options.most_calls),
         state=state,

@@ -145,8 +145,8 @@ def simulate_session(
     return clicks
 
 
-def true_accuracy(session: ActiveSession, events: EventRows) -> float:
-    """Share of the true events that the model finds in the movie, without looking at answers.
+def true_accuracy(session: ActiveSession, events: EventRows, honoured: bool = True) -> float:
+    """Share of the true events that a session's tracking holds.
 
     Parameters
     ----------
@@ -154,10 +154,13 @@ def true_accuracy(session: ActiveSession, events: EventRows) -> float:
         After an update.
     events
         True events in rows of the detections.
+    honoured
+        Whether the tracking honours the answers given; otherwise the model alone is judged.
     """
-    scene = session.scene
-    weights = session.model.aligned(scene.matrix.features)
-    chosen = solve(scene.problem, scene.matrix.scores(weights)).chosen
+    scene, solution = session.scene, session.tracking_solution
+    if solution is None or not honoured:
+        weights = session.model.aligned(scene.matrix.features)
+        solution = solve(scene.problem, scene.matrix.scores(weights))
     column = find_hypotheses(scene.hypotheses, events.event, events.sources, events.targets)
-    right = (column >= 0) & chosen[np.maximum(column, 0)]
+    right = (column >= 0) & solution.chosen[np.maximum(column, 0)]
     return float(right.mean()) if len(right) else float("nan")

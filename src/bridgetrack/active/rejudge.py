@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bridgetrack.active.learner import Learned, LearnOptions, fit_part
+from bridgetrack.active.learner import Learned, LearnOptions, Start, fit_part
 from bridgetrack.pipeline.progress import Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.tracking_model import TrackingModel
 
-Array = NDArray[np.float64]
 FOLDS = 5
 
 
@@ -20,7 +18,7 @@ def rejudge(
     scene: Scene,
     learned: Learned,
     ids: Sequence[str],
-    prior: Array,
+    start: Start,
     options: LearnOptions,
     folds: int = FOLDS,
 ) -> Steps[dict[str, float]]:
@@ -36,7 +34,7 @@ def rejudge(
         The model trained on all of them.
     ids
         Annotations to judge.
-    prior, options
+    start, options
         As in `learner.learn`.
     folds
         How many models are trained at most.
@@ -60,7 +58,7 @@ def rejudge(
         inside = np.setdiff1d(np.arange(len(data.samples)), part)
         if not len(inside):
             continue
-        result = yield from fit_part(model, inside, prior, options, learned.state)
+        result = yield from fit_part(model, inside, start, options, learned.state)
         error = np.clip(1.0 - model.satisfied(result.w), 0.0, 1.0)
         for row in rows[np.isin(data.annotation_sample[rows], part)].tolist():
             out[scene.constraints.ids[row]] = float(error[row])

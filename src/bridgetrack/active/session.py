@@ -22,10 +22,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample, numbered
+from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample, numbered, strata_of
 from bridgetrack.active.annotated_part import Components
 from bridgetrack.active.gain import Gain, Verdict, expected_gain, judge
-from bridgetrack.active.learner import LearnOptions, learn
+from bridgetrack.active.learner import LearnOptions, Start, learn
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import Beliefs, believe, slot_numbers
 from bridgetrack.active.records import Answers, HistoryAnswers, Point, Record
@@ -41,7 +41,7 @@ from bridgetrack.inference.solution import Solution
 from bridgetrack.inference.solve import solve_steps
 from bridgetrack.learning.result import TrainingState
 from bridgetrack.models.model import Model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
@@ -150,7 +150,7 @@ class ActiveSession:
     scene
         The prepared movie.
     prior
-        Model to start from and to stay close to; the untrained one where None.
+        Model to start from and to stay close to; the shipped one where None.
     answers
         Where answers are kept (the plugin's ``Answers``); in memory, beginning with the scene's
         annotations, where None. Answers that come into it by other ways are learned from too.
@@ -179,7 +179,7 @@ class ActiveSession:
         options: SessionOptions | None = None,
     ) -> None:
         self.options = options or SessionOptions()
-        self.prior = prior or untrained_model(scene.matrix.features)
+        self.prior = prior or shipped_model(scene.matrix.features)
         self.scene = scene
         self.answers: Answers = answers or HistoryAnswers(History(scene.anchored.annotations))
         self.queue: tuple[Suggestion, ...] = ()
@@ -321,7 +321,7 @@ class ActiveSession:
             self._number,
             self.scene,
             self.annotations,
-            weights_of(self.scene, self.prior),
+            Start.of(self.scene, self.prior),
             self._last,
             self.skipped,
             clicks,
@@ -403,11 +403,14 @@ class ActiveSession:
         return Effort(len(self.counted), sum(r.seconds for r in self.counted))
 
     def estimate(self) -> Estimate | None:
-        """Share of right events with its 95 % interval, from random answers only.
+        """Share of right events in the tracking as it is now, with its 95 % interval.
 
-        None while there are no random answers.
+        From answers to random suggestions only; None while there are none. See
+        `accuracy.estimate_from`.
         """
-        return estimate_from(self._sample())
+        last, frames = self._last, self.options.suggest.frames
+        strata = None if last is None else strata_of(last.scene, last.beliefs, frames)
+        return estimate_from(self._sample(), strata)
 
     def _sample(self) -> list[Outcome]:
         outcomes = numbered(self.scene, self._outcomes())
@@ -419,7 +422,8 @@ class ActiveSession:
         out: dict[Slot, Outcome] = {}
         for r in self.counted:
             wrong = None if r.right is None else float(not r.right)
-            outcome = Outcome(r.id, self.held_out.get(r.id, wrong), len(r.slots))
+            error = self.held_out.get(r.id, wrong)
+            outcome = Outcome(r.id, error, len(r.slots), r.doubt)
             out.update(dict.fromkeys(r.slots, outcome))
         return out
 
@@ -461,7 +465,7 @@ def _update(
     number: int,
     scene: Scene,
     annotations: AnnotationSet,
-    prior: Array,
+    start: Start,
     last: Update | None,
     skipped: frozenset[Slot],
     clicks: int,
@@ -475,10 +479,10 @@ def _update(
     if components is None or components.hypotheses is not scene.hypotheses:
         components = Components.of(scene)
     state = None if last is None else last.state
-    learned = yield from learn(scene, prior, population, options.learn, state, components)
+    learned = yield from learn(scene, start, population, options.learn, state, components)
     held_out: dict[str, float] = {}
     if judged and learned.data is not None:
-        held_out = yield from rejudge(scene, learned, judged, prior, options.learn)
+        held_out = yield from rejudge(scene, learned, judged, start, options.learn)
     yield Progress("Choosing events", 0.0)
     scores, allowed = scene.matrix.scores(learned.weights), allowed_by(scene)
     solution: Solution | None = None

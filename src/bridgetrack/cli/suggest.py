@@ -85,10 +85,10 @@ def _suggestions(
     from bridgetrack.active.suggester import SuggestOptions, suggest_steps
     from bridgetrack.annotations.store import load_annotations
     from bridgetrack.models.store import load_model
-    from bridgetrack.models.untrained import untrained_model
+    from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.scene import prepare
 
-    weights = untrained_model() if model is None else load_model(model)
+    weights = shipped_model() if model is None else load_model(model)
     answers = None if annotations is None else load_annotations(annotations)
     sources = open_sources(labels, image, reading)
     notes += sources.notes
