@@ -187,6 +187,9 @@ def test_delta_with_the_same_features_is_prior() -> None:
     assert delta.model.provenance["strategy"] == "delta"
     assert delta.model.provenance["sources"] == ["source"]
     assert delta.notes == prior.notes
+    assert any("training without this source may be better" in note for note in delta.notes)
+    good = run(strategy_steps("prior", this_movie(), [untrained_model()], options=USER))
+    assert not any("without this source" in note for note in good.notes)
 
 
 def test_delta_takes_a_source_that_lacks_features() -> None:

@@ -31,8 +31,11 @@ from bridgetrack.training.compare import common_features
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sources import Source, as_start, lacking, name_of, split_sources
+from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
+from bridgetrack.training.training_set import build_training_set
 from bridgetrack.training.transfer import joint_steps
+from bridgetrack.training.validation import judge
 
 Strategy = Literal["target", "source", "union", "transfer", "delta", "prior"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -99,21 +102,48 @@ def strategy_steps(
         return _with_origin(training, strategy, sources)
     if strategy == "target":
         return (yield from train_steps(scenes, prior, options, previous))
-    start = models[0]
-    notes: tuple[str, ...] = ()
-    if strategy == "delta":
-        first = [scenes] if isinstance(scenes, Scene) else list(scenes)
-        features = common_features(first)
-        image = any(bool(scene.detections.channels) for scene in first)
-        new = lacking(start, features, image)
-        start = as_start(start, features, image, prior or shipped_model())
-        if new:
-            notes = (
-                f"{len(new)} features are new to the source {models[0].name!r} and start from "
-                f"the shipped weights: {', '.join(new)}",
-            )
-    training = yield from train_steps(scenes, start, options, previous)
+    targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
+    shipped = prior or shipped_model()
+    start, notes = _start_of(strategy, models[0], targets, shipped)
+    if previous is None:
+        notes += _doubts(start, shipped, targets)
+    training = yield from train_steps(targets, start, options, previous)
     return _with_origin(replace(training, notes=training.notes + notes), strategy, sources)
+
+
+def _start_of(
+    strategy: Strategy, source: Model, targets: Sequence[Scene], shipped: Model
+) -> tuple[Model, tuple[str, ...]]:
+    """The source over the features of the movies, and remarks."""
+    if strategy == "prior" or not targets:
+        return source, ()
+    features = common_features(targets)
+    image = any(bool(scene.detections.channels) for scene in targets)
+    new = lacking(source, features, image)
+    if not new:
+        return as_start(source, features, image, shipped), ()
+    note = (
+        f"{len(new)} features are new to the source {source.name!r} and start from the weights of "
+        f"{shipped.name!r}: {', '.join(new)}"
+    )
+    return as_start(source, features, image, shipped), (note,)
+
+
+def _doubts(source: Model, shipped: Model, targets: Sequence[Scene]) -> tuple[str, ...]:
+    """A remark where the source knows less of the movies than the shipped model."""
+    if not any(len(scene.constraints) for scene in targets):
+        return ()
+    features = common_features(targets)
+    model = TrackingModel(build_training_set(targets))
+    theirs = judge(model, source.aligned(features))
+    ours = judge(model, shipped.aligned(features))
+    if theirs.error <= ours.error + 1e-9:
+        return ()
+    return (
+        f"the source {source.name!r} contradicts {100 * theirs.error:.1f} % of the annotations, "
+        f"the model {shipped.name!r} only {100 * ours.error:.1f} %: training without this source "
+        "may be better",
+    )
 
 
 def check_strategy(
