@@ -80,6 +80,7 @@ class Canvas:
         if viewer is None or self._session.scene is None:
             return
         self._ensure_layers()
+        self._layers.raise_in(viewer)
         viewer.layers.selection.active = self._layers.events
 
     @property

@@ -34,7 +34,7 @@ class LineageView(QWidget):
         self._plot.setMouseEnabled(x=False, y=False)
         self._plot.setMenuEnabled(False)
         self._plot.hideButtons()
-        self._plot.setMinimumHeight(140)
+        self._plot.setFixedHeight(190)
         self._plot.scene().sigMouseClicked.connect(self._on_click)
         self.setToolTip("The family of the cell you point at; click a branch to go there")
         box.addWidget(self._plot)

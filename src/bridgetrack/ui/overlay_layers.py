@@ -90,6 +90,13 @@ class OverlayLayers:
         prepare(self.events)
         _add(viewer, self.events)
 
+    def raise_in(self, viewer: Any) -> None:
+        """Bring the layers to the top, so that nothing hides them."""
+        own = [layer for layer in (self.marks, self.events) if layer in viewer.layers]
+        if list(viewer.layers)[len(viewer.layers) - len(own) :] != own:
+            for layer in own:
+                viewer.layers.move(viewer.layers.index(layer), len(viewer.layers))
+
     def place(self, labels: Any) -> None:
         """Draw in the coordinates of a segmentation layer."""
         for layer in (self.events, self.marks):

@@ -10,7 +10,7 @@ from napari.layers import Tracks as TracksLayer
 from napari.utils.colormaps import Colormap
 
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.ui.layers import KEY, find_role, placed_like, tag
+from bridgetrack.ui.layers import KEY, find_role, placed_like, role_of, tag
 from bridgetrack.ui.tracks_layer import TracksData, to_layer_data
 
 COLOURINGS = {"family": "lineage", "certainty": "certainty"}
@@ -79,6 +79,10 @@ class ResultLayer:
     def _add(self, layer: Any) -> None:
         active = self._viewer.layers.selection.active
         self._viewer.add_layer(layer)
+        overlay = [x for x in self._viewer.layers if role_of(x) in ("marks", "events")]
+        lowest = min((self._viewer.layers.index(x) for x in overlay), default=None)
+        if lowest is not None:
+            self._viewer.layers.move(self._viewer.layers.index(layer), lowest)
         if active is not None and active in self._viewer.layers:
             self._viewer.layers.selection.active = active
 

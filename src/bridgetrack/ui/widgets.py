@@ -158,6 +158,8 @@ def folded(title: str, *widgets: QWidget) -> QCollapsible:
     section.layout().setContentsMargins(0, 0, 0, 0)
     for widget in widgets:
         section.addWidget(widget)
+    # As high as its contents; else the layout would squeeze them.
+    section.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     section.collapse(animate=False)
     return section
 
