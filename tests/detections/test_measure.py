@@ -210,9 +210,9 @@ def test_ten_thousand_cells_in_a_frame() -> None:
 @pytest.mark.parametrize(
     ("pixels", "message"),
     [
-        (np.full((2, 4, 4), 0.5), "frame 0: labels are fractions"),
-        (np.full((2, 4, 4), np.nan), "frame 0: labels contain NaN"),
-        (np.full((2, 4, 4), -3), r"negative labels \(smallest -3\)"),
+        (np.full((2, 4, 4), 0.5), "frame 0: the label 0.5 at pixel .* is not a whole number"),
+        (np.full((2, 4, 4), np.nan), "frame 0: the label nan at pixel .* is not a finite number"),
+        (np.full((2, 4, 4), -3), r"frame 0: the label -3 at pixel \(0, 0\) is negative"),
         (np.ones((2, 4, 4), dtype=bool), "yes/no mask"),
     ],
 )

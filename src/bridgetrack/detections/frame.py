@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
+from bridgetrack.movie.labels import as_labels
 from bridgetrack.movie.movie import Movie
 
 
@@ -23,20 +24,6 @@ def checked_labels(labels: Movie, t: int) -> NDArray[np.integer]:
             f"{labels.source}, frame {t}: this is a yes/no mask, not a label image; "
             "number the cells first (for example with scikit-image's measure.label)"
         )
-    if raw.dtype.kind == "f":
-        if not np.isfinite(raw).all():
-            raise InputError(f"{labels.source}, frame {t}: labels contain NaN or infinity")
-        if (raw != np.rint(raw)).any():
-            raise InputError(
-                f"{labels.source}, frame {t}: labels are fractions (is this the image rather "
-                "than the segmentation?)"
-            )
-    if raw.dtype.kind == "u":
+    if raw.dtype.kind == "u" and raw.dtype.itemsize <= 4:
         return raw
-    whole = raw.astype(np.int64)
-    if whole.size and int(whole.min()) < 0:
-        raise InputError(
-            f"{labels.source}, frame {t}: there are negative labels (smallest {whole.min()}); "
-            "0 is background and cells are numbered from 1"
-        )
-    return whole
+    return as_labels(raw, f"{labels.source}, frame {t}")
