@@ -1,0 +1,52 @@
+"""Which model of the library suits a movie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bridgetrack.models.library import Entry
+from bridgetrack.models.similarity import UNKNOWN, Similarity, compare
+from bridgetrack.models.statistics import FeatureStatistics
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A model of the library and how similar its movies are to the user's."""
+
+    entry: Entry
+    similarity: Similarity
+
+
+def rank(entries: Iterable[Entry], yours: FeatureStatistics | None) -> tuple[Ranked, ...]:
+    """Models by how similar their movies are to the user's, the most similar first.
+
+    Damaged ones come last, and those that nobody knows anything about before them.
+
+    Parameters
+    ----------
+    entries
+        Models of the library.
+    yours
+        Statistics of the user's movie; None where they are not known yet.
+    """
+    ranked = [Ranked(entry, _similarity(entry, yours)) for entry in entries]
+    ranked.sort(key=lambda r: (r.entry.damaged, r.similarity.distance, r.entry.name.casefold()))
+    return tuple(ranked)
+
+
+def most_suitable(ranked: Iterable[Ranked]) -> Ranked | None:
+    """The model to start from; None for the shipped one.
+
+    On movies of forty kinds, being similar did not promise that a model is better than the
+    shipped one (``docs/model_library.md``), so that only a very similar one is preferred.
+    """
+    for each in ranked:
+        if not each.entry.damaged and each.similarity.level == "very similar":
+            return each
+    return None
+
+
+def _similarity(entry: Entry, yours: FeatureStatistics | None) -> Similarity:
+    theirs = None if entry.record is None else entry.record.statistics
+    return UNKNOWN if yours is None or theirs is None else compare(yours, theirs)

@@ -1,0 +1,309 @@
+"""The folder of models: what is saved comes back, damage is told, names do not mix."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import BridgetrackError, InputError, ModelError, OutputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.choice import most_suitable, rank
+from bridgetrack.models.find import find_model
+from bridgetrack.models.library import ENVIRONMENT, KEPT_REMOVED, Library
+from bridgetrack.models.model import Model
+from bridgetrack.models.names import check_name, free_name
+from bridgetrack.models.preview import preview_png
+from bridgetrack.models.record import Record, new_record
+from bridgetrack.models.record_file import record_from_text, record_text
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.store import load_model, save_model
+from bridgetrack.models.untrained import untrained_model
+from library_cases import models, records, statistics_like
+
+QUICK = settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    """An empty library in a folder that is not there yet."""
+    return Library(tmp_path / "models")
+
+
+def _same_model(one: Model, two: Model) -> bool:
+    tight = [t if t is None else t.tolist() for t in (one.tightness, two.tightness)]
+    return (
+        one.keys == two.keys
+        and one.units == two.units
+        and np.array_equal(one.weights, two.weights)
+        and (one.loss, one.strength, one.provenance) == (two.loss, two.strength, two.provenance)
+        and tight[0] == tight[1]
+    )
+
+
+def _same_record(one: Record, two: Record) -> bool:
+    return record_text(one) == record_text(two)
+
+
+@QUICK
+@given(models(), records())
+def test_what_is_saved_comes_back(model: Model, record: Record) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        library = Library(folder)
+        assert library.entries() == ()
+        saved = library.save("mine", model, record)
+        (entry,) = Library(folder).entries()
+        assert entry.name == "mine" == saved.name and not entry.damaged
+        assert entry.model is not None and _same_model(entry.model, model)
+        assert entry.record is not None and _same_record(entry.record, record)
+        assert [p.name for p in Path(folder).iterdir()] == ["mine"]
+
+
+@QUICK
+@given(models(), records())
+def test_an_exported_file_brings_everything_along(model: Model, record: Record) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        one, two = Library(Path(folder) / "a"), Library(Path(folder) / "b")
+        one.save("mine", model, record)
+        file = one.export_file("mine", Path(folder) / "theirs.json")
+        assert np.array_equal(load_model(file).weights, model.weights)
+        entry = two.import_file(file)
+        assert entry.name == "theirs"
+        assert entry.model is not None and _same_model(entry.model, model)
+        assert entry.record is not None and _same_record(entry.record, record)
+
+
+@QUICK
+@given(records())
+def test_records_survive_their_file(record: Record) -> None:
+    assert _same_record(record_from_text(record_text(record), "here"), record)
+
+
+DAMAGE = {
+    "no model": lambda p: (p / "model.json").unlink(),
+    "half a model": lambda p: (p / "model.json").write_text((p / "model.json").read_text()[:200]),
+    "no entry": lambda p: (p / "entry.json").unlink(),
+    "bytes": lambda p: (p / "entry.json").write_bytes(b"\xff\xfe\x00"),
+    "a list": lambda p: (p / "entry.json").write_text("[]"),
+    "deep": lambda p: (p / "entry.json").write_text("[" * 100_000),
+    "a folder": lambda p: [(p / "entry.json").unlink(), (p / "entry.json").mkdir()],
+    "later version": lambda p: _edit(p, version=99),
+    "NaN": lambda p: (p / "entry.json").write_text('{"format": NaN}'),
+    "negative count": lambda p: _edit(p, counts={"move": -1}),
+    "unknown event": lambda p: _edit(p, counts={"jump": 1}),
+    "no accuracy": lambda p: _edit(p, accuracy=[2.0, 0.0, 1.0]),
+    "no date": lambda p: _edit(p, created="yesterday"),
+    "statistics": lambda p: _edit(p, statistics={"features": [{"name": 3}]}),
+    "huge": lambda p: _edit(
+        p,
+        statistics={
+            "dimensions": 2,
+            "cells": 1,
+            "features": [
+                {"name": "a", "count": 1, "mean": 10**400, "deviation": 0, "quantiles": [0, 0, 0]}
+            ],
+        },
+    ),
+}
+
+
+def _edit(folder: Path, **changes: object) -> None:
+    content = json.loads((folder / "entry.json").read_text())
+    (folder / "entry.json").write_text(json.dumps({**content, **changes}))
+
+
+@pytest.mark.parametrize("kind", list(DAMAGE))
+def test_damage_is_told_and_hides_nothing(library: Library, kind: str) -> None:
+    model, record = untrained_model(), new_record(untrained_model(), "x", statistics_like())
+    for name in ("a", "b", "c"):
+        library.save(name, model, record)
+    assert not any(e.damaged for e in library.entries())
+    DAMAGE[kind](library.folder / "b")
+    entries = library.entries()
+    assert [e.name for e in entries] == ["a", "b", "c"]
+    assert [e.damaged for e in entries] == [False, True, False]
+    assert str(library.folder / "b") in entries[1].problem
+    with pytest.raises(ModelError, match="'b' of the library is damaged"):
+        library.load("b")
+    assert library.load("c").name == "c"
+    assert rank(entries, statistics_like())[-1].entry.name == "b"
+    gone = library.remove("b")
+    assert [e.name for e in library.entries()] == ["a", "c"]
+    assert library.restore(gone).damaged
+
+
+def test_a_picture_that_is_none_is_not_shown(library: Library) -> None:
+    record = new_record(untrained_model(), "x", statistics_like())
+    library.save("a", untrained_model(), record, preview_png(record))
+    assert library.entry("a").preview is not None
+    (library.folder / "a" / "preview.png").write_bytes(b"<script>")
+    assert library.entry("a").preview is None and not library.entry("a").damaged
+
+
+def test_one_of_two_wins_a_name(library: Library) -> None:
+    contents = [np.full(len(untrained_model().keys), float(k)) for k in range(8)]
+
+    def save(k: int) -> int | None:
+        model = untrained_model()
+        mine = Model(model.keys, contents[k], model.units)
+        try:
+            library.save("same", mine, Record(str(k)))
+        except InputError:
+            return None
+        return k
+
+    with ThreadPoolExecutor(8) as pool:
+        done = [k for k in pool.map(save, range(8)) if k is not None]
+    (winner,) = done
+    entry = library.entry("SAME")
+    assert entry.record is not None and entry.record.description == str(winner)
+    assert np.array_equal(library.load("same").weights, contents[winner])
+    assert [p.name for p in library.folder.iterdir()] == ["same"]
+
+
+def test_names_of_different_models_can_be_saved_at_once(library: Library) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: library.save(f"m{k}", untrained_model(), Record()), range(12)))
+    assert len(library.entries()) == 12 and not any(e.damaged for e in library.entries())
+
+
+def test_remove_and_restore(library: Library) -> None:
+    library.save("a", untrained_model(), Record("first"))
+    gone = library.remove("A")
+    assert library.names() == () and library.removed() == (gone,)
+    library.save("a", untrained_model(), Record("second"))
+    back = library.restore(gone)
+    assert back.name == "a 2" and back.record is not None and back.record.description == "first"
+    assert library.names() == ("a", "a 2")
+    with pytest.raises(ModelError, match="not there any more"):
+        library.restore(gone)
+    with pytest.raises(ModelError, match=r"no model 'b' in the library .it holds a, a 2"):
+        library.remove("b")
+
+
+def test_only_the_last_removed_are_kept(library: Library) -> None:
+    for k in range(KEPT_REMOVED + 2):
+        library.save("a", untrained_model(), Record(str(k)))
+        library.remove("a")
+    kept = library.removed()
+    assert len(kept) == KEPT_REMOVED
+    record = library.restore(kept[0]).record
+    assert record is not None and record.description == str(KEPT_REMOVED + 1)
+
+
+BAD_NAMES = ["", "  ", "a/b", "..", ".x", "a\x00b", "CON", "nul.x", "x" * 41, "m.json", "Shipped"]
+
+
+@pytest.mark.parametrize("name", [*BAD_NAMES, "a\nb", "\ud800", "~x", "x."])
+def test_names_that_cannot_be(library: Library, name: str) -> None:
+    with pytest.raises(InputError, match="choose another name"):
+        library.save(name, untrained_model(), Record())
+    assert not library.folder.exists()
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(max_size=60), st.lists(st.text(max_size=8), max_size=4))
+@example("con", [])
+@example("model", ["MODEL", "model 2"])
+@example("a.json", [])
+@example("a.json.json", [])
+def test_a_free_name_can_be_used(wanted: str, taken: list[str]) -> None:
+    name = free_name(wanted, taken)
+    assert check_name(name) == name
+    assert name.casefold() not in {t.casefold() for t in taken}
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "models").write_text("")
+    library = Library(tmp_path / "models")
+    with pytest.raises(ModelError, match="cannot be read"):
+        library.entries()
+    with pytest.raises(BridgetrackError):
+        library.save("a", untrained_model(), Record())
+
+
+def test_a_full_disk_leaves_nothing(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.save("a", untrained_model(), Record())
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("bridgetrack.models.library._write", full)
+    with pytest.raises(OutputError, match="No space left"):
+        library.save("b", untrained_model(), Record())
+    assert [p.name for p in library.folder.iterdir()] == ["a"]
+
+
+def test_a_damaged_description_in_a_model_file(library: Library, tmp_path: Path) -> None:
+    model = untrained_model()
+    file = save_model(
+        Model(model.keys, model.weights, model.units, provenance={"library": {"format": "x"}}),
+        tmp_path / "m.json",
+    )
+    with pytest.raises(ModelError, match=r"m\.json: this is no entry of a model library"):
+        library.import_file(file)
+    assert library.names() == ()
+
+
+def test_the_folder_can_be_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "here"))
+    assert Library().folder == tmp_path / "here"
+    monkeypatch.delenv(ENVIRONMENT)
+    assert Library().folder.name == "models"
+
+
+def test_find_a_model(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.save("good one", untrained_model(), Record())
+    file = save_model(untrained_model(), tmp_path / "file.json")
+    monkeypatch.chdir(tmp_path)
+    assert find_model("Good one", library).name == "good one"
+    assert find_model(file, library).name == load_model(file).name
+    assert find_model("shipped", library).tightness is not None
+    save_model(shipped_model(), tmp_path / "good one")
+    assert find_model("good one", library).name == "shipped"
+    with pytest.raises(ModelError, match=r"no such file, and no model of that name.*good one"):
+        find_model("other", library)
+    with pytest.raises(ModelError, match=r"gone\.json"):
+        find_model("gone.json", library)
+    shutil.rmtree(library.folder / "good one")
+    with pytest.raises(ModelError, match="it is empty"):
+        find_model("other", library)
+
+
+def test_only_a_very_similar_model_is_preferred(library: Library) -> None:
+    yours = statistics_like()
+    far = statistics_like(move__raw_distance=3.0, move__covered=2.0, divide__separation=4.0)
+    library.save("far", untrained_model(), Record(statistics=far))
+    library.save("nobody knows", untrained_model(), Record())
+    ranked = rank(library.entries(), yours)
+    assert [r.entry.name for r in ranked] == ["far", "nobody knows"]
+    assert ranked[1].similarity.level == "unknown"
+    assert most_suitable([r for r in ranked if r.similarity.level != "very similar"]) is None
+    library.save("near", untrained_model(), Record(statistics=statistics_like(seed=1)))
+    ranked = rank(library.entries(), yours)
+    best = most_suitable(ranked)
+    assert best is not None and best.entry.name == "near" == ranked[0].entry.name
+    assert most_suitable(rank(library.entries(), None)) is None
+
+
+def test_a_new_record_takes_over_the_estimate() -> None:
+    plain = untrained_model()
+    estimate = {
+        "accuracy": 0.9,
+        "low": 0.8,
+        "high": 0.95,
+        "per_event": [{"event": "move", "annotations": 7, "right": 1.0}],
+    }
+    model = Model(plain.keys, plain.weights, plain.units, estimate=estimate)
+    record = new_record(model, "  words ")
+    assert record.description == "words" and record.accuracy == (0.9, 0.8, 0.95)
+    assert record.counts == {"move": 7}
+    assert new_record(model, counts={Event.MOVE: 3, Event.DIVIDE: 0}).counts == {"move": 3}
+    assert new_record(plain).accuracy is None
