@@ -38,7 +38,7 @@ IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
 SETS = ("HeLa, every 4th", "bacteria", "DIC", "SIM+", "epidermis")
 NUCLEAR = ("HeLa, every 4th", "SIM+", "epidermis")
 CLICKS = (10, 20, 30, 40, 50, 60, 80, 100)
-MORE = (*CLICKS, 120, 160, 200)
+MORE = (*CLICKS, 160, 200)
 BALANCE = 0.75
 """How far kinds of stratified clicks are weighted by how often they occur, as in training."""
 TRAINED = 50
@@ -169,7 +169,7 @@ def table(name: str, found: Curves, full: float, plain: float) -> str:
 def halves(found: Curves) -> str:
     """Whether half the clicks do as well, at every number of stratified clicks."""
     verdicts = []
-    for clicks in (20, 40, 60, 80, 100, 120, 160, 200):
+    for clicks in (20, 40, 60, 80, 100, 160, 200):
         mine, theirs = at(found["suggested"], clicks // 2), at(found["stratified"], clicks)
         if mine and theirs:
             difference = 100 * (np.mean(mine) - np.mean(theirs))

@@ -24,7 +24,7 @@ from bridgetrack.training.training_set import TrainingSet, balanced, build_train
 Array = NDArray[np.float64]
 
 
-WORTH = 3.0
+WORTH = 5.0
 """The starting weights count as much as this many annotations."""
 
 
@@ -36,7 +36,7 @@ class LearnOptions:
     ----------
     strength
         The factor lambda of the regulariser around the starting weights; None: `WORTH` divided by
-        the number of annotations, between 0.02 and 0.3.
+        the number of annotations, between 0.03 and 0.3.
     balance
         How far kinds of events are weighted by how often they occur, see
         `bridgetrack.training.training_set.balanced`; less than for clicks that people chose by
@@ -56,7 +56,7 @@ class LearnOptions:
         """The factor lambda for a number of annotations."""
         if self.strength is not None:
             return self.strength
-        return float(np.clip(WORTH / max(annotations, 1), 0.02, 0.3))
+        return float(np.clip(WORTH / max(annotations, 1), 0.03, 0.3))
 
 
 @dataclass(frozen=True)
