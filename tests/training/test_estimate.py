@@ -74,6 +74,14 @@ def test_words() -> None:
     assert "on cells like those you annotated" not in drawn
 
 
+def test_no_error_does_not_mean_that_there_is_none() -> None:
+    found = estimate_accuracy(np.zeros(25), np.zeros(25, dtype=np.int8), POPULATION, True)
+    assert found.accuracy == 1
+    assert found.words.startswith(f"at least {100 * found.low:.1f} % of the events are right")
+    assert "all 25 annotations" in found.words
+    assert found.low < 0.95
+
+
 def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     """Simulated movies whose kinds are wrong at known rates, annotated by stratum."""
     rng = np.random.default_rng(11)

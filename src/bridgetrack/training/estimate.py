@@ -43,6 +43,12 @@ class Estimate:
     def words(self) -> str:
         """The estimate as a sentence."""
         scope = "" if self.random else " on cells like those you annotated"
+        if self.accuracy > 1 - 1e-9:
+            return (
+                f"at least {100 * self.low:.1f} % of the events are right{scope} (95 % interval "
+                f"up to 100 %: all {self.n_annotations} annotations that the model had not seen "
+                "were right)"
+            )
         return (
             f"about {100 * self.accuracy:.1f} % of the events are right{scope} "
             f"(95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %, from "
