@@ -41,6 +41,9 @@ class LearnOptions:
         How far kinds of events are weighted by how often they occur, see
         `bridgetrack.training.training_set.balanced`; less than for clicks that people chose by
         kind, because rare events were suggested for being doubtful, not for being rare alone.
+    tied
+        Whether each weight is held as tightly as the starting model says (learned from other
+        movies), or all alike: with suggested events that did better on movies of new kinds.
     precision
         Duality gap that is enough, in task loss per annotation.
     most_calls
@@ -49,6 +52,7 @@ class LearnOptions:
 
     strength: float | None = None
     balance: float = 0.5
+    tied: bool = False
     precision: float = 5e-3
     most_calls: int = 60
 
@@ -86,9 +90,9 @@ class Start:
         features = scene.matrix.features
         return cls(model.aligned(features), model.tied(features))
 
-    def regularizer(self, strength: float) -> L2:
+    def regularizer(self, strength: float, tied: bool) -> L2:
         """The L2 regulariser around it."""
-        return L2(strength, prior=self.weights, metric=self.tightness)
+        return L2(strength, prior=self.weights, metric=self.tightness if tied else None)
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ def fit_part(
     steps = train(
         model,
         [data.samples[i] for i in rows.tolist()],
-        start.regularizer(options.strength_for(count)),
+        start.regularizer(options.strength_for(count), options.tied),
         n_annotations=float(count),
         options=TrainingOptions(precision=options.precision, max_oracle_calls=options.most_calls),
         state=state,
