@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bridgetrack.tracks.overlay import draw_montage, draw_overlay
     from bridgetrack.tracks.tracks import Tracks
     from bridgetrack.training.options import TrainingOptions
+    from bridgetrack.training.strategies import strategy_steps
     from bridgetrack.training.train import train_steps
 
 __all__ = [
@@ -86,6 +87,7 @@ __all__ = [
     "segment_to_file",
     "shipped_model",
     "simulate",
+    "strategy_steps",
     "track",
     "track_scene",
     "track_steps",
@@ -130,6 +132,7 @@ _PLACES = {
     "tracks.overlay": ("draw_montage", "draw_overlay"),
     "tracks.tracks": ("Tracks",),
     "training.options": ("TrainingOptions",),
+    "training.strategies": ("strategy_steps",),
     "training.train": ("train_steps",),
 }
 _ELSEWHERE = {"draw_annotations": "draw"}
