@@ -10,6 +10,7 @@ from bridgetrack.cli.annotate import annotate
 from bridgetrack.cli.demo import demo
 from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.explain import explain
+from bridgetrack.cli.models import models
 from bridgetrack.cli.open_window import open_
 from bridgetrack.cli.run_project import run
 from bridgetrack.cli.segment import segment
@@ -55,3 +56,4 @@ for command in (demo, simulate, segment, track, annotate, train, explain, evalua
 app.command()(suggest)
 app.command(name="simulate-annotator")(simulate_annotator)
 app.command(name="open")(open_)
+app.add_typer(models)

@@ -63,7 +63,8 @@ def explain(
     ] = None,
     image: Image = None,
     model: Annotated[
-        Path | None, typer.Option("--model", metavar="MODEL.json", help="Weights.")
+        Path | None,
+        typer.Option("--model", metavar="MODEL", help="Weights: a file or a library name."),
     ] = None,
     annotations: Annotated[
         Path | None,
@@ -122,10 +123,10 @@ def _inputs(
 
 def _tracked(inputs: _Inputs) -> Tracking:
     from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.models.store import load_model
+    from bridgetrack.models.find import find_model
     from bridgetrack.pipeline.tracking import track_steps
 
-    weights = None if inputs.model is None else load_model(inputs.model)
+    weights = None if inputs.model is None else find_model(inputs.model)
     answers = None if inputs.annotations is None else load_annotations(inputs.annotations)
     sources = open_sources(inputs.labels, inputs.image, inputs.reading)
     return show(track_steps(sources.cells, sources.image, weights, answers))

@@ -40,7 +40,7 @@ def simulate_annotator(
     image: Image = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", metavar="M.json", help="Weights to start from."),
+        typer.Option("--model", metavar="MODEL", help="Weights: a file or a library name."),
     ] = None,
     annotations: Annotated[
         Path | None,
@@ -102,10 +102,10 @@ def _simulated(
     from bridgetrack.evaluation.match import match_detections
     from bridgetrack.evaluation.true_events import true_events
     from bridgetrack.importing.ctc import read_ctc
-    from bridgetrack.models.store import load_model
+    from bridgetrack.models.find import find_model
     from bridgetrack.pipeline.scene import prepare
 
-    prior = None if model is None else load_model(model)
+    prior = None if model is None else find_model(model)
     answers = None if annotations is None else load_annotations(annotations)
     sources = open_sources(labels, image, reading)
     truth = read_ctc(ground_truth)

@@ -20,7 +20,11 @@ def suggest(
     image: Image = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", metavar="M.json", help="Weights; without it the shipped ones."),
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Weights: a file, or a name in the library; without it the shipped ones.",
+        ),
     ] = None,
     annotations: Annotated[
         Path | None,
@@ -84,11 +88,11 @@ def _suggestions(
 ) -> list[Suggestion]:
     from bridgetrack.active.suggester import SuggestOptions, suggest_steps
     from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.models.store import load_model
+    from bridgetrack.models.find import find_model
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.scene import prepare
 
-    weights = shipped_model() if model is None else load_model(model)
+    weights = shipped_model() if model is None else find_model(model)
     answers = None if annotations is None else load_annotations(annotations)
     sources = open_sources(labels, image, reading)
     notes += sources.notes

@@ -33,7 +33,11 @@ def track(
     image: Image = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", metavar="MODEL.json", help="Weights; without it the shipped ones."),
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Weights: a file, or a name in the library; without it the shipped ones.",
+        ),
     ] = None,
     annotations: Annotated[
         Path | None,
@@ -81,11 +85,13 @@ def _track(
 ) -> dict[str, object]:
     from bridgetrack.annotations.store import load_annotations
     from bridgetrack.cli.record import Given, check_folder, finish
+    from bridgetrack.models.find import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.models.store import load_model
     from bridgetrack.pipeline.tracking import track_steps
 
     check_folder(out)
+    model = None if model is None else find_model_file(model)
     weights = load_model(model) if model is not None else shipped_model()
     answers = load_annotations(annotations) if annotations is not None else None
     sources = open_sources(labels, image, reading)

@@ -48,7 +48,10 @@ def train(
     prior: Annotated[
         Path | None,
         typer.Option(
-            "--prior", metavar="M.json", help="Weights to start from; without it the shipped ones."
+            "--prior",
+            metavar="MODEL",
+            help="Weights to start from: a file, or a name in the library; without it the shipped "
+            "ones.",
         ),
     ] = None,
     loss: Annotated[
@@ -150,9 +153,9 @@ def _prepared(
 
 
 def _prior(path: Path | None) -> Model | None:
-    from bridgetrack.models.store import load_model
+    from bridgetrack.models.find import find_model
 
-    return None if path is None else load_model(path)
+    return None if path is None else find_model(path)
 
 
 def learn(

@@ -1,0 +1,311 @@
+"""``bridgetrack models``: the library of models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bridgetrack.cli.console import emit, plural, say, show
+from bridgetrack.cli.options import Axes, FrameInterval, Image, ImageAxes, Json, Scale, Unit
+from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+
+if TYPE_CHECKING:
+    from bridgetrack.models.choice import Ranked
+    from bridgetrack.models.library import Entry
+    from bridgetrack.models.model import Model
+    from bridgetrack.models.statistics import FeatureStatistics
+
+models = typer.Typer(
+    name="models",
+    help="Keep models, and see which of them learned from movies like yours.",
+    no_args_is_help=False,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a model.", show_default=False)]
+
+
+@models.command(name="list")
+def list_(
+    labels: Annotated[
+        Path | None,
+        typer.Option("--for", metavar="LABELS", help="Movie to compare with.", show_default=False),
+    ] = None,
+    image: Image = None,
+    scale: Scale = None,
+    unit: Unit = None,
+    frame_interval: FrameInterval = None,
+    axes: Axes = None,
+    image_axes: ImageAxes = None,
+    json: Json = False,
+) -> None:
+    """List the models, the most similar to a movie first."""
+    from bridgetrack.models.choice import most_suitable, rank
+    from bridgetrack.models.library import Library
+
+    if labels is None and image is not None:
+        raise typer.BadParameter("--image goes with --for LABELS; give the labels too")
+    library, notes = Library(), list[str]()
+    entries = library.entries()
+    yours = None
+    if labels is not None:
+        reading = Reading(axes, scale, unit, frame_interval, image_axes)
+        with collecting_warnings(notes):
+            yours, _ = _look_at(labels, image, reading, None, notes)
+    ranked = rank(entries, yours)
+    best = most_suitable(ranked) if yours is not None else None
+    if json:
+        emit(
+            {
+                "folder": str(library.folder),
+                "models": [_described(r, yours is not None) for r in ranked],
+                "most_suitable": None
+                if yours is None
+                else ("shipped" if best is None else best.entry.name),
+                "notes": notes,
+            }
+        )
+        return
+    say(*_lines(ranked, yours is not None))
+    if not ranked:
+        say(f"there are no models in {library.folder}; see bridgetrack models save --help")
+    if yours is not None:
+        say(f"start from: {'the shipped model' if best is None else best.entry.name}")
+    say(*(f"note: {note}" for note in notes))
+
+
+@models.command(name="show")
+def show_(name: Name, json: Json = False) -> None:
+    """Say what is known of a model."""
+    from bridgetrack.models.choice import Ranked
+    from bridgetrack.models.library import Library
+    from bridgetrack.models.similarity import UNKNOWN
+
+    entry = Library().entry(name)
+    record = _described(Ranked(entry, UNKNOWN), False)
+    model = entry.model
+    record["preview"] = None if entry.preview is None else str(entry.preview)
+    record["weights"] = (
+        None if model is None else dict(zip(model.keys, model.weights.tolist(), strict=True))
+    )
+    if json:
+        emit(record)
+        return
+    say(*_shown(entry))
+
+
+@models.command()
+def save(
+    file: Annotated[
+        Path, typer.Argument(metavar="MODEL.json", help="Model file.", show_default=False)
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Its name; without it the file's.", show_default=False
+        ),
+    ] = None,
+    description: Annotated[
+        str | None,
+        typer.Option(
+            "--description", metavar="TEXT", help="What to remember of it.", show_default=False
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels",
+            metavar="LABELS",
+            help="Movie that it learned from, so that others can be compared with it.",
+            show_default=False,
+        ),
+    ] = None,
+    image: Image = None,
+    scale: Scale = None,
+    unit: Unit = None,
+    frame_interval: FrameInterval = None,
+    axes: Axes = None,
+    image_axes: ImageAxes = None,
+    json: Json = False,
+) -> None:
+    """Keep a model in the library."""
+    from bridgetrack.models.library import Library
+
+    if labels is None and image is not None:
+        raise typer.BadParameter("--image goes with --labels LABELS; give the labels too")
+    notes: list[str] = []
+    with collecting_warnings(notes):
+        reading = Reading(axes, scale, unit, frame_interval, image_axes)
+        entry = _save(Library(), file, name, description, labels, image, reading, notes)
+    if json:
+        emit({"name": entry.name, "folder": str(entry.folder), "notes": notes})
+        return
+    say(f"kept as {entry.name}; use it with --model '{entry.name}' or --prior '{entry.name}'")
+    if entry.record is not None and entry.record.statistics is None:
+        say("note: without --labels other movies cannot be compared with it")
+    say(*(f"note: {note}" for note in notes))
+
+
+def _save(
+    library: Any,
+    file: Path,
+    name: str | None,
+    description: str | None,
+    labels: Path | None,
+    image: Path | None,
+    reading: Reading,
+    notes: list[str],
+) -> Entry:
+    from dataclasses import replace
+
+    from bridgetrack.models.library import read_model_file
+    from bridgetrack.models.names import check_name
+    from bridgetrack.models.preview import preview_png
+    from bridgetrack.models.record import new_record
+
+    model, record = read_model_file(file)
+    name = library.free_name(file.stem) if name is None else check_name(name)
+    record = new_record(model) if record is None else record
+    if description is not None:
+        record = replace(record, description=description.strip())
+    picture = None
+    if labels is not None:
+        statistics, picture = _look_at(labels, image, reading, model, notes)
+        record = replace(record, statistics=statistics)
+    return library.save(name, model, record, preview_png(record, picture))
+
+
+def _look_at(
+    labels: Path, image: Path | None, reading: Reading, model: Model | None, notes: list[str]
+) -> tuple[FeatureStatistics, Any]:
+    """Statistics of a movie and, where it is tracked with a model, a picture of it."""
+    from bridgetrack.pipeline.movie_statistics import statistics_steps
+    from bridgetrack.pipeline.preview import preview_picture
+    from bridgetrack.pipeline.scene import prepare
+    from bridgetrack.pipeline.tracking import track_scene
+
+    sources = open_sources(labels, image, reading)
+    notes += sources.notes
+    scene = show(prepare(sources.cells, sources.image))
+    picture = None
+    if model is not None:
+        picture = preview_picture(show(track_scene(scene, model)), sources.image)
+    return show(statistics_steps(scene)), picture
+
+
+@models.command()
+def remove(name: Name, json: Json = False) -> None:
+    """Take a model off the list; restore brings it back."""
+    from bridgetrack.models.library import Library
+
+    removed = Library().remove(name)
+    if json:
+        emit({"removed": removed.name})
+        return
+    say(f"removed {removed.name}; bridgetrack models restore '{removed.name}' brings it back")
+
+
+@models.command()
+def restore(name: Name, json: Json = False) -> None:
+    """Bring back the model of this name that was removed last."""
+    from bridgetrack.errors import ModelError
+    from bridgetrack.models.library import Library
+    from bridgetrack.models.names import same_name
+
+    library = Library()
+    known = library.removed()
+    found = next((r for r in known if same_name(r.name, name)), None)
+    if found is None:
+        names = ", ".join(dict.fromkeys(r.name for r in known)) or "none"
+        raise ModelError(f"no model {name!r} was removed lately (removed ones: {names})")
+    entry = library.restore(found)
+    if json:
+        emit({"name": entry.name})
+        return
+    say(f"{entry.name} is back")
+
+
+@models.command()
+def export(
+    name: Name,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="File to write.", show_default=False)
+    ],
+    json: Json = False,
+) -> None:
+    """Write a model with its description and statistics into one file, to share it."""
+    from bridgetrack.models.library import Library
+
+    path = Library().export_file(name, out)
+    if json:
+        emit({"model": str(path)})
+        return
+    say(f"wrote {path}; bridgetrack models save {path} takes it into a library")
+
+
+def _described(ranked: Ranked, compared: bool) -> dict[str, Any]:
+    """A model as JSON values."""
+    from bridgetrack.models.record_file import record_to_json
+
+    entry, similarity = ranked.entry, ranked.similarity
+    found: dict[str, Any] = {"name": entry.name, "damaged": entry.problem or None}
+    if entry.record is not None:
+        known = record_to_json(entry.record)
+        found |= {key: known[key] for key in ("description", "created", "counts", "accuracy")}
+    if compared and not entry.damaged:
+        finite = similarity.level != "unknown"
+        found["similarity"] = {
+            "level": similarity.level,
+            "distance": round(similarity.distance, 4) if finite else None,
+            "words": similarity.words,
+            "differences": [d.words for d in similarity.differences[:3] if d.words],
+        }
+    return found
+
+
+def _lines(ranked: tuple[Ranked, ...], compared: bool) -> list[str]:
+    lines = []
+    for each in ranked:
+        entry = each.entry
+        if entry.record is None:
+            lines.append(f"{entry.name}: damaged: {entry.problem}")
+            continue
+        parts = [entry.record.created[:10], *_learned_from(entry), entry.record.description]
+        lines.append(f"{entry.name}: {'; '.join(p for p in parts if p)}".rstrip(": "))
+        if compared:
+            lines.append(f"    {each.similarity.words}")
+    return lines
+
+
+def _learned_from(entry: Entry) -> list[str]:
+    assert entry.record is not None
+    parts = []
+    if entry.record.counts:
+        parts.append(plural(sum(entry.record.counts.values()), "answer"))
+    if entry.record.accuracy is not None:
+        parts.append(f"about {100 * entry.record.accuracy[0]:.1f} % of the events right")
+    return parts
+
+
+def _shown(entry: Entry) -> list[str]:
+    if entry.record is None:
+        return [f"{entry.name} is damaged: {entry.problem}"]
+    record = entry.record
+    lines = [f"{entry.name}{f': {record.description}' if record.description else ''}"]
+    lines += [f"made: {record.created}"] if record.created else []
+    if record.counts:
+        counts = ", ".join(f"{key} {n}" for key, n in record.counts.items())
+        lines.append(f"answers: {counts}")
+    if record.accuracy is not None:
+        a, low, high = (100 * v for v in record.accuracy)
+        lines.append(f"estimated accuracy: {a:.1f} % (95 % interval {low:.1f} to {high:.1f} %)")
+    known = record.statistics
+    lines.append(
+        f"learned from a {known.ndim}D movie with {known.n_cells:,} cells in all frames"
+        if known is not None
+        else "nobody knows how similar other movies are to its own"
+    )
+    lines += [f"picture: {entry.preview}"] if entry.preview is not None else []
+    return [*lines, f"files: {entry.folder}"]
