@@ -21,6 +21,7 @@ from qtpy.QtWidgets import (
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.words import NOUN, describe
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui import icons
 from bridgetrack.ui.colours import LOOKS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.picking import Mode
@@ -31,6 +32,7 @@ _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
     (Mode.DISAPPEAR, "Leaves"), (Mode.APPEAR, "Appears"), (Mode.MERGE, "Merges"),
     (Mode.SPLIT, "Cut in two"), (Mode.FALSE, "Not a cell"), (Mode.SWAP, "Swap"),
+    (Mode.SUGGEST, "Suggest next"),
 )  # fmt: skip
 
 
@@ -90,13 +92,18 @@ class AnnotatePanel(Panel):
                 made.setText(f"{LOOKS[mode.event].sign} {made.text()}")
             group.addButton(made)
             self.modes[mode] = made
-            grid.addWidget(made, k // 3, k % 3)
+            grid.addWidget(made, k // 3, k % 3, 1, 3 if mode == Mode.SUGGEST else 1)
+        icons.mark(self.modes[Mode.SUGGEST], "suggest")
         return box
 
     def _starter(self, mode: Mode) -> Any:
         def start() -> None:
             self.desk.canvas.activate()
-            self.annotator.set_mode(mode)
+            if mode == Mode.SUGGEST:
+                self.annotator.suggest()
+                self._on_mode()
+            else:
+                self.annotator.set_mode(mode)
 
         return start
 

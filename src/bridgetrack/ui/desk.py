@@ -8,7 +8,9 @@ from typing import Any
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.canvas import Canvas
+from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.session import Session
+from bridgetrack.ui.suggester import Suggester
 from bridgetrack.ui.trainer import Trainer
 from bridgetrack.ui.workers import ThreadRunner
 
@@ -23,6 +25,8 @@ class Desk:
         self.annotator = Annotator(self.session)
         self.canvas = Canvas(viewer, self.session, self.annotator)
         self.trainer = Trainer(self.session)
+        self.suggester = Suggester(self.session, self.annotator, self.trainer)
+        self.questions = QuestionView(self.session, self.annotator, self.canvas, self.suggester)
         self._panels = 0
         self.session.run("warm up", _warm_up, lambda _: None)
 
@@ -40,6 +44,7 @@ class Desk:
         self._panels -= 1
         if self._panels == 0:
             self.session.close()
+            self.questions.close()
             self.canvas.close()
             viewer = self.viewer
             if viewer is not None:

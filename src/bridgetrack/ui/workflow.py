@@ -8,7 +8,10 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
 from bridgetrack.ui.annotate_panel import AnnotatePanel
+from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.segment_panel import SegmentPanel
+from bridgetrack.ui.shortcuts import shortcut
+from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
 from bridgetrack.ui.widgets import Panel, button, row, text
@@ -25,6 +28,7 @@ class WorkflowPanel(Panel):
         viewer = self.desk.viewer
         self.segment = SegmentPanel(viewer)
         self.annotate = AnnotatePanel(viewer)
+        self.suggest = SuggestPanel(viewer)
         self.train = TrainPanel(viewer)
         self.track = TrackPanel(viewer)
         self.steps: list[Panel] = [self.segment, self.annotate, self.train, self.track]
@@ -47,9 +51,11 @@ class WorkflowPanel(Panel):
         self.next_words = text()
         self.column.addWidget(self.next_words)
         self.stack = QStackedWidget()
-        for panel in self.steps:
+        for panel in (*self.steps, self.suggest):
             panel.column.setContentsMargins(0, 0, 0, 0)
             self.stack.addWidget(_scrolling(panel))
+        self.ways = self._ways()
+        self.column.addWidget(self.ways)
         self.column.addWidget(self.stack, 1)
         self.setMinimumWidth(320)
         for signal in (
@@ -61,7 +67,39 @@ class WorkflowPanel(Panel):
             self.desk.trainer.changed,
         ):
             self.listen(signal, self._say_next)
+        self.listen(self.desk.annotator.mode_changed, self._follow_mode)
         self.open_step(0)
+
+    def _ways(self) -> QWidget:
+        """Two ways to answer in step 2: about cells of one's choice, or of the model's."""
+        self.by_hand = button(
+            "You choose the cells", "Point at any cell and answer", lambda: self.open_step(1),
+            checkable=True, icon="annotate",
+        )  # fmt: skip
+        self.by_model = button(
+            "The model asks", shortcut("suggest").words, self.ask,
+            key=shortcut("suggest"), checkable=True, icon="suggest",
+        )  # fmt: skip
+        group = QButtonGroup(self)
+        for each in (self.by_hand, self.by_model):
+            group.addButton(each)
+        return row(self.by_hand, self.by_model)
+
+    def ask(self) -> None:
+        """Let the model ask."""
+        self._open(1, asked=True)
+        if self.session.source is not None:
+            self.desk.suggester.next()
+
+    def _follow_mode(self) -> None:
+        """Show the questions while the model asks."""
+        if self.desk.annotator.picking.mode == Mode.SUGGEST and not self.asked:
+            self._open(1, asked=True)
+
+    @property
+    def asked(self) -> bool:
+        """Whether step 2 shows the questions of the model."""
+        return bool(self.stack.currentIndex() == len(self.steps))
 
     def _opener(self, k: int) -> Any:
         return lambda: self.open_step(k)
@@ -69,12 +107,19 @@ class WorkflowPanel(Panel):
     @property
     def step(self) -> int:
         """Number of the open step, from 0."""
-        return int(self.stack.currentIndex())
+        return 1 if self.asked else int(self.stack.currentIndex())
 
     def open_step(self, k: int) -> None:
         """Open a step."""
+        if self.desk.suggester.asking:
+            self.desk.suggester.stop()
+        self._open(k)
+
+    def _open(self, k: int, asked: bool = False) -> None:
         self.tabs[k].setChecked(True)
-        self.stack.setCurrentIndex(k)
+        (self.by_model if asked else self.by_hand).setChecked(True)
+        self.ways.setVisible(k == 1)
+        self.stack.setCurrentIndex(len(self.steps) if asked else k)
         if k in (1, 3):
             self.desk.canvas.activate()
         self._say_next()

@@ -1,0 +1,52 @@
+"""Estimated accuracy against clicks, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph as pg
+
+from bridgetrack.active.records import Point
+
+_LINE = "#56b4e9"
+
+
+class AccuracyPlot(pg.PlotWidget):
+    """A line with a band; hidden while there is nothing to plot."""
+
+    def __init__(self) -> None:
+        super().__init__(background=None)
+        self.setFixedHeight(150)
+        self.setMouseEnabled(x=False, y=False)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.setLabel("bottom", "clicks")
+        self.setLabel("left", "right events, %")
+        self.setToolTip("The line is the estimate; the truth lies in the band with 95 %")
+        none = pg.mkPen(None)
+        self._low, self._high = self.plot(pen=none), self.plot(pen=none)
+        self.addItem(pg.FillBetweenItem(self._low, self._high, brush=pg.mkBrush(86, 180, 233, 70)))
+        self._line = self.plot(
+            pen=pg.mkPen(_LINE, width=2), symbol="o", symbolSize=5, symbolBrush=_LINE,
+            symbolPen=none,
+        )  # fmt: skip
+        self.hide()
+
+    def show_points(self, points: Sequence[Point]) -> None:
+        """Draw a progress curve."""
+        rows = [
+            (p.clicks, 100 * p.accuracy, 100 * p.low, 100 * p.high)
+            for p in points
+            if p.accuracy is not None and p.low is not None and p.high is not None
+        ]
+        table = np.asarray(rows, dtype=np.float64).reshape(-1, 4)
+        self.setVisible(len(table) > 0)
+        if not len(table):
+            return
+        clicks, accuracy, low, high = table.T
+        self._low.setData(clicks, low)
+        self._high.setData(clicks, high)
+        self._line.setData(clicks, accuracy)
+        self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
+        self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.02)

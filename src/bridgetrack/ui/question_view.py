@@ -1,0 +1,169 @@
+"""Brings questions into view: centred, zoomed, blinking between their two frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import QTimer
+
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.canvas import Canvas
+from bridgetrack.ui.finder import shown_diameter
+from bridgetrack.ui.layers import camera_of
+from bridgetrack.ui.overlay import Drawing, View
+from bridgetrack.ui.question_drawing import Array, draw_question
+from bridgetrack.ui.session import Session
+from bridgetrack.ui.suggester import Suggester
+
+BLINK = 900
+"""Milliseconds that each of the two frames is in view."""
+
+_CELL = 60.0
+"""Screen pixels that a cell is at least across, until somebody zooms."""
+
+
+class QuestionView:
+    """Shows what the suggester asks on the canvas.
+
+    The first frame stays in view as long as people look elsewhere or blinking is off.
+    """
+
+    def __init__(self, session: Session, annotator: Annotator, canvas: Canvas, asker: Suggester):
+        self._session, self._annotator = session, annotator
+        self._canvas, self._asker = canvas, asker
+        self._shown: Suggestion | None = None
+        self._late = self._moving = self._zoomed = False
+        self._outlines: dict[tuple[int, int], Array] = {}
+        self.blinking = True
+        self._timer = QTimer()
+        self._timer.setInterval(BLINK)
+        self._timer.timeout.connect(self.flip)
+        canvas.painters.append(self._paint)
+        asker.look.connect(self.show)
+        asker.turned.connect(self.turn)
+        asker.changed.connect(self._on_change)
+        canvas.viewer.dims.events.current_step.connect(self._on_frame)
+
+    def close(self) -> None:
+        """Let go of the viewer."""
+        self._timer.stop()
+        self._asker.look.disconnect(self.show)
+        self._asker.turned.disconnect(self.turn)
+        self._asker.changed.disconnect(self._on_change)
+        viewer = self._canvas.viewer
+        if viewer is not None:
+            viewer.dims.events.current_step.disconnect(self._on_frame)
+
+    # ------------------------------------------------------------------ view
+
+    @property
+    def late(self) -> bool:
+        """Whether the later of the two frames is in view."""
+        return self._late
+
+    @property
+    def active(self) -> bool:
+        """Whether it blinks now."""
+        return bool(self._timer.isActive())
+
+    def set_blinking(self, blinking: bool) -> None:
+        """Turn blinking on or off; T shows the other frame by hand."""
+        self.blinking = blinking
+        self._timer.stop()
+        if blinking and self._shown is not None and not self._asker.away:
+            self._timer.start()
+
+    def show(self, asked: Suggestion) -> None:
+        """Go to a question."""
+        self._shown, self._outlines = asked, {}
+        self._canvas.activate()
+        self._go(late=False, position=asked.position)
+        if self.blinking:
+            self._timer.start()
+        self._canvas.redraw()
+
+    def turn(self) -> None:
+        """Show the other frame, and stay there."""
+        self._timer.stop()
+        self.flip()
+
+    def flip(self) -> None:
+        """Show the other frame."""
+        if self._shown is not None and self._canvas.viewer is not None:
+            self._go(late=not self._late)
+
+    def _go(self, late: bool, position: tuple[float, ...] | None = None) -> None:
+        asked = self._shown
+        if asked is None:
+            return
+        last = self._session.scene.detections.geometry.n_frames - 1 if self._session.scene else 0
+        frame = min(max(asked.last_frame if late else asked.frame, 0), last)
+        self._late = late
+        self._moving = True
+        try:
+            self._canvas.show(frame, None)
+            self._to_plane(asked, late)
+            if position is not None:
+                self._centre(position)
+        finally:
+            self._moving = False
+
+    def _to_plane(self, asked: Suggestion, late: bool) -> None:
+        """In 3D, the plane of the cells of this frame."""
+        layer, viewer = self._layer, self._canvas.viewer
+        if layer is None or self._canvas.plane is None:
+            return
+        cells = (asked.event.targets if late else asked.event.sources) or asked.cells
+        z = float(np.mean([c.position[0] for c in cells]))
+        world = layer.data_to_world((0.0, z, 0.0, 0.0))
+        viewer.dims.set_point(int(viewer.dims.ndim - layer.ndim) + 1, float(world[1]))
+
+    def _centre(self, position: tuple[float, ...]) -> None:
+        layer, viewer = self._layer, self._canvas.viewer
+        scene = self._session.scene
+        if layer is None or scene is None:
+            return
+        world = layer.data_to_world((0.0, *position))
+        camera = camera_of(viewer)
+        camera.center = (0.0, float(world[-2]), float(world[-1]))
+        if not self._zoomed:
+            self._zoomed = True
+            wanted = _CELL / (shown_diameter(scene.detections) * float(layer.scale[-1]))
+            camera.zoom = max(camera.zoom, wanted)
+
+    @property
+    def _layer(self) -> Any:
+        source = self._session.source
+        return None if source is None else source.layers[1]
+
+    # ------------------------------------------------------------------ following
+
+    def _on_change(self) -> None:
+        wanted = self._asker.current if self._asker.asking else None
+        if wanted is None and self._shown is not None:
+            self._timer.stop()
+            self._shown = None
+            self._zoomed = self._zoomed and self._asker.engaged
+            self._canvas.redraw()
+
+    def _on_frame(self) -> None:
+        """Somebody steps through the frames: leave the view to them."""
+        if self._moving or self._shown is None:
+            return
+        self._timer.stop()
+        self._asker.away = True
+
+    def _paint(self, drawing: Drawing, view: View) -> None:
+        if self._shown is not None:
+            draw_question(drawing, self._shown, view, self._outline)
+
+    def _outline(self, cell: CellRef) -> Array:
+        scene, finder = self._session.scene, self._annotator.finder
+        if scene is None or finder is None:
+            return np.zeros((0, 2))
+        if cell.cell not in self._outlines:
+            self._outlines[cell.cell] = finder.outline(scene.detections.row_of(*cell.cell))
+        return self._outlines[cell.cell]

@@ -1,0 +1,141 @@
+"""The Suggest panel: the question, the answers on keys and buttons, and how far you are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtWidgets import QCheckBox, QListWidget
+
+from bridgetrack.ui.accuracy_plot import AccuracyPlot
+from bridgetrack.ui.annotate_panel import short_words
+from bridgetrack.ui.colours import LOOKS
+from bridgetrack.ui.overlay import percent
+from bridgetrack.ui.shortcuts import Shortcut, shortcut
+from bridgetrack.ui.suggester import JOB
+from bridgetrack.ui.widgets import Notice, Panel, Work, button, heading, row, text
+
+
+class SuggestPanel(Panel):
+    """The model asks; this panel shows what keys on the image do, and what came of it."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__(napari_viewer)
+        self.asker = self.desk.suggester
+        self.hint = text()
+        self.column.addWidget(self.hint)
+        self.go = self._button("suggest", "Suggest next", "suggest")
+        self.column.addWidget(self.go)
+        self.question = heading("")
+        self.question.setWordWrap(True)
+        self.column.addWidget(self.question)
+        self.reason = text()
+        self.column.addWidget(self.reason)
+        self.choices = self._choices()
+        self.column.addWidget(self.choices)
+        self.yes = self._button("accept", "Yes", "yes")
+        self.no = self._button("reject", "No", "no")
+        self.unsure = self._button("unsure", "Cannot tell")
+        self.column.addWidget(row(self.yes, self.no, self.unsure))
+        self.other = self._button("turn", "Other frame")
+        self.undo = self._button("undo", "Undo", "undo")
+        self.leave = button(
+            "Stop", "Stop; everything is kept, and you can go on at any time",
+            self.asker.stop, key=shortcut("cancel"), icon="stop",
+        )  # fmt: skip
+        self.column.addWidget(row(self.other, self.undo, self.leave))
+        self.blink = QCheckBox("Blink between the two frames")
+        self.blink.setChecked(self.desk.questions.blinking)
+        self.blink.setToolTip("Off: T shows the other frame")
+        self.blink.toggled.connect(self.desk.questions.set_blinking)
+        self.column.addWidget(self.blink)
+        self.work = Work(self, JOB)
+        self.column.addWidget(self.work)
+        self.notice = Notice()
+        self.column.addWidget(self.notice)
+        self.column.addWidget(heading("How far you are"))
+        self.verdict = text()
+        self.effort, self.accuracy = text(), text()
+        self.plot = AccuracyPlot()
+        for part in (self.verdict, self.effort, self.accuracy, self.plot):
+            self.column.addWidget(part)
+        self.use = button(
+            "Track with what it learned",
+            "Use the model learned from your answers so far; Train makes it better still",
+            self.asker.use_model,
+            icon="go",
+        )
+        self.column.addWidget(self.use)
+        self.column.addStretch(1)
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.timeout.connect(self._show_standing)
+        self.listen(self.asker.changed, self._on_change)
+        self.listen(self.desk.annotator.mode_changed, self._on_change)
+        self.listen(self.session.source_changed, self._on_change)
+        self.listen(self.session.scene_changed, self._on_change)
+        self.listen(self.session.answers_changed, self._on_change)
+        self.listen(self.session.message, self.notice.say)
+        self._on_change()
+
+    # ------------------------------------------------------------------ parts
+
+    def _button(self, name: str, words: str, icon: str = "") -> Any:
+        key = shortcut(name)
+        return button(words, key.words, self._doer(key), key=key, icon=icon)
+
+    def _doer(self, key: Shortcut) -> Callable[[], None]:
+        return lambda: key.act(self.desk.annotator)
+
+    def _choices(self) -> QListWidget:
+        made = QListWidget()
+        made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        made.setFixedHeight(104)
+        made.setWordWrap(True)
+        made.setToolTip("Click what is right, or press its number")
+        made.itemClicked.connect(lambda item: self.asker.choose(made.row(item) + 1))
+        return made
+
+    # ------------------------------------------------------------------ state
+
+    def showEvent(self, event: Any) -> None:  # noqa: N802
+        """Look for the first questions before they are wanted."""
+        super().showEvent(event)
+        self.asker.prepare()
+
+    def _on_change(self) -> None:
+        asked = self.asker.current if self.asker.engaged else None
+        self.hint.setText(self.asker.hint)
+        self.question.setText("" if asked is None else asked.question)
+        self.reason.setText("" if asked is None else f"Why this one: {asked.reason}.")
+        words = []
+        if asked is not None:
+            history = asked.slot[0] == "history"
+            events = (asked.event, *asked.alternatives)
+            for k, (event, belief) in enumerate(zip(events, asked.beliefs, strict=True), 1):
+                sign = LOOKS[event.event].sign
+                words.append(f"{k}  {sign}  {short_words(event, history)}: {percent(belief)}")
+        self.choices.clear()
+        self.choices.addItems(words)
+        for part in (self.question, self.reason, self.choices):
+            part.setVisible(asked is not None)
+        answering = asked is not None and self.asker.asking
+        for part in (self.yes, self.no, self.unsure, self.other):
+            part.setEnabled(answering)
+        self.leave.setEnabled(self.asker.engaged)
+        answers = self.session.answers
+        self.undo.setEnabled(answers is not None and bool(answers.history.past))
+        self.go.setEnabled(self.session.source is not None)
+        # The next question is in view first.
+        self._later.start(0)
+
+    def _show_standing(self) -> None:
+        standing = self.asker.standing
+        self.effort.setText(standing.effort)
+        self.accuracy.setText(standing.accuracy)
+        self.verdict.setText(f"✓ {standing.verdict}" if standing.stop else standing.verdict)
+        self.verdict.setStyleSheet("QLabel { font-weight: bold; }" if standing.stop else "")
+        self.verdict.setVisible(bool(standing.verdict))
+        self.plot.show_points(standing.points)
+        self.use.setEnabled(bool(standing.points) and not self.session.busy("track"))

@@ -1,0 +1,254 @@
+"""Suggest next in a real viewer, answered with real keys on the real canvas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.ui.picking import Mode
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def desk(open_short, viewer, qtbot):
+    """A desk whose first questions are there, with the keys on the canvas."""
+    from bridgetrack.ui.desk import desk_of
+
+    widget = open_short("Bridgetrack")
+    desk = desk_of(viewer)
+    desk.widget = widget
+    widget.open_step(1)
+    desk.suggester.prepare()
+    qtbot.waitUntil(lambda: bool(desk.suggester.active.queue), timeout=20_000)
+    return desk
+
+
+@pytest.fixture
+def asked(desk, hand, qtbot):
+    """As `desk`, with G pressed."""
+    hand.key("G")
+    assert desk.suggester.current is not None
+    return desk
+
+
+def kinds(desk):
+    """What was answered."""
+    return [a.kind for a in desk.session.annotations]
+
+
+def test_g_goes_to_the_event_and_opens_the_questions(asked, viewer):
+    from bridgetrack.ui.layers import camera_of
+
+    question, widget = asked.suggester.current, asked.widget
+    assert widget.asked
+    assert widget.step == 1
+    assert widget.suggest.question.text() == question.question
+    assert widget.suggest.choices.count() == 1 + len(question.alternatives)
+    assert asked.canvas.frame == question.frame
+    middle = np.array(question.position[-2:]) * 0.645
+    assert np.allclose(camera_of(viewer).center[-2:], middle)
+    assert viewer.layers.selection.active is asked.canvas.events_layer
+    assert any("%" in str(t) for t in asked.canvas.marks_layer.features["text"])
+
+
+def test_both_frames_are_shown_in_turns(asked, hand, qtbot):
+    question = asked.suggester.current
+    frames = {asked.canvas.frame}
+    asked.questions._timer.setInterval(30)
+    qtbot.waitUntil(lambda: frames.add(asked.canvas.frame) or len(frames) > 1, timeout=5000)
+    assert frames == {question.frame, question.last_frame}
+    hand.key("T")
+    assert not asked.questions.active, "T stays in the frame chosen"
+    before = asked.canvas.frame
+    hand.key("T")
+    assert asked.canvas.frame != before
+    assert len(asked.canvas.marks_layer.data) > 5, "cells are outlined in either frame"
+
+
+def test_enter_backspace_number_unsure_and_undo(asked, hand):
+    first = asked.suggester.current
+    hand.key("Return")
+    assert kinds(asked) == [Kind.CONFIRM]
+    second = asked.suggester.current
+    assert second is not None
+    assert second.slot != first.slot
+    assert asked.canvas.frame == second.frame
+    hand.key("Backspace")
+    hand.key("U")
+    assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT, Kind.CANNOT_TELL]
+    hand.key("Z")
+    hand.key("Z", control=True)
+    assert kinds(asked) == [Kind.CONFIRM]
+    assert asked.suggester.current.slot == second.slot
+    for _ in range(20):
+        if asked.suggester.current.alternatives:
+            break
+        hand.key("G")
+    wanted = asked.suggester.current.alternatives[0]
+    hand.key("2")
+    assert wanted.key in [a.events[0].key for a in asked.session.annotations]
+
+
+def test_the_queue_goes_on_while_it_learns(asked, hand, qtbot):
+    for k in range(9):
+        qtbot.waitUntil(lambda: asked.suggester.current is not None, timeout=20_000)
+        hand.key("Return")
+        assert len(asked.session.annotations) == k + 1
+    qtbot.waitUntil(lambda: not asked.suggester.busy, timeout=20_000)
+    panel = asked.widget.suggest
+    qtbot.waitUntil(panel.plot.isVisible, timeout=5000)
+    assert "9 answers" in panel.effort.text()
+    assert "95 %" in panel.accuracy.text()
+    assert panel.verdict.text()
+
+
+def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
+    pace.held = True
+    for _ in range(6):
+        hand.key("Return")
+    assert asked.suggester.busy
+    before = asked.suggester.current
+    asked.widget.suggest.work.stop.click()
+    assert not asked.suggester.busy
+    pace.held = False
+    qtbot.wait(50)
+    assert asked.suggester.current is before
+    hand.key("Return")
+    assert len(asked.session.annotations) == 7
+
+
+def test_stepping_through_frames_stops_the_blinking_and_g_comes_back(asked, hand, viewer, qtbot):
+    from bridgetrack.ui.layers import camera_of
+
+    question = asked.suggester.current
+    assert asked.questions.active
+    far = (question.frame + 4) % 8
+    viewer.dims.set_point(0, far)
+    assert not asked.questions.active
+    qtbot.wait(30)
+    assert asked.canvas.frame == far
+    hand.key("G")
+    assert asked.suggester.current is question
+    assert asked.canvas.frame == question.frame
+    camera = camera_of(viewer)
+    camera.zoom = camera.zoom / 2
+    zoom = camera.zoom
+    hand.key("Return")
+    assert camera.zoom == zoom, "the zoom chosen stays"
+    assert len(asked.session.annotations) == 1
+
+
+def test_escape_ends_it_and_hovering_proposes_again(asked, hand):
+    hand.key("Escape")
+    assert asked.annotator.picking.mode == Mode.REVIEW
+    assert not asked.questions.active
+    assert "Press G to be asked" in asked.widget.suggest.hint.text()
+    detections = asked.session.scene.detections
+    row = int(np.flatnonzero(detections.frame == asked.canvas.frame)[0])
+    asked.annotator.point_at(row)
+    assert asked.annotator.proposals
+
+
+def test_buttons_carry_their_keys_and_do_the_same(asked, qtbot):
+    panel = asked.widget.suggest
+    for made, key in (
+        (panel.go, "[G]"), (panel.yes, "[Enter]"), (panel.no, "[Bksp]"), (panel.unsure, "[U]"),
+        (panel.other, "[T]"), (panel.undo, "[Z]"), (panel.leave, "[Esc]"),
+    ):  # fmt: skip
+        assert key in made.text()
+        assert made.toolTip()
+    panel.yes.click()
+    panel.no.click()
+    panel.unsure.click()
+    assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT, Kind.CANNOT_TELL]
+    panel.undo.click()
+    assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT]
+    panel.leave.click()
+    assert not asked.suggester.engaged
+
+
+def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtbot):
+    from bridgetrack.ui.desk import desk_of
+
+    for _ in range(3):
+        qtbot.waitUntil(lambda: asked.suggester.current is not None, timeout=20_000)
+        hand.key("Return")
+    assert asked.suggester.path.exists()
+    asked.viewer.close()
+    image, labels = pixels
+    again = make_napari_viewer(show=True)
+    scale = (1, 0.645, 0.645)
+    again.add_image(image, name="short", scale=scale)
+    again.add_labels(labels.copy(), name="cells", scale=scale)
+    _, widget = again.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    desk = desk_of(again)
+    qtbot.waitUntil(lambda: desk.session.tracking is not None, timeout=20_000)
+    widget.by_model.click()
+    qtbot.waitUntil(lambda: desk.suggester.current is not None, timeout=20_000)
+    assert desk.suggester.active.effort.clicks == 3
+    qtbot.waitUntil(lambda: "3 answers" in widget.suggest.effort.text(), timeout=2000)
+
+
+def test_deleting_the_cells_ends_the_asking(asked, viewer, qtbot):
+    viewer.layers.remove("cells")
+    qtbot.waitUntil(lambda: asked.session.source is None, timeout=2000)
+    assert asked.suggester.current is None
+    assert not asked.questions.active
+    assert "Choose a movie" in asked.widget.suggest.hint.text()
+
+
+def test_deleting_the_overlay_is_survived(asked, viewer, hand, qtbot):
+    viewer.layers.remove(asked.canvas.events_layer)
+    qtbot.wait(30)
+    asked.widget.suggest.go.click()
+    assert asked.canvas.events_layer in viewer.layers
+    hand.key("Return")
+    assert len(asked.session.annotations) == 1
+
+
+def test_two_viewers_ask_for_themselves(make_napari_viewer, qtbot, pixels):
+    from bridgetrack.ui.desk import desk_of
+
+    one, two = make_napari_viewer(show=True), make_napari_viewer(show=True)
+    _, labels = pixels
+    for v, n in ((one, 4), (two, 5)):
+        v.add_labels(labels[:n].copy(), name=f"cells {n}")
+        v.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    desks = [desk_of(v) for v in (one, two)]
+    qtbot.waitUntil(lambda: all(d.session.tracking is not None for d in desks), timeout=20_000)
+    for d in desks:
+        d.annotator.suggest()
+    qtbot.waitUntil(lambda: all(d.suggester.current is not None for d in desks), timeout=20_000)
+    before = desks[1].suggester.current
+    desks[0].annotator.accept()
+    assert [len(d.session.annotations) for d in desks] == [1, 0]
+    assert desks[1].suggester.current is before
+
+
+def test_the_empty_panel_says_what_to_do(viewer, qtbot):
+    _, panel = viewer.window.add_plugin_dock_widget("bridgetrack", "Suggest")
+    assert "Choose a movie" in panel.hint.text()
+    assert not panel.go.isEnabled()
+    assert not panel.yes.isEnabled()
+
+
+def test_stacks_are_asked_about_in_their_planes(viewer, hand, qtbot):
+    from bridgetrack.ui.desk import desk_of
+
+    labels = np.zeros((4, 8, 60, 60), dtype=np.uint16)
+    for t in range(4):
+        for k, (z, y, x) in enumerate([(2, 15, 15), (5, 15, 40), (3, 45, 20), (6, 45, 45)], 1):
+            labels[t, z - 1 : z + 2, y - 5 : y + 6, x - 5 + t : x + 6 + t] = k
+    viewer.add_labels(labels, name="stack", scale=(1, 2, 0.5, 0.5))
+    viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    desk = desk_of(viewer)
+    qtbot.waitUntil(lambda: desk.session.tracking is not None, timeout=20_000)
+    desk.annotator.suggest()
+    qtbot.waitUntil(lambda: desk.suggester.current is not None, timeout=20_000)
+    question = desk.suggester.current
+    assert desk.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
+    assert len(desk.canvas.marks_layer.data) > 5
+    hand.key("Return")
+    assert len(desk.session.annotations) == 1
