@@ -241,3 +241,18 @@ def test_layers_that_do_not_fit_are_explained(source, tmp_path):
     assert heard[0][0] == "error"
     assert "must be the same" in heard[0][1]
     assert session.source is None
+
+
+def test_a_change_of_the_model_can_be_taken_back(session):
+    from dataclasses import replace
+
+    first = session.model
+    assert not session.has_earlier_model
+    other = replace(first, weights=first.weights * 2.0)
+    session.set_model(other)
+    assert session.tracking.model is other
+    assert session.has_earlier_model
+    session.earlier_model()
+    assert session.model is first
+    assert session.tracking.model is first
+    assert not session.has_earlier_model

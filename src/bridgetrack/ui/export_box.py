@@ -59,11 +59,11 @@ class ExportBox(QWidget):
         self.preview.setMinimumHeight(150)
         box.addWidget(self.preview)
         self.save = button(
-            "Export to a folder…", "Write the chosen formats", self.ask, icon="export"
+            "Export to a folder…", "Write the chosen formats", self.ask, icon="export", hot="Alt+X"
         )
         self.project = button(
             "Save project…", "One file to go on from here, or to repeat this run without a window",
-            self.ask_project, icon="save",
+            self.ask_project, icon="save", hot="Alt+S",
         )  # fmt: skip
         box.addWidget(row(self.save, self.project))
         box.addWidget(Work(panel, "export", "project", cancel=False))

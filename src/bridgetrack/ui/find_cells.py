@@ -43,7 +43,9 @@ class FindCells(QWidget):
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         box.addWidget(self.live)
         box.addWidget(folded("Advanced settings", self._advanced()))
-        self.go = button("Find cells in all frames", "Makes a Labels layer", self.run, icon="find")
+        self.go = button(
+            "Find cells in all frames", "Makes a Labels layer", self.run, icon="find", hot="Alt+C"
+        )
         box.addWidget(self.go)
         self.work = Work(panel, "segment")
         box.addWidget(self.work)

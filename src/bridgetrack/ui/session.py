@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from psygnal import Signal
 
@@ -20,11 +19,12 @@ from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.ui.answers import Answers, autosave_path
 from bridgetrack.ui.jobs import Runner
 from bridgetrack.ui.source import Source, measured
+from bridgetrack.ui.work import Work
 
 __all__ = ["Session", "Source"]
 
 
-class Session:
+class Session(Work):
     """Movie, answers, model and tracking of one viewer, and the work on them.
 
     Every change is announced by a signal; `message` carries (level, words) for people, where
@@ -37,11 +37,9 @@ class Session:
     answers_changed = Signal()
     model_changed = Signal()
     tracking_changed = Signal()
-    message = Signal(str, str)
-    progress = Signal(str, object)
 
     def __init__(self, runner: Runner) -> None:
-        self._runner = runner
+        super().__init__(runner)
         self.source: Source | None = None
         self.answers: Answers | None = None
         self.scene: Scene | None = None
@@ -49,6 +47,7 @@ class Session:
         self._prints: tuple[int, ...] = ()
         self.tracking: Tracking | None = None
         self.model: Model = shipped_model()
+        self._earlier: list[Model] = []
         self._tracked_answers: AnnotationSet | None = None
 
     # ------------------------------------------------------------------ movie
@@ -185,53 +184,33 @@ class Session:
 
     def set_model(self, model: Model) -> None:
         """Use other weights; the movie is tracked anew."""
+        if self._fits(model):
+            self._earlier += [self.model] if model is not self.model else []
+            self._use(model)
+
+    @property
+    def has_earlier_model(self) -> bool:
+        """Whether another model was in use before the present one."""
+        return bool(self._earlier)
+
+    def earlier_model(self) -> None:
+        """Take the last change of the model back."""
+        if self._earlier and self._fits(self._earlier[-1]):
+            self._use(self._earlier.pop())
+
+    def _fits(self, model: Model) -> bool:
         if self.scene is not None:
             try:
                 model.aligned(self.scene.matrix.features)
             except BridgetrackError as error:
                 self.message.emit("error", str(error))
-                return
+                return False
+        return True
+
+    def _use(self, model: Model) -> None:
         self.model = model
         self.model_changed.emit()
         self.track()
-
-    # ------------------------------------------------------------------ work
-
-    def run(
-        self,
-        name: str,
-        work: Callable[[], Steps[Any]],
-        done: Callable[[Any], None],
-        failed: Callable[[Exception], None] | None = None,
-    ) -> None:
-        """Do named work in the background, reporting through `progress` and `message`."""
-
-        def on_done(result: Any) -> None:
-            self.progress.emit(name, None)
-            done(result)
-
-        def on_failed(error: Exception) -> None:
-            self.progress.emit(name, None)
-            if failed is not None:
-                failed(error)
-            if not isinstance(error, BridgetrackError):
-                raise error
-            self.message.emit("error", str(error))
-
-        def on_step(step: Any) -> None:
-            self.progress.emit(name, step)
-
-        self._runner.start(name, work, on_done, on_failed, on_step)
-
-    def cancel(self, name: str) -> None:
-        """End named work at once as far as the session is concerned."""
-        if self._runner.running(name):
-            self._runner.cancel(name)
-            self.progress.emit(name, None)
-
-    def busy(self, *names: str) -> bool:
-        """Whether any of the named work is under way."""
-        return any(self._runner.running(n) for n in names)
 
     def close(self) -> None:
         """End all work; the session is not used afterwards."""

@@ -39,7 +39,11 @@ class TrackPanel(Panel):
         self._turns = Turns()
         self.destroyed.connect(self._turns.stop)
         self.go = button(
-            "Track the movie", "Find all tracks with the present model", self.track, icon="go"
+            "Track the movie",
+            "Find all tracks with the present model",
+            self.track,
+            icon="go",
+            hot="Alt+K",
         )
         self.column.addWidget(self.go)
         self.work = Work(self, "track", "correct")

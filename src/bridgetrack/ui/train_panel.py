@@ -32,7 +32,11 @@ class TrainPanel(Panel):
         self.words = text()
         self.column.addWidget(self.words)
         self.go = button(
-            "Train", "Learn from your answers; takes seconds to minutes", self.train, icon="go"
+            "Train",
+            "Learn from your answers; takes seconds to minutes",
+            self.train,
+            icon="go",
+            hot="Alt+T",
         )
         self.column.addWidget(self.go)
         self.work = Work(self, "train")
@@ -53,7 +57,12 @@ class TrainPanel(Panel):
         self.reset = button(
             "Start over", "Go back to the shipped model", self.trainer.start_over, icon="restart"
         )
-        self.column.addWidget(row(self.load, self.save, self.reset))
+        self.back = button(
+            "Go back", "Use the model from before the last change", self.trainer.go_back,
+            icon="undo",
+        )  # fmt: skip
+        self.column.addWidget(row(self.load, self.save))
+        self.column.addWidget(row(self.back, self.reset))
         self.column.addWidget(folded("Advanced settings", self._advanced()))
         self.notice = Notice()
         self.column.addWidget(self.notice)
@@ -157,7 +166,7 @@ class TrainPanel(Panel):
         self.advice.setVisible(bool(advice))
         self.advice_title.setVisible(bool(advice))
         self.model.setText(_described(self.session.model))
-        self.save.setEnabled(True)
+        self.back.setEnabled(self.session.has_earlier_model)
 
     def _draw(self) -> None:
         curve = np.asarray(self.trainer.curve, dtype=float).reshape(-1, 2)

@@ -130,6 +130,12 @@ class Trainer:
         self._session.set_model(shipped_model())
         self.changed.emit()
 
+    def go_back(self) -> None:
+        """Use the model from before the last change."""
+        self.training = None
+        self._session.earlier_model()
+        self.changed.emit()
+
     # ------------------------------------------------------------------ words
 
     def results(self) -> list[str]:

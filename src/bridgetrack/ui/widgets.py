@@ -125,12 +125,19 @@ def button(
     key: Shortcut | None = None,
     checkable: bool = False,
     icon: str = "",
+    hot: str = "",
 ) -> QPushButton:
-    """A button with its tooltip, and its key and its icon where it has one."""
+    """A button with its tooltip, and its icon and its key where it has one.
+
+    `key` works on the image, `hot` wherever the button is in view.
+    """
     shown = f"{words}  [{_shown(key.keys[0])}]" if key is not None else words
     made = QPushButton(shown)
     made.setToolTip(f"{tip} (key {_shown(key.keys[0])})" if key is not None else tip)
     made.setCheckable(checkable)
+    if hot:
+        made.setShortcut(hot)
+        made.setToolTip(f"{tip} ({hot})")
     icons.mark(made, icon)
     made.clicked.connect(lambda _=False: act())
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
