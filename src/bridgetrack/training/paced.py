@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.inference.gibbs import LIMIT, gibbs
+from bridgetrack.inference.gibbs import LIMIT, Gibbs, gibbs
 from bridgetrack.inference.problem import Problem
 from bridgetrack.learning.model import Sample
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
+
+ENOUGH = 40
+"""States that do for telling easy samples from hard ones."""
 
 
 def hidden_entropies(
@@ -46,12 +49,20 @@ def hidden_entropies(
         columns = slice(int(cut[sample.x]), int(cut[sample.x + 1]))
         incidence = data.incidence[columns]
         problem = Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)]))
+        summed = _gibbs(problem, scores[columns], data.allowed[columns], limit)
+        if summed is not None:
+            found[k], exact[k] = summed.entropy, summed.exact
+    return found, exact
+
+
+def _gibbs(problem: Problem, scores: Array, allowed: NDArray[np.bool_], limit: int) -> Gibbs | None:
+    """The sum, with more states where too few of them lead nowhere; None if nothing helps."""
+    for wider in (1, 4, 16):
         try:
-            summed = gibbs(problem, scores[columns], data.allowed[columns], limit)
+            return gibbs(problem, scores, allowed, wider * limit)
         except InfeasibleError:
             continue
-        found[k], exact[k] = summed.entropy, summed.exact
-    return found, exact
+    return None
 
 
 def sizes(data: TrainingSet, samples: Sequence[Sample]) -> Array:

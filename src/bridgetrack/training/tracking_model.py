@@ -197,7 +197,7 @@ class TrackingModel:
 
     def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
         """Entropy of the choices that agree with the annotations, shape (n,)."""
-        return paced.hidden_entropies(self.data, samples, w)[0]
+        return paced.hidden_entropies(self.data, samples, w, paced.ENOUGH)[0]
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
         """Annotations of every sample times its importance, shape (n,)."""
