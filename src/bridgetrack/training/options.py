@@ -84,6 +84,8 @@ class TrainingOptions:
             raise InputError(f"the balance must lie between 0 and 1, not {self.balance}")
         if self.folds < 2:
             raise InputError(f"cross-validation needs at least 2 folds, not {self.folds}")
+        if self.learner in ("n-slack", "frank-wolfe", "subgradient") and self.regularizer == "l1":
+            raise InputError(f"the learner {self.learner!r} needs the l2 regularizer")
         chosen = self.learner or self._quickest()
         pace = self.optimiser.curriculum
         if self.curriculum is not None and (pace is None or pace.criterion != self.curriculum):
