@@ -67,7 +67,7 @@ def test_a_division_rate_that_differs_is_said() -> None:
     base = statistics_like()
     often = replace(base, events={**base.events, "divide": 150})
     found = [d for d in compare(often, base).differences if d.key == "divide"]
-    assert found[0].words == "your cells divide 3.0 times as often"
+    assert found[0].words == "your cells divide 2.9 times as often"
     none = replace(base, events={**base.events, "divide": 0})
     (found_none,) = [d for d in compare(none, base).differences if d.key == "divide"]
     assert "as often" in found_none.words

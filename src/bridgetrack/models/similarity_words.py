@@ -49,7 +49,16 @@ _WORDS = (
     ("nearer", "nearer to", "farther from"),
 )
 """Place in a sentence, word where the user's movie has more, word where it has less."""
-_VERB = {Event.DIVIDE: "divide"}
+_RATES = {
+    Event.MOVE: "your cells go on without an event {times} as often",
+    Event.DIVIDE: "your cells divide {times} as often",
+    Event.SPLIT: "your segmentation splits cells {times} as often",
+    Event.MERGE: "your segmentation merges cells {times} as often",
+    Event.APPEAR: "your cells appear {times} as often",
+    Event.DISAPPEAR: "your cells disappear {times} as often",
+    Event.SKIP: "your segmentation misses cells for some frames {times} as often",
+    Event.FALSE: "your segmentation has {times} as many false cells",
+}
 _NAMED = ((0.5, "half"), (1 / 3, "a third"), (0.25, "a quarter"), (2.0, "twice"))
 
 
@@ -65,7 +74,7 @@ def words_of(key: str, yours: float, theirs: float) -> str:
 
 def rate_words(event: Event, ratio: float) -> str:
     """How much more often an event happens, as a sentence without its end."""
-    return f"your cells {_VERB.get(event, event.key)} {times(ratio)} as often"
+    return _RATES[event].format(times=times(ratio))
 
 
 def times(ratio: float) -> str:

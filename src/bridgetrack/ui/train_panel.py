@@ -16,8 +16,8 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.learning import LOSSES
-from bridgetrack.models.shipped import shipped_model
 from bridgetrack.training.options import TrainingOptions
+from bridgetrack.ui.library_panel import KeepModel, StartFrom
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
@@ -31,6 +31,8 @@ class TrainPanel(Panel):
         self.trainer = self.desk.trainer
         self.words = text()
         self.column.addWidget(self.words)
+        self.start = StartFrom(self)
+        self.column.addWidget(self.start)
         self.go = button(
             "Train",
             "Learn from your answers; takes seconds to minutes",
@@ -63,11 +65,14 @@ class TrainPanel(Panel):
         )  # fmt: skip
         self.column.addWidget(row(self.load, self.save))
         self.column.addWidget(row(self.back, self.reset))
+        self.keep = KeepModel(self)
+        self.column.addWidget(folded("Keep the model for later movies", self.keep))
         self.column.addWidget(folded("Advanced settings", self._advanced()))
         self.notice = Notice()
         self.column.addWidget(self.notice)
         self.column.addStretch(1)
         self.listen(self.trainer.changed, self._on_change)
+        self.listen(self.desk.librarian.changed, self._on_change)
         self.listen(self.session.answers_changed, self._on_change)
         self.listen(self.session.model_changed, self._on_change)
         self.listen(self.session.scene_changed, self._on_change)
@@ -96,10 +101,6 @@ class TrainPanel(Panel):
         box = QWidget()
         form = QFormLayout(box)
         form.setContentsMargins(0, 0, 0, 0)
-        self.prior = QComboBox()
-        self.prior.addItems(["the present model", "the shipped model"])
-        self.prior.setToolTip("What training starts from and stays close to")
-        form.addRow("Start from", self.prior)
         self.loss = QComboBox()
         self.loss.addItems(list(LOSSES))
         self.loss.setCurrentText(TrainingOptions().loss)
@@ -128,8 +129,7 @@ class TrainPanel(Panel):
 
     def train(self) -> None:
         """Begin."""
-        prior = self.session.model if self.prior.currentIndex() == 0 else shipped_model()
-        self.trainer.train(self.options, prior)
+        self.desk.librarian.train(self.options)
 
     def ask_load(self) -> None:
         """Ask for a file and use its model."""
@@ -145,12 +145,24 @@ class TrainPanel(Panel):
 
     # ------------------------------------------------------------------ state
 
+    def showEvent(self, event: Any) -> None:  # noqa: N802
+        """Look at the kept models whenever the panel comes into view."""
+        self.desk.librarian.refresh()
+        super().showEvent(event)
+
     def _on_change(self) -> None:
         n = len(self.session.annotations or ())
         ready = self.session.scene is not None
-        self.go.setEnabled(ready and n > 0 and not self.trainer.busy)
+        librarian = self.desk.librarian
+        enough = n > 0 or not librarian.needs_answers
+        self.go.setEnabled(ready and enough and librarian.ready and not self.trainer.busy)
         if not ready:
             self.words.setText("Training needs a movie with its cells; see the step Cells.")
+        elif not n and not librarian.needs_answers:
+            self.words.setText(
+                "No answers about this movie yet: what the earlier movies say is taken over "
+                "unchecked. A few answers make it better, and say how good it is."
+            )
         elif not n:
             self.words.setText("Training needs answers. Give about 20 in the step Annotate.")
         else:

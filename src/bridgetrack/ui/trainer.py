@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.models.store import load_model, save_model
+from bridgetrack.pipeline.progress import Steps
+from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.train import Training, TrainingProgress, train_steps
 from bridgetrack.ui.session import Session
@@ -62,23 +64,30 @@ class Trainer:
         self.curve, self.training, self.problem = [], None, ""
         self.changed.emit()
 
-    def train(self, options: TrainingOptions | None = None, prior: Model | None = None) -> None:
-        """Train in the background; the model changes only when it is done."""
+    def train(
+        self,
+        options: TrainingOptions | None = None,
+        prior: Model | None = None,
+        steps: Callable[[Scene], Steps[Training]] | None = None,
+    ) -> None:
+        """Train in the background; the model changes only when it is done.
+
+        `steps` trains in another way, which may do without answers.
+        """
         session = self._session
         scene = session.scene
         if scene is None or session.annotations is None:
             self.problem = "Choose a movie with its cells first."
             self.changed.emit()
             return
-        if not len(session.annotations):
+        if steps is None and not len(session.annotations):
             self.problem = "There are no answers to learn from yet; give some first."
             self.changed.emit()
             return
         self.curve, self.problem = [], ""
+        train = steps or (lambda ready: train_steps(ready, prior, options))
         session.finish_correcting(
-            lambda ready: session.run(
-                JOB, lambda: train_steps(ready, prior, options), self._done, self._failed
-            )
+            lambda ready: session.run(JOB, lambda: train(ready), self._done, self._failed)
         )
         self.changed.emit()
 
@@ -124,11 +133,15 @@ class Trainer:
             return
         self._session.message.emit("info", f"Saved the model to {path}.")
 
+    def use(self, model: Model) -> None:
+        """Track with another model."""
+        self.training = None
+        self._session.set_model(model)
+        self.changed.emit()
+
     def start_over(self) -> None:
         """Go back to the model that learned nothing."""
-        self.training = None
-        self._session.set_model(shipped_model())
-        self.changed.emit()
+        self.use(shipped_model())
 
     def go_back(self) -> None:
         """Use the model from before the last change."""

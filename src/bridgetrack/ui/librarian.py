@@ -1,0 +1,354 @@
+"""What training starts from, and the models that were kept: the controller, without Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from psygnal import Signal
+
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.models.choice import Ranked, most_suitable, rank
+from bridgetrack.models.library import Entry, Library, Removed
+from bridgetrack.models.model import Model
+from bridgetrack.models.names import check_name, free_name
+from bridgetrack.models.preview import preview_png
+from bridgetrack.models.record import new_record
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.statistics import FeatureStatistics
+from bridgetrack.pipeline.movie_statistics import statistics_steps
+from bridgetrack.pipeline.preview import preview_picture
+from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.pipeline.project_file import is_project
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.outcome import Training
+from bridgetrack.training.sources import Source, open_source
+from bridgetrack.training.strategies import Strategy, strategy_steps
+from bridgetrack.ui.session import Session
+from bridgetrack.ui.starts import MOVIES, PRESENT, SHIPPED, Start, key_of, list_starts
+from bridgetrack.ui.trainer import Trainer
+
+LOOK, KEEP = "compare with kept models", "keep the model"
+"""Names of the background work."""
+
+STRATEGIES: dict[Strategy, str] = {
+    "transfer": "the movies may differ",
+    "union": "the movies are alike",
+}
+"""How earlier movies are used, in plain words."""
+
+
+class Librarian:
+    """The library of models and the choice of a start; emits `changed`.
+
+    Attributes
+    ----------
+    chosen
+        Key of what training starts from.
+    suited
+        Name of the model that was chosen because its movies are very similar; else empty.
+    movies
+        Project files of earlier movies.
+    strategy
+        How these are used.
+    problem
+        What was wrong with the last intent, empty where nothing was.
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session, trainer: Trainer, library: Library | None = None) -> None:
+        self._session, self._trainer = session, trainer
+        self._library = library
+        self._ranked: tuple[Ranked, ...] = ()
+        self._entries: tuple[Entry, ...] | None = None
+        self._statistics: FeatureStatistics | None = None
+        self._removed: list[Removed] = []
+        self._picked = False
+        self.chosen = SHIPPED
+        self.suited = ""
+        self.movies: tuple[Path, ...] = ()
+        self.strategy: Strategy = "transfer"
+        self.problem = ""
+        session.source_changed.connect(self._on_movie)
+        session.scene_changed.connect(self._on_scene)
+        session.tracking_changed.connect(self._on_tracking)
+        session.model_changed.connect(self._on_model)
+
+    @property
+    def library(self) -> Library:
+        """The models that were kept."""
+        return self._library if self._library is not None else Library()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a model is being kept."""
+        return self._session.busy(KEEP)
+
+    # ------------------------------------------------------------------ what there is
+
+    @property
+    def starts(self) -> tuple[Start, ...]:
+        """Everything that training can start from."""
+        return list_starts(self._session.model, self._ranked, self.movies)
+
+    @property
+    def start(self) -> Start:
+        """What is chosen."""
+        starts = self.starts
+        return next((s for s in starts if s.key == self.chosen), starts[0])
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether a removed model can be brought back."""
+        return bool(self._removed)
+
+    @property
+    def why_not_keep(self) -> str:
+        """Why the present model cannot be kept; empty where it can."""
+        model = self._session.model
+        if not model.loss:
+            return "The model in use is the shipped one; train first, then keep what was learned."
+        if self._session.scene is None:
+            return "Keeping a model needs its movie with its cells; see the step Cells."
+        if any(r.entry.model is not None and _same(r.entry.model, model) for r in self._ranked):
+            return "The model in use is kept already."
+        return ""
+
+    def refresh(self) -> None:
+        """Look at the models and, where the cells are known, compare their movies with this."""
+        session, library = self._session, self.library
+        tracking, known = session.tracking, self._statistics
+
+        def work() -> Steps[tuple[tuple[Entry, ...], FeatureStatistics | None]]:
+            yield Progress("Looking at the kept models", 0.0)
+            entries = library.entries()
+            comparable = any(e.record is not None and e.record.statistics for e in entries)
+            found = known
+            if found is None and tracking is not None and comparable:
+                found = yield from statistics_steps(tracking.scene)
+            return entries, found
+
+        session.run(LOOK, work, self._looked, self._failed)
+
+    def _looked(self, found: tuple[tuple[Entry, ...], FeatureStatistics | None]) -> None:
+        self._entries, self._statistics = found
+        self._ranked = rank(self._entries, self._statistics)
+        self._preselect()
+        self.changed.emit()
+
+    def _preselect(self) -> None:
+        """Choose the most suitable model, unless somebody chose already or one is in use."""
+        if self._picked and any(s.key == self.chosen for s in self.starts):
+            return
+        best = None if self._statistics is None else most_suitable(self._ranked)
+        trained = bool(self._session.model.loss)
+        self.suited = "" if best is None or trained else best.entry.name
+        self.chosen = key_of(self.suited) if self.suited else PRESENT if trained else SHIPPED
+
+    def _failed(self, error: Exception) -> None:
+        self.problem = str(error)
+        self.changed.emit()
+
+    # ------------------------------------------------------------------ what happens elsewhere
+
+    def _on_movie(self) -> None:
+        self._statistics, self._picked, self.problem = None, False, ""
+        self._ranked = rank(self._entries or (), None)
+        self._preselect()
+        self.changed.emit()
+
+    def _on_scene(self) -> None:
+        self._statistics = None
+
+    def _on_tracking(self) -> None:
+        ready = self._session.tracking is not None and self._statistics is None
+        if ready and self._entries != () and not self._session.busy(LOOK):
+            self.refresh()
+
+    def _on_model(self) -> None:
+        if self.chosen in (PRESENT, SHIPPED) or not self._picked:
+            self._picked = False
+            self._preselect()
+        self.changed.emit()
+
+    # ------------------------------------------------------------------ intents
+
+    def choose(self, key: str) -> None:
+        """Start from something else."""
+        self.chosen, self._picked, self.suited, self.problem = key, True, "", ""
+        self.changed.emit()
+
+    def add_movies(self, paths: Sequence[Path]) -> None:
+        """Use the answers of earlier movies, by their project files."""
+        new = [path for path in paths if path not in self.movies]
+        wrong = [path.name for path in new if not is_project(path)]
+        self.movies += tuple(path for path in new if path.name not in wrong)
+        self.choose(MOVIES)
+        if wrong:
+            self.problem = (
+                f"{', '.join(wrong)}: this is no project file. Save a project in the step Track "
+                "of the earlier movie, and choose that file."
+            )
+            self.changed.emit()
+
+    def forget_movies(self) -> None:
+        """Use no earlier movies."""
+        self.movies = ()
+        self.choose(MOVIES)
+
+    def use_strategy(self, strategy: Strategy) -> None:
+        """Use earlier movies in another way."""
+        self.strategy = strategy
+        self.changed.emit()
+
+    @property
+    def ready(self) -> bool:
+        """Whether training can begin as far as the start is concerned."""
+        return self.start.usable
+
+    @property
+    def needs_answers(self) -> bool:
+        """Whether training needs answers about this movie."""
+        return self.chosen != MOVIES
+
+    def train(self, options: TrainingOptions | None = None) -> None:
+        """Begin training from what is chosen."""
+        self.problem = ""
+        start = self.start
+        if not start.usable:
+            self.problem = start.words
+            self.changed.emit()
+        elif start.key == MOVIES:
+            self._trainer.train(options, steps=self._with_movies(options))
+        else:
+            model = self._model_of(start)
+            if model is not None:
+                self._trainer.train(options, model)
+
+    def _with_movies(self, options: TrainingOptions | None) -> Callable[[Scene], Steps[Training]]:
+        movies, strategy = self.movies, self.strategy
+
+        def steps(scene: Scene) -> Steps[Training]:
+            sources: list[Source] = []
+            for path in movies:
+                yield Progress(f"Opening {path.name}", 0.0)
+                sources.append((yield from open_source(path)))
+            return (yield from strategy_steps(strategy, scene, sources, None, options))
+
+        return steps
+
+    def use(self) -> None:
+        """Track with the chosen model without training."""
+        start = self.start
+        model = self._model_of(start) if start.usable else None
+        if model is None or start.key == PRESENT:
+            return
+        self._trainer.use(model)
+        what = "the shipped model" if start.key == SHIPPED else f"the model {start.name}"
+        self._session.message.emit("info", f"Using {what}.")
+
+    def _model_of(self, start: Start) -> Model | None:
+        """The model of a start; None where it is earlier movies, or cannot be read."""
+        if start.key == PRESENT:
+            return self._session.model
+        if start.key == SHIPPED:
+            scene = self._session.scene
+            return shipped_model(None if scene is None else scene.matrix.features)
+        if start.key == MOVIES:
+            return None
+        return next((r.entry.model for r in self._ranked if r.entry.name == start.name), None)
+
+    # ------------------------------------------------------------------ keeping
+
+    def suggested_name(self) -> str:
+        """A name for the present model."""
+        source = self._session.source
+        taken = [r.entry.name for r in self._ranked]
+        return free_name(source.name if source is not None else "model", taken)
+
+    def keep(self, name: str, description: str = "") -> None:
+        """Keep the present model in the library."""
+        session, library = self._session, self.library
+        tracking, source, model = session.tracking, session.source, session.model
+        self.problem = self.why_not_keep
+        if not self.problem:
+            try:
+                name = check_name(name)
+            except BridgetrackError as error:
+                self.problem = str(error)
+        if self.problem or tracking is None or source is None:
+            self.changed.emit()
+            return
+        known, image = self._statistics, source.image
+        learned = self._trainer.training is not None
+        annotations = session.annotations
+        counts = annotations.counts(Kind.CONFIRM) if learned and annotations is not None else None
+
+        def work() -> Steps[Entry]:
+            statistics = None
+            if learned:
+                statistics = known or (yield from statistics_steps(tracking.scene))
+            record = new_record(model, description, statistics, counts)
+            yield Progress("Drawing a picture of it", 0.8)
+            picture = preview_picture(tracking, image)
+            return library.save(name, model, record, preview_png(record, picture))
+
+        session.run(KEEP, work, self._kept, self._failed)
+        self.changed.emit()
+
+    def _kept(self, entry: Entry) -> None:
+        self._session.message.emit("info", f"Kept as {entry.name}.")
+        if entry.record is not None and entry.record.statistics is None:
+            self._session.message.emit(
+                "warning",
+                f"Kept as {entry.name}. It was not trained on this movie here, so how similar "
+                "other movies are cannot be told.",
+            )
+        self.refresh()
+
+    def remove(self) -> None:
+        """Take the chosen model out of the library; `undo_remove` brings it back."""
+        name = self.start.name
+        if not name:
+            return
+        self._at_once(lambda: self._removed.append(self.library.remove(name)))
+        if not self.problem:
+            self._picked = False
+            self._session.message.emit("info", f"Removed {name}; Undo brings it back.")
+
+    def undo_remove(self) -> None:
+        """Bring the model back that was removed last."""
+        if self._removed:
+            removed = self._removed.pop()
+            self._at_once(lambda: self.library.restore(removed))
+
+    def import_file(self, path: Path) -> None:
+        """Take a model file into the library."""
+        self._at_once(lambda: self.library.import_file(path))
+
+    def export_file(self, path: Path) -> None:
+        """Write the chosen model with what is known of it into a file, to share it."""
+        name = self.start.name
+        if name:
+            self._at_once(lambda: self.library.export_file(name, path))
+            if not self.problem:
+                self._session.message.emit("info", f"Wrote {path}.")
+
+    def _at_once(self, act: Callable[[], object]) -> None:
+        """Something quick with the library; what is wrong is told."""
+        self.problem = ""
+        try:
+            act()
+        except BridgetrackError as error:
+            self.problem = str(error)
+            self.changed.emit()
+            return
+        self.refresh()
+
+
+def _same(one: Model, two: Model) -> bool:
+    """Whether two models have the same weights."""
+    return one.keys == two.keys and bool((one.weights == two.weights).all())
