@@ -99,6 +99,12 @@ def test_an_update_does_not_choose_again(transferred: Training) -> None:
     assert other.chosen_by == "user"
 
 
+def test_plain_training_after_a_transfer_chooses_for_itself(transferred: Training) -> None:
+    plain = run(train_steps(this_movie(), bad_prior(), QUICK, transferred))
+    assert plain.chosen_by == "cross-validation"
+    assert plain.origin == () and plain.transfer is None
+
+
 USER = TrainingOptions(strength=0.05, folds=2)
 L1 = TrainingOptions(regularizer="l1")
 QUICK = TrainingOptions(folds=2)

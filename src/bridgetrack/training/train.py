@@ -129,11 +129,12 @@ def train_steps(
 
 
 def _settled(previous: Training | None, options: TrainingOptions) -> bool:
-    """Whether λ and what to keep need not be found anew."""
+    """Whether λ and what to keep need not be found anew; those of a transfer mean something else."""
     return (
         previous is not None
         and previous.validation is not None
         and previous.kept == "trained"
+        and previous.transfer is None
         and options.strength is None
     )
 
