@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.learning import L2, TrainingOptions, fit
+from bridgetrack.models.untrained import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 from training.training_cases import confirmed, middle_set, plain_scene, some_true, true_columns
@@ -17,9 +20,13 @@ CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
 
 @pytest.mark.parametrize("learner", CERTIFIED)
 def test_learners_agree_on_a_movie(learner: str) -> None:
-    """Everything annotated, so that the problem is convex."""
+    """One surrogate, towards a prior, with samples that count differently."""
     data = build_training_set([confirmed(plain_scene(), true_columns())])
-    prior = np.zeros(data.phi.shape[1])
+    rng = np.random.default_rng(0)
+    data = replace(data, importance=rng.uniform(0.5, 2.0, len(data.samples)))
+    prior = untrained_model().aligned(plain_scene().matrix.features) + rng.normal(
+        size=data.phi.shape[1], scale=0.5
+    )
     n = float(data.n_annotations)
     precision = 2e-2 if learner == "subgradient" else 1e-4
 
