@@ -299,7 +299,7 @@ def main() -> None:
     given = arguments(__doc__, 10, ("epidermis", "bacteria", "HeLa, every 4th"))
     assert {n.split(",", maxsplit=1)[0] for n in COMPARED} | {"perceptron"} == set(LEARNERS)
     for module in (risk, cccp, perceptron):
-        module.time = SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment]
+        vars(module)["time"] = SimpleNamespace(perf_counter=time.process_time)
     found, entire = {}, {}
     for case in cases(given.sets, given.seeds, given.data):
         for towards in PRIORS:

@@ -103,7 +103,7 @@ def one_run(task: Task, data: TrainingSet, start: str, method: str, w: Array) ->
     initial = None
     if start == "zero, untied":
         initial = untied_start(model, data.samples, regularizer, n_annotations=n)
-    pace = Curriculum(method) if method in CRITERIA else None  # type: ignore[arg-type]
+    pace = Curriculum(method) if method in CRITERIA else None
     options = TrainingOptions(learner="n-slack", curriculum=pace)
     result = learned(model, regularizer, options=options, initial=initial)
     seconds = time.process_time() - begin
@@ -187,7 +187,8 @@ def prepared(name: str, root: Any) -> tuple[Task, Array] | None:
 def main() -> None:
     """Print the tables; what there is so far goes to stderr after each seed."""
     given = arguments(__doc__, 10, ("HeLa, every 4th", "bacteria"))
-    tasks = [found for name in given.sets if (found := prepared(name, given.data)) is not None]
+    loaded = (prepared(name, given.data) for name in given.sets)
+    tasks = [task for task in loaded if task is not None]
     told: dict[str, str] = {}
     found: dict[str, Runs] = {}
     for seed in range(given.seeds):
