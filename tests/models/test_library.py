@@ -235,7 +235,7 @@ def test_a_full_disk_leaves_nothing(library: Library, monkeypatch: pytest.Monkey
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bridgetrack.models.library._write", full)
+    monkeypatch.setattr("bridgetrack.models.entry._write", full)
     with pytest.raises(OutputError, match="No space left"):
         library.save("b", untrained_model(), Record())
     assert [p.name for p in library.folder.iterdir()] == ["a"]

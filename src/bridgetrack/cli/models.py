@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import emit, plural, say, show
+from bridgetrack.cli.console import emit, say, show
+from bridgetrack.cli.model_words import described, model_lines, shown_lines
 from bridgetrack.cli.options import Axes, FrameInterval, Image, ImageAxes, Json, Scale, Unit
 from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
 
 if TYPE_CHECKING:
-    from bridgetrack.models.choice import Ranked
     from bridgetrack.models.library import Entry
     from bridgetrack.models.model import Model
     from bridgetrack.models.statistics import FeatureStatistics
@@ -60,7 +60,7 @@ def list_(
         emit(
             {
                 "folder": str(library.folder),
-                "models": [_described(r, yours is not None) for r in ranked],
+                "models": [described(r, yours is not None) for r in ranked],
                 "most_suitable": None
                 if yours is None
                 else ("shipped" if best is None else best.entry.name),
@@ -68,7 +68,7 @@ def list_(
             }
         )
         return
-    say(*_lines(ranked, yours is not None))
+    say(*model_lines(ranked, yours is not None))
     if not ranked:
         say(f"there are no models in {library.folder}; see bridgetrack models save --help")
     if yours is not None:
@@ -84,7 +84,7 @@ def show_(name: Name, json: Json = False) -> None:
     from bridgetrack.models.similarity import UNKNOWN
 
     entry = Library().entry(name)
-    record = _described(Ranked(entry, UNKNOWN), False)
+    record = described(Ranked(entry, UNKNOWN), False)
     model = entry.model
     record["preview"] = None if entry.preview is None else str(entry.preview)
     record["weights"] = (
@@ -93,7 +93,7 @@ def show_(name: Name, json: Json = False) -> None:
     if json:
         emit(record)
         return
-    say(*_shown(entry))
+    say(*shown_lines(entry))
 
 
 @models.command()
@@ -160,7 +160,7 @@ def _save(
 ) -> Entry:
     from dataclasses import replace
 
-    from bridgetrack.models.library import read_model_file
+    from bridgetrack.models.entry import read_model_file
     from bridgetrack.models.names import check_name
     from bridgetrack.models.preview import preview_png
     from bridgetrack.models.record import new_record
@@ -243,69 +243,3 @@ def export(
         emit({"model": str(path)})
         return
     say(f"wrote {path}; bridgetrack models save {path} takes it into a library")
-
-
-def _described(ranked: Ranked, compared: bool) -> dict[str, Any]:
-    """A model as JSON values."""
-    from bridgetrack.models.record_file import record_to_json
-
-    entry, similarity = ranked.entry, ranked.similarity
-    found: dict[str, Any] = {"name": entry.name, "damaged": entry.problem or None}
-    if entry.record is not None:
-        known = record_to_json(entry.record)
-        found |= {key: known[key] for key in ("description", "created", "counts", "accuracy")}
-    if compared and not entry.damaged:
-        finite = similarity.level != "unknown"
-        found["similarity"] = {
-            "level": similarity.level,
-            "distance": round(similarity.distance, 4) if finite else None,
-            "words": similarity.words,
-            "differences": [d.words for d in similarity.differences[:3] if d.words],
-        }
-    return found
-
-
-def _lines(ranked: tuple[Ranked, ...], compared: bool) -> list[str]:
-    lines = []
-    for each in ranked:
-        entry = each.entry
-        if entry.record is None:
-            lines.append(f"{entry.name}: damaged: {entry.problem}")
-            continue
-        parts = [entry.record.created[:10], *_learned_from(entry), entry.record.description]
-        lines.append(f"{entry.name}: {'; '.join(p for p in parts if p)}".rstrip(": "))
-        if compared:
-            lines.append(f"    {each.similarity.words}")
-    return lines
-
-
-def _learned_from(entry: Entry) -> list[str]:
-    assert entry.record is not None
-    parts = []
-    if entry.record.counts:
-        parts.append(plural(sum(entry.record.counts.values()), "answer"))
-    if entry.record.accuracy is not None:
-        parts.append(f"about {100 * entry.record.accuracy[0]:.1f} % of the events right")
-    return parts
-
-
-def _shown(entry: Entry) -> list[str]:
-    if entry.record is None:
-        return [f"{entry.name} is damaged: {entry.problem}"]
-    record = entry.record
-    lines = [f"{entry.name}{f': {record.description}' if record.description else ''}"]
-    lines += [f"made: {record.created}"] if record.created else []
-    if record.counts:
-        counts = ", ".join(f"{key} {n}" for key, n in record.counts.items())
-        lines.append(f"answers: {counts}")
-    if record.accuracy is not None:
-        a, low, high = (100 * v for v in record.accuracy)
-        lines.append(f"estimated accuracy: {a:.1f} % (95 % interval {low:.1f} to {high:.1f} %)")
-    known = record.statistics
-    lines.append(
-        f"learned from a {known.ndim}D movie with {known.n_cells:,} cells in all frames"
-        if known is not None
-        else "nobody knows how similar other movies are to its own"
-    )
-    lines += [f"picture: {entry.preview}"] if entry.preview is not None else []
-    return [*lines, f"files: {entry.folder}"]

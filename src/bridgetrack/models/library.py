@@ -11,77 +11,33 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from platformdirs import user_data_path
 
 from bridgetrack.errors import InputError, ModelError
+from bridgetrack.models.entry import (
+    MODEL,
+    Entry,
+    Removed,
+    read_entry,
+    read_model_file,
+    write_entry,
+    write_model_file,
+)
 from bridgetrack.models.model import Model
 from bridgetrack.models.names import check_name, free_name, same_name
 from bridgetrack.models.record import Record
-from bridgetrack.models.record_file import (
-    record_from_json,
-    record_from_text,
-    record_text,
-    record_to_json,
-)
-from bridgetrack.models.store import from_json, load_model, save_model, to_json
 from bridgetrack.movie.writers import writing
+
+__all__ = ["ENVIRONMENT", "KEPT_REMOVED", "Entry", "Library", "Removed", "library_folder"]
 
 ENVIRONMENT = "BRIDGETRACK_MODELS"
 """Variable that names another folder than the user's."""
 KEPT_REMOVED = 20
 
-_MODEL, _RECORD, _PREVIEW = "model.json", "entry.json", "preview.png"
 _REMOVED = ".removed"
-_LARGEST = 20_000_000
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_EMBEDDED = "library"
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A model of the library, or what is left of one.
-
-    Parameters
-    ----------
-    name
-        What to call it by.
-    folder
-        Where it is.
-    model, record
-        What was read; None where it is damaged.
-    preview
-        File of a picture, None where there is none.
-    problem
-        Why it is damaged; empty where it is not.
-    """
-
-    name: str
-    folder: Path
-    model: Model | None
-    record: Record | None
-    preview: Path | None
-    problem: str = ""
-
-    @property
-    def damaged(self) -> bool:
-        """Whether it cannot be used."""
-        return bool(self.problem)
-
-
-@dataclass(frozen=True)
-class Removed:
-    """A model that was removed and can be restored."""
-
-    name: str
-    folder: Path
 
 
 class Library:
@@ -170,18 +126,10 @@ class Library:
             Where there is no such model, or it is damaged.
         """
         self.load(name)
-        return self.entry(name).folder / _MODEL
+        return self.entry(name).folder / MODEL
 
     def _read(self, name: str) -> Entry:
-        folder = self.folder / name
-        preview = folder / _PREVIEW
-        shown = preview if _is_picture(preview) else None
-        try:
-            model = replace(_file(folder / _MODEL, from_json), name=name)
-            record = _file(folder / _RECORD, record_from_text)
-        except ModelError as error:
-            return Entry(name, folder, None, None, shown, str(error))
-        return Entry(name, folder, model, record, shown)
+        return read_entry(self.folder / name)
 
     # ------------------------------------------------------------------ writing
 
@@ -206,16 +154,11 @@ class Library:
         """
         name = check_name(name)
         self._refuse_taken(name)
-        model_text, entry_text = to_json(replace(model, name=name)), record_text(record)
         staging = self.folder / f".{uuid.uuid4().hex}.part"
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             try:
-                staging.mkdir()
-                _write(staging / _MODEL, model_text.encode("utf-8"))
-                _write(staging / _RECORD, entry_text.encode("utf-8"))
-                if preview is not None:
-                    _write(staging / _PREVIEW, preview)
+                write_entry(staging, replace(model, name=name), record, preview)
                 self._place(staging, name)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
@@ -304,8 +247,7 @@ class Library:
             Where the file cannot be written.
         """
         model, record = self.load(name), self.entry(name).record
-        known = {} if record is None else {_EMBEDDED: record_to_json(record)}
-        return save_model(replace(model, provenance={**model.provenance, **known}), path)
+        return write_model_file(model, record, path)
 
     def import_file(self, path: Path | str, name: str | None = None) -> Entry:
         """Take a model file into the library.
@@ -333,56 +275,9 @@ class Library:
         return self.save(name, model, record or Record())
 
 
-def read_model_file(path: Path | str) -> tuple[Model, Record | None]:
-    """A model file and, where `Library.export_file` wrote it, what is known of the model.
-
-    Raises
-    ------
-    ModelError
-        Where the file cannot be read or is damaged.
-    """
-    model = load_model(path)
-    provenance = dict(model.provenance)
-    embedded = provenance.pop(_EMBEDDED, None)
-    record = None if embedded is None else record_from_json(embedded, str(path))
-    return replace(model, provenance=provenance), record
-
-
 def library_folder() -> Path:
     """Where the models are kept unless somebody says otherwise."""
     given = os.environ.get(ENVIRONMENT, "")
     if given:
         return Path(given)
     return user_data_path("bridgetrack", appauthor=False) / "models"
-
-
-def _file(path: Path, parse: Callable[[str, str], T]) -> T:
-    """Read a small text file.
-
-    Raises
-    ------
-    ModelError
-        Where it is missing, too large, not text, or `parse` refuses it.
-    """
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise ModelError(f"{path}: the file is far too large for what it should hold")
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ModelError(f"{path}: the file cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{path}: the file is damaged (it is not text)") from error
-    return parse(text, str(path))
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _is_picture(path: Path) -> bool:
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(len(_SIGNATURE)) == _SIGNATURE and path.stat().st_size <= _LARGEST
-    return False

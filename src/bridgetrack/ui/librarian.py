@@ -212,7 +212,7 @@ class Librarian:
     @property
     def needs_answers(self) -> bool:
         """Whether training needs answers about this movie."""
-        return self.chosen != MOVIES
+        return self.chosen != MOVIES or not self.movies
 
     def train(self, options: TrainingOptions | None = None) -> None:
         """Begin training from what is chosen."""

@@ -115,7 +115,7 @@ class StartFrom(QWidget):
         self._list(starts, start)
         chosen = ""
         if librarian.suited and start.name == librarian.suited:
-            chosen = "Chosen for you, because its movie is very similar to yours. "
+            chosen = "Chosen for you. "
         self.words.setText(chosen + start.words)
         self._draw(start.preview)
         movies = start.key == MOVIES

@@ -1,0 +1,79 @@
+"""Models of the library in words and as JSON values, for ``bridgetrack models``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bridgetrack.cli.console import plural
+
+if TYPE_CHECKING:
+    from bridgetrack.models.choice import Ranked
+    from bridgetrack.models.library import Entry
+
+
+def described(ranked: Ranked, compared: bool) -> dict[str, Any]:
+    """A model as JSON values."""
+    from bridgetrack.models.record_file import record_to_json
+
+    entry, similarity = ranked.entry, ranked.similarity
+    found: dict[str, Any] = {"name": entry.name, "damaged": entry.problem or None}
+    if entry.record is not None:
+        known = record_to_json(entry.record)
+        found |= {key: known[key] for key in ("description", "created", "counts", "accuracy")}
+    if compared and not entry.damaged:
+        finite = similarity.level != "unknown"
+        found["similarity"] = {
+            "level": similarity.level,
+            "distance": round(similarity.distance, 4) if finite else None,
+            "words": similarity.words,
+            "differences": [d.words for d in similarity.differences[:3] if d.words],
+        }
+    return found
+
+
+def model_lines(ranked: tuple[Ranked, ...], compared: bool) -> list[str]:
+    """One or two lines per model."""
+    lines = []
+    for each in ranked:
+        entry = each.entry
+        if entry.record is None:
+            lines.append(f"{entry.name}: damaged: {entry.problem}")
+            continue
+        parts = [entry.record.created[:10], *_learned_from(entry), entry.record.description]
+        lines.append(f"{entry.name}: {'; '.join(p for p in parts if p)}".rstrip(": "))
+        if compared:
+            lines.append(f"    {each.similarity.words}")
+    return lines
+
+
+def _learned_from(entry: Entry) -> list[str]:
+    assert entry.record is not None
+    parts = []
+    if entry.record.counts:
+        parts.append(plural(sum(entry.record.counts.values()), "answer"))
+    if entry.record.accuracy is not None:
+        parts.append(f"about {100 * entry.record.accuracy[0]:.1f} % of the events right")
+    return parts
+
+
+def shown_lines(entry: Entry) -> list[str]:
+    """All that is known of a model."""
+    if entry.record is None:
+        return [f"{entry.name} is damaged: {entry.problem}"]
+    record = entry.record
+    lines = [f"{entry.name}{f': {record.description}' if record.description else ''}"]
+    lines += [f"made: {record.created}"] if record.created else []
+    if record.counts:
+        counts = ", ".join(f"{key} {n}" for key, n in record.counts.items())
+        lines.append(f"answers: {counts}")
+    if record.accuracy is not None:
+        a, low, high = (100 * v for v in record.accuracy)
+        lines.append(f"estimated accuracy: {a:.1f} % (95 % interval {low:.1f} to {high:.1f} %)")
+    known = record.statistics
+    lines.append(
+        f"learned from a {known.ndim}D movie with {known.n_cells:,} cells in all frames"
+        if known is not None
+        else "nobody knows how similar other movies are to its own"
+    )
+    lines += [f"picture: {entry.preview}"] if entry.preview is not None else []
+    return [*lines, f"files: {entry.folder}"]
