@@ -2,6 +2,7 @@
 
     python benchmarks/learning_curve.py [--seeds 5] [--sets epidermis bacteria ...]
 
+*bridge* is all the program does; *bridge, default lambda* one fit that is never discarded.
 Simulated annotators answer 50 questions (60 % moves, 20 % divisions, the rest divided) or a share
 of the events of the training part, of each kind alike. Prints one table per movie and the
 answers to the questions of issue 3, and draws ``docs/images/learning/curves.png``. Finished
@@ -25,7 +26,7 @@ from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.forest import train_forest
-from bridgetrack.training.options import DEFAULT_STRENGTH
+from bridgetrack.training.options import default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import build_training_set
@@ -50,9 +51,7 @@ AMOUNTS: dict[str, dict[str, Any]] = {
     "50 clicks": {"count": 50},
     **{f"{p} %": {"fraction": p / 100} for p in (2, 5, 10, 25, 50, 100)},
 }
-METHODS = ("bridge", "bridge, fixed lambda", "perceptron", "forest")
-STRENGTH = DEFAULT_STRENGTH
-"""The fixed lambda; there the trained weights are never discarded for the prior."""
+METHODS = ("bridge", "bridge, default lambda", "perceptron", "forest")
 SEEDS_OF_SLOW = 3
 """Seeds of random forests from 50 % on, which are slow, and of full annotation, where draws are
 all alike."""
@@ -69,9 +68,10 @@ def learn(method: str, task: Task, scene: Scene, seed: int, prior: Model) -> Sco
     if method == "bridge":
         kept = run(train_steps(scene, prior)).model
         return score(task, kept.aligned(scene.matrix.features))
-    if method == "bridge, fixed lambda":
+    if method == "bridge, default lambda":
         model = TrackingModel(training_data(scene))
-        regularizer = L2(STRENGTH, prior=start, metric=prior.tied(scene.matrix.features))
+        strength = default_strength(model.data.n_annotations)
+        regularizer = L2(strength, prior=start, metric=prior.tied(scene.matrix.features))
         return score(task, learned(model, regularizer).w)
     if method == "forest":
         forest = train_forest(scene, seed, trees=100)
@@ -210,7 +210,7 @@ def picture(found: dict[str, list[Row]]) -> None:
         height, columns, figsize=(3.3 * columns, 2.7 * height + 0.4), squeeze=False
     )
     styles = {"bridge": ("C0", "o", "bridge loss"),
-              "bridge, fixed lambda": ("C4", "D", "bridge loss, fixed λ"),
+              "bridge, default lambda": ("C4", "D", "bridge loss, default λ"),
               "perceptron": ("C1", "s", "perceptron"),
               "forest": ("C2", "^", "random forest")}  # fmt: skip
     for axis, (name, rows) in zip(axes.flat, found.items(), strict=False):

@@ -18,7 +18,7 @@ from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import prepare, propose
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.simulation.sample import sample_folder
-from bridgetrack.training.options import DEFAULT_STRENGTH, GRID, TrainingOptions
+from bridgetrack.training.options import STEPS, TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, TrainingProgress, train_steps
 from bridgetrack.training.training_set import build_training_set
@@ -52,7 +52,8 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     assert trained.kept == "trained"
     assert right(trained.model) > before + 0.3
     assert trained.chosen_by == "cross-validation"
-    assert trained.strength in GRID
+    usual = default_strength(trained.n_annotations)
+    assert min(abs(trained.strength / usual - step) for step in STEPS) < 1e-9
     assert trained.n_annotations == 30
     assert trained.validation is not None
     assert len(trained.validation.held_out) == len(trained.validation.strengths)
@@ -209,7 +210,7 @@ def test_the_same_annotations_again_cost_next_to_nothing(trained: Training) -> N
 
 def test_an_unchecked_training_is_checked_once_there_is_enough() -> None:
     few = run(train_steps(confirmed(plain_scene(), some_true(5)), bad_prior()))
-    assert (few.chosen_by, few.strength) == ("default", DEFAULT_STRENGTH)
+    assert (few.chosen_by, few.strength) == ("default", default_strength(few.n_annotations))
     assert few.estimate is None
     assert "too few" in few.reason
     scene = confirmed(plain_scene(), some_true(15))

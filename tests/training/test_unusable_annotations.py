@@ -14,7 +14,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.options import DEFAULT_STRENGTH, TrainingOptions
+from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, train_steps
 from bridgetrack.training.training_set import build_training_set
@@ -58,7 +58,7 @@ def test_one_annotation(prior: Model) -> None:
     scene = confirmed(plain_scene(), some_true(1))
     found = run(train_steps(scene, prior))
     assert found.n_annotations == 1
-    assert (found.strength, found.chosen_by) == (DEFAULT_STRENGTH, "default")
+    assert (found.strength, found.chosen_by) == (default_strength(1), "default")
     assert found.estimate is None
     sensible(found, scene, prior)
     assert found.kept == ("prior" if prior.name == "untrained" else "trained")

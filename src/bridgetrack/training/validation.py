@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bridgetrack.learning import L1, L2, Regularizer, train
 from bridgetrack.learning.result import Progress as Step
 from bridgetrack.learning.result import TrainingResult, TrainingState
-from bridgetrack.training.options import DEFAULT_STRENGTH, ENOUGH_TO_VALIDATE, TrainingOptions
+from bridgetrack.training.options import ENOUGH_TO_VALIDATE, TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 
@@ -73,12 +73,13 @@ class Validation:
         """Index of the strength to use.
 
         The λ nearest to the default whose held-out loss is not clearly worse than the smallest:
-        within two standard errors of the paired difference. With few annotations the minimum
+        within three standard errors of the paired difference. With few annotations the minimum
         itself is drawn by chance.
         """
         best = int(np.argmin([round(h.risk, 6) for h in self.held_out]))
         alike = [k for k, held in enumerate(self.held_out) if _alike(held, self.held_out[best])]
-        steps = np.abs(np.log(np.asarray(self.strengths) / DEFAULT_STRENGTH))
+        usual = default_strength(len(self.prior.wrong))
+        steps = np.abs(np.log(np.asarray(self.strengths) / usual))
         return min(alike, key=lambda k: float(steps[k]))
 
 
@@ -86,7 +87,7 @@ def _alike(held: HeldOut, best: HeldOut) -> bool:
     """Whether a loss is not clearly larger than the smallest one."""
     difference = held.loss - best.loss
     error = float(difference.std(ddof=1)) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0
-    return float(difference.mean()) <= 2 * error + 1e-9
+    return float(difference.mean()) <= 3 * error + 1e-9
 
 
 def folds_of(data: TrainingSet, folds: int) -> Index | None:
