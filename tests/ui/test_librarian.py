@@ -20,6 +20,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.movie_statistics import statistics_of
 from bridgetrack.pipeline.project import MovieFile, Project
 from bridgetrack.pipeline.project_file import save_project
+from bridgetrack.ui.keeper import Keeper
 from bridgetrack.ui.librarian import Librarian
 from bridgetrack.ui.session import Session, Source
 from bridgetrack.ui.starts import MOVIES, PRESENT, SHIPPED
@@ -38,6 +39,12 @@ def librarian(session: Session, library: Library) -> Librarian:
     return Librarian(session, Trainer(session), library)
 
 
+@pytest.fixture
+def keeper(librarian: Librarian, session: Session) -> Keeper:
+    """Keeps models in the library."""
+    return Keeper(session, librarian._trainer, librarian)
+
+
 def learned(name: str = "trained", factor: float = 1.1) -> Model:
     """A model that says it was trained."""
     plain = shipped_model()
@@ -49,13 +56,15 @@ def statistics(session: Session):
     return statistics_of(session.tracking.scene, session.tracking.solution.chosen)
 
 
-def test_without_models_training_starts_from_the_shipped_one(librarian: Librarian) -> None:
+def test_without_models_training_starts_from_the_shipped_one(
+    librarian: Librarian, keeper: Keeper
+) -> None:
     librarian.refresh()
     assert [s.key for s in librarian.starts] == [SHIPPED, MOVIES]
     assert librarian.start.key == SHIPPED and librarian.ready
-    assert "train first" in librarian.why_not_keep
-    librarian.keep("x")
-    assert librarian.problem == librarian.why_not_keep
+    assert "train first" in keeper.why_not
+    assert not keeper.keep("x")
+    assert keeper.problem == keeper.why_not
 
 
 def test_a_very_similar_model_is_chosen(
@@ -89,19 +98,21 @@ def test_a_model_in_use_is_not_replaced_by_a_choice(
     assert librarian.start.key == PRESENT and not librarian.suited
 
 
-def test_keep_remove_undo(librarian: Librarian, session: Session, library: Library) -> None:
+def test_keep_remove_undo(
+    librarian: Librarian, keeper: Keeper, session: Session, library: Library
+) -> None:
     session.set_model(learned())
     librarian._trainer.training = object()  # type: ignore[assignment]
     said: list[str] = []
     session.message.connect(lambda level, words: said.append(words))
-    librarian.keep(SHIPPED_NAME)
-    assert "cannot be called" in librarian.problem
-    librarian.keep("mine", "a test")
-    assert said == ["Kept as mine."] and not librarian.problem
+    keeper.keep(SHIPPED_NAME)
+    assert "cannot be called" in keeper.problem
+    keeper.keep("mine", "a test")
+    assert said == ["Kept as mine."] and not keeper.problem
     (entry,) = library.entries()
     assert entry.record is not None and entry.record.description == "a test"
     assert entry.record.statistics is not None and entry.preview is not None
-    assert "kept already" in librarian.why_not_keep
+    assert "kept already" in keeper.why_not
     librarian.choose("library/mine")
     assert "very similar" in librarian.start.title
     assert not librarian.can_undo
@@ -113,19 +124,21 @@ def test_keep_remove_undo(librarian: Librarian, session: Session, library: Libra
 
 
 def test_a_model_that_was_not_trained_here_is_kept_without_statistics(
-    librarian: Librarian, session: Session, library: Library
+    librarian: Librarian, keeper: Keeper, session: Session, library: Library
 ) -> None:
     session.set_model(learned())
-    librarian.keep("mine")
+    keeper.keep("mine")
     (entry,) = library.entries()
     assert entry.record is not None and entry.record.statistics is None
 
 
-def test_a_taken_name_is_told(librarian: Librarian, session: Session, library: Library) -> None:
+def test_a_taken_name_is_told(
+    librarian: Librarian, keeper: Keeper, session: Session, library: Library
+) -> None:
     library.save("mine", shipped_model(), Record())
     session.set_model(learned())
-    librarian.keep("mine")
-    assert "'mine 2'" in librarian.problem and len(library.names()) == 1
+    keeper.keep("mine")
+    assert "'mine 2'" in keeper.problem and len(library.names()) == 1
 
 
 def test_a_damaged_model_says_so_and_cannot_be_started_from(
@@ -143,18 +156,20 @@ def test_a_damaged_model_says_so_and_cannot_be_started_from(
     assert "damaged" in librarian.problem
 
 
-def test_share_a_model(librarian: Librarian, library: Library, tmp_path: Path) -> None:
+def test_share_a_model(
+    librarian: Librarian, keeper: Keeper, library: Library, tmp_path: Path
+) -> None:
     library.save("mine", learned(), Record("words"))
     librarian.refresh()
     librarian.choose("library/mine")
     librarian.export_file(tmp_path / "theirs.json")
-    librarian.import_file(tmp_path / "theirs.json")
+    keeper.import_file(tmp_path / "theirs.json")
     assert library.names() == ("mine", "theirs")
     record = library.entry("theirs").record
     assert record is not None and record.description == "words"
     (tmp_path / "broken.json").write_text("{}")
-    librarian.import_file(tmp_path / "broken.json")
-    assert "not a model file" in librarian.problem
+    keeper.import_file(tmp_path / "broken.json")
+    assert "not a model file" in keeper.problem
 
 
 def answers(session: Session, count: int) -> AnnotationSet:
@@ -181,7 +196,7 @@ def project(path: Path, source: Source, annotations: AnnotationSet) -> Path:
     return save_project(made, path)
 
 
-def test_earlier_movies(librarian, session, source, tmp_path: Path) -> None:
+def test_earlier_movies(librarian, keeper, session, source, tmp_path: Path) -> None:
     librarian.choose(MOVIES)
     assert not librarian.ready
     librarian.train()
@@ -204,4 +219,4 @@ def test_earlier_movies(librarian, session, source, tmp_path: Path) -> None:
     assert not librarian._trainer.problem
     assert librarian._trainer.training is not None
     assert session.model.provenance["strategy"] == "union"
-    assert librarian.start.key == MOVIES and not librarian.why_not_keep
+    assert librarian.start.key == MOVIES and not keeper.why_not

@@ -8,6 +8,7 @@ from typing import Any
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.canvas import Canvas
+from bridgetrack.ui.keeper import Keeper
 from bridgetrack.ui.librarian import Librarian
 from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.session import Session
@@ -27,6 +28,7 @@ class Desk:
         self.canvas = Canvas(viewer, self.session, self.annotator)
         self.trainer = Trainer(self.session)
         self.librarian = Librarian(self.session, self.trainer)
+        self.keeper = Keeper(self.session, self.trainer, self.librarian)
         self.suggester = Suggester(self.session, self.annotator, self.trainer)
         self.questions = QuestionView(self.session, self.annotator, self.canvas, self.suggester)
         self._panels = 0

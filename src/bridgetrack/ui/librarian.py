@@ -1,27 +1,25 @@
-"""What training starts from, and the models that were kept: the controller, without Qt."""
+"""What training starts from, among it the models that were kept: the controller, without Qt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.models.choice import Ranked, most_suitable, rank
 from bridgetrack.models.library import Entry, Library, Removed
 from bridgetrack.models.model import Model
-from bridgetrack.models.names import check_name, free_name
-from bridgetrack.models.preview import preview_png
-from bridgetrack.models.record import new_record
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.models.statistics import FeatureStatistics
-from bridgetrack.pipeline.movie_statistics import statistics_steps
-from bridgetrack.pipeline.preview import preview_picture
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.movie_statistics import statistics_of, statistics_steps
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.project_file import is_project
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sources import Source, open_source
@@ -30,8 +28,8 @@ from bridgetrack.ui.session import Session
 from bridgetrack.ui.starts import MOVIES, PRESENT, SHIPPED, Start, key_of, list_starts
 from bridgetrack.ui.trainer import Trainer
 
-LOOK, KEEP = "compare with kept models", "keep the model"
-"""Names of the background work."""
+LOOK = "compare with kept models"
+"""Name of the background work."""
 
 STRATEGIES: dict[Strategy, str] = {
     "transfer": "the movies may differ",
@@ -82,11 +80,6 @@ class Librarian:
         """The models that were kept."""
         return self._library if self._library is not None else Library()
 
-    @property
-    def busy(self) -> bool:
-        """Whether a model is being kept."""
-        return self._session.busy(KEEP)
-
     # ------------------------------------------------------------------ what there is
 
     @property
@@ -106,16 +99,14 @@ class Librarian:
         return bool(self._removed)
 
     @property
-    def why_not_keep(self) -> str:
-        """Why the present model cannot be kept; empty where it can."""
-        model = self._session.model
-        if not model.loss:
-            return "The model in use is the shipped one; train first, then keep what was learned."
-        if self._session.scene is None:
-            return "Keeping a model needs its movie with its cells; see the step Cells."
-        if any(r.entry.model is not None and _same(r.entry.model, model) for r in self._ranked):
-            return "The model in use is kept already."
-        return ""
+    def kept(self) -> tuple[Entry, ...]:
+        """The models of the library, as they were when last looked at."""
+        return self._entries or ()
+
+    @property
+    def statistics(self) -> FeatureStatistics | None:
+        """Of the movie; None where they are not known yet."""
+        return self._statistics
 
     def refresh(self) -> None:
         """Look at the models and, where the cells are known, compare their movies with this."""
@@ -128,7 +119,7 @@ class Librarian:
             comparable = any(e.record is not None and e.record.statistics for e in entries)
             found = known
             if found is None and tracking is not None and comparable:
-                found = yield from statistics_steps(tracking.scene)
+                found = yield from look_at(tracking)
             return entries, found
 
         session.run(LOOK, work, self._looked, self._failed)
@@ -169,9 +160,7 @@ class Librarian:
             self.refresh()
 
     def _on_model(self) -> None:
-        if self.chosen in (PRESENT, SHIPPED) or not self._picked:
-            self._picked = False
-            self._preselect()
+        self._preselect()
         self.changed.emit()
 
     # ------------------------------------------------------------------ intents
@@ -261,53 +250,7 @@ class Librarian:
             return None
         return next((r.entry.model for r in self._ranked if r.entry.name == start.name), None)
 
-    # ------------------------------------------------------------------ keeping
-
-    def suggested_name(self) -> str:
-        """A name for the present model."""
-        source = self._session.source
-        taken = [r.entry.name for r in self._ranked]
-        return free_name(source.name if source is not None else "model", taken)
-
-    def keep(self, name: str, description: str = "") -> None:
-        """Keep the present model in the library."""
-        session, library = self._session, self.library
-        tracking, source, model = session.tracking, session.source, session.model
-        self.problem = self.why_not_keep
-        if not self.problem:
-            try:
-                name = check_name(name)
-            except BridgetrackError as error:
-                self.problem = str(error)
-        if self.problem or tracking is None or source is None:
-            self.changed.emit()
-            return
-        known, image = self._statistics, source.image
-        learned = self._trainer.training is not None
-        annotations = session.annotations
-        counts = annotations.counts(Kind.CONFIRM) if learned and annotations is not None else None
-
-        def work() -> Steps[Entry]:
-            statistics = None
-            if learned:
-                statistics = known or (yield from statistics_steps(tracking.scene))
-            record = new_record(model, description, statistics, counts)
-            yield Progress("Drawing a picture of it", 0.8)
-            picture = preview_picture(tracking, image)
-            return library.save(name, model, record, preview_png(record, picture))
-
-        session.run(KEEP, work, self._kept, self._failed)
-        self.changed.emit()
-
-    def _kept(self, entry: Entry) -> None:
-        self._session.message.emit("info", f"Kept as {entry.name}.")
-        if entry.record is not None and entry.record.statistics is None:
-            self._session.message.emit(
-                "warning",
-                f"Kept as {entry.name}. It was not trained on this movie here, so how similar "
-                "other movies are cannot be told.",
-            )
-        self.refresh()
+    # ------------------------------------------------------------------ the library
 
     def remove(self) -> None:
         """Take the chosen model out of the library; `undo_remove` brings it back."""
@@ -324,10 +267,6 @@ class Librarian:
         if self._removed:
             removed = self._removed.pop()
             self._at_once(lambda: self.library.restore(removed))
-
-    def import_file(self, path: Path) -> None:
-        """Take a model file into the library."""
-        self._at_once(lambda: self.library.import_file(path))
 
     def export_file(self, path: Path) -> None:
         """Write the chosen model with what is known of it into a file, to share it."""
@@ -349,6 +288,10 @@ class Librarian:
         self.refresh()
 
 
-def _same(one: Model, two: Model) -> bool:
-    """Whether two models have the same weights."""
-    return one.keys == two.keys and bool((one.weights == two.weights).all())
+def look_at(tracking: Tracking) -> Steps[FeatureStatistics]:
+    """Statistics of a movie, from its tracking where that is with the hand-set weights."""
+    features = tracking.scene.matrix.features
+    same = np.array_equal(tracking.model.aligned(features), untrained_model(features).weights)
+    if same:
+        return statistics_of(tracking.scene, tracking.solution.chosen)
+    return (yield from statistics_steps(tracking.scene))

@@ -8,7 +8,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QPixmap
 from qtpy.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QVBoxLayout, QWidget
 
-from bridgetrack.ui.librarian import KEEP, STRATEGIES, Librarian
+from bridgetrack.ui.keeper import JOB, Keeper
+from bridgetrack.ui.librarian import STRATEGIES, Librarian
 from bridgetrack.ui.starts import MOVIES, PRESENT, Start
 from bridgetrack.ui.widgets import SPACE, Panel, Work, button, heading, row, text
 
@@ -157,8 +158,7 @@ class KeepModel(QWidget):
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
-        self.librarian: Librarian = panel.desk.librarian
-        self._session = panel.session
+        self.keeper: Keeper = panel.desk.keeper
         column = _column(self)
         self.words = text()
         column.addWidget(self.words)
@@ -180,18 +180,17 @@ class KeepModel(QWidget):
             self.ask_import, icon="open",
         )  # fmt: skip
         column.addWidget(row(self.save, self.take))
-        self.work = Work(panel, KEEP)
+        self.work = Work(panel, JOB)
         column.addWidget(self.work)
-        panel.listen(self.librarian.changed, self.refresh)
-        panel.listen(panel.session.model_changed, self.refresh)
-        panel.listen(panel.session.scene_changed, self.refresh)
+        self.problem = text()
+        column.addWidget(self.problem)
+        panel.listen(self.keeper.changed, self.refresh)
         self.refresh()
 
     def keep(self) -> None:
         """Keep the present model."""
         name = self.name.text() or self.name.placeholderText()
-        self.librarian.keep(name, self.description.text())
-        if not self.librarian.problem:
+        if self.keeper.keep(name, self.description.text()):
             self.name.clear()
             self.description.clear()
 
@@ -199,18 +198,22 @@ class KeepModel(QWidget):
         """Ask for a model file."""
         name, _ = QFileDialog.getOpenFileName(self, "Add a model to the library", "", _MODELS)
         if name:
-            self.librarian.import_file(Path(name))
+            self.keeper.import_file(Path(name))
 
     def refresh(self) -> None:
         """Say what can be kept."""
-        why_not = self.librarian.why_not_keep
+        keeper = self.keeper
+        why_not = keeper.why_not
         self.words.setText(
             why_not or "Keep what was learned, to start from it with similar movies later."
         )
-        ready = not why_not and not self.librarian.busy
+        ready = not why_not and not keeper.busy
         for widget in (self.save, self.name, self.description):
             widget.setEnabled(ready)
-        self.name.setPlaceholderText(self.librarian.suggested_name())
+        self.name.setPlaceholderText(keeper.suggested_name)
+        told = keeper.problem if keeper.problem != why_not else ""
+        self.problem.setText(f"✕ {told}" if told else "")
+        self.problem.setVisible(bool(told))
 
 
 def _column(box: QWidget) -> QVBoxLayout:
