@@ -22,7 +22,7 @@ from bridgetrack.training.assemble import notes_about, plain_model, trained_mode
 from bridgetrack.training.compare import choices, common_features, pairs, population_of
 from bridgetrack.training.estimate import estimate_accuracy
 from bridgetrack.training.keep import held_out_of, keep_better
-from bridgetrack.training.options import DEFAULT_STRENGTH, GRID, TrainingOptions
+from bridgetrack.training.options import STEPS, TrainingOptions, default_strength
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import balanced, build_training_set
@@ -129,7 +129,7 @@ def train_steps(
 
 
 def _settled(previous: Training | None, options: TrainingOptions) -> bool:
-    """Whether λ and what to keep need not be found anew; those of a transfer mean something else."""
+    """Whether λ and what to keep need not be found anew; a transfer means others by them."""
     return (
         previous is not None
         and previous.validation is not None
@@ -153,8 +153,11 @@ def _choose(
     if fold is None:
         if options.strength is not None:
             return options.strength, "user", None
-        return DEFAULT_STRENGTH, "default", None
-    strengths = GRID if options.strength is None else (options.strength,)
+        return default_strength(model.data.n_annotations), "default", None
+    usual = default_strength(model.data.n_annotations)
+    strengths = tuple(usual * step for step in STEPS)
+    if options.strength is not None:
+        strengths = (options.strength,)
     steps = cross_validate(model, prior, options, fold, strengths, tightness)
     while True:
         try:
