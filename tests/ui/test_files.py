@@ -30,8 +30,10 @@ def test_a_ctc_folder_is_read():
     folder = sample_folder() / "01_GT" / "TRA"
     read = ctc_reader(str(folder))
     assert read is not None
-    kinds = [layer[2] for layer in read(str(folder))]
-    assert kinds == ["labels", "tracks"]
+    layers = read(str(folder))
+    assert [layer[2] for layer in layers] == ["image", "labels", "tracks"]
+    scales = {layer[1]["scale"] for layer in layers}
+    assert scales == {(1.0, 0.645, 0.645)}, "masks take the pixel size of the images"
 
 
 def test_other_things_are_left_to_other_readers(tmp_path):

@@ -95,7 +95,8 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     panel = fill(again, tmp_path / "movie.json", None)
     other = desk_of(again).session
     qtbot.waitUntil(lambda: other.tracking is not None, timeout=60_000)
-    assert {a.id: a for a in other.annotations} == {a.id: a for a in given}
+    assert list(other.annotations) == list(given)
+    assert other.answers.path == tmp_path / "movie.annotations.json", "nothing is put elsewhere"
     assert np.array_equal(other.model.weights, model.weights)
     panel.open_step(3)
     panel.track.go.click()

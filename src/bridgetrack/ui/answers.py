@@ -26,16 +26,25 @@ def autosave_path(movie: Path | None, name: str, geometry: Geometry) -> Path:
     Beside the movie, or in the user's data folder where there is no file or its folder cannot
     be written to.
     """
-    if movie is not None:
-        folder = movie.parent
-        if folder.is_dir() and os.access(folder, os.W_OK):
-            stem = movie.name if movie.is_dir() else movie.stem
-            return folder / f"{stem}{SUFFIX}"
+    if movie is not None and _writable(movie.parent):
+        stem = movie.name if movie.is_dir() else movie.stem
+        return movie.parent / f"{stem}{SUFFIX}"
     known = f"{movie.resolve() if movie else name}|{geometry.n_frames}|{geometry.shape}"
     mark = hashlib.sha256(known.encode()).hexdigest()[:12]
     plain = "".join(c if c.isalnum() else "_" for c in (movie.stem if movie else name))[:40]
     folder = user_data_path("bridgetrack", appauthor=False) / "annotations"
     return folder / f"{plain}-{mark}{SUFFIX}"
+
+
+def project_answers(project: Path, geometry: Geometry) -> Path:
+    """Where the annotations given after a project was saved are kept: beside it."""
+    if _writable(project.parent):
+        return project.with_name(f"{project.stem}{SUFFIX}")
+    return autosave_path(project, project.stem, geometry)
+
+
+def _writable(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 class Answers:

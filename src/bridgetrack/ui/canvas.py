@@ -38,6 +38,7 @@ class Canvas:
         self._size = 10.0
         self._point: tuple[float, ...] | None = None
         self.painters: list[Callable[[Drawing, View], None]] = []
+        self.held = False
         annotator.changed.connect(self.redraw)
         annotator.show.connect(self.show)
         session.source_changed.connect(self._on_source)
@@ -109,7 +110,11 @@ class Canvas:
 
         def guarded(part: Callable[[], None]) -> Callable[[], None]:
             # The segmentation may be deleted between two parts.
-            return lambda: part() if self._labels is labels else None
+            def unless_gone() -> None:
+                if self._labels is labels and labels in viewer.layers:
+                    part()
+
+            return unless_gone
 
         layers = self._layers
         made = layers.parts(viewer, labels, self._bind)
@@ -210,8 +215,8 @@ class Canvas:
     # ------------------------------------------------------------------ drawing
 
     def redraw(self) -> None:
-        """Draw what the frame in view needs."""
-        if self._session.scene is None or not self._layers.complete:
+        """Draw what the frame in view needs, unless somebody holds the pen for a moment."""
+        if self.held or self._session.scene is None or not self._layers.complete:
             return
         drawing = self._draw()
         if not drawing.empty and self._turns.busy:

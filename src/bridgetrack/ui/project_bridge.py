@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from bridgetrack.annotations.history import History
+from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.models.model import Model
@@ -18,6 +19,7 @@ from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.progress import Progress, Steps, run
 from bridgetrack.pipeline.project import MovieFile, Project
 from bridgetrack.pipeline.project_file import save_project
+from bridgetrack.ui.answers import project_answers
 from bridgetrack.ui.session import Session, Source
 
 
@@ -50,12 +52,14 @@ def saving(
     source, answers = session.source, session.answers
     if source is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
-    return _saving(source, answers.history, session.model, path, formats or ("csv",), preset)
+    known = (answers.history, answers.path)
+    return _saving(source, *known, session.model, path, formats or ("csv",), preset)
 
 
 def _saving(
     source: Source,
     history: History,
+    answers: Path,
     model: Model,
     path: Path,
     formats: tuple[str, ...],
@@ -74,6 +78,10 @@ def _saving(
     extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
     interval = known.frame_interval
     save_project(Project(labels, image, *extent, interval, history, model, formats, preset), path)
+    beside = project_answers(path, known)
+    if beside.exists() and beside != answers:
+        # Of an earlier project of this name; opening this one must not bring them back.
+        save_annotations(history, beside)
     return notes
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.movie import Movie, open_movie
+from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.layers import placement, tag
@@ -60,14 +61,28 @@ def _read_ctc(path: str | list[str]) -> list[LayerData]:
 
     folder = Path(path if isinstance(path, str) else path[0])
     found = read_ctc(folder)
-    layers = [
-        labels_data(found.labels, f"{folder.name} cells", folder),
-        tracks_data(found.tracks, f"{folder.name} tracks", folder),
-    ]
+    cells, tracks = found.labels, found.tracks
+    layers = []
     images = folder.with_name(folder.name.split("_")[0])
-    if images != folder and images.is_dir():
-        layers.insert(0, image_data(open_movie(images), images.name, images))
+    if images == folder or not images.is_dir():
+        images = folder.parent.with_name(folder.parent.name.split("_")[0])
+    if images not in (folder, folder.parent) and images.is_dir():
+        movie = open_movie(images)
+        layers.append(image_data(movie, images.name, images))
+        cells = _scaled_like(cells, movie)
+        tracks = replace(tracks, geometry=cells.geometry)
+    layers.append(labels_data(cells, f"{folder.name} cells", folder))
+    layers.append(tracks_data(tracks, f"{folder.name} tracks", folder))
     return layers
+
+
+def _scaled_like(cells: Movie, image: Movie) -> Movie:
+    """Masks rarely say how large a pixel is; then the images are believed."""
+    here, there = cells.geometry, image.geometry
+    if here.unit != "pixel" or there.unit == "pixel" or here.ndim != there.ndim:
+        return cells
+    interval = here.frame_interval or there.frame_interval
+    return open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
 
 
 def project_reader(path: str | list[str]) -> Reader | None:

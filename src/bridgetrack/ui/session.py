@@ -54,6 +54,7 @@ class Session(Work):
 
     def open(self, source: Source, answers_path: Path | None = None) -> bool:
         """Take a movie, resume its answers, and make it ready in the background."""
+        self.message.emit("info", "")
         try:
             if source.image is not None and source.labels is not None:
                 check_same_extent(source.image, source.labels)

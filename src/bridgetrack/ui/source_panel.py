@@ -9,8 +9,10 @@ from typing import Any
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QFormLayout, QWidget
 
+from bridgetrack.annotations.store import save_annotations
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.pipeline.project_file import load_project
+from bridgetrack.ui.answers import project_answers
 from bridgetrack.ui.choices import LayerChoice
 from bridgetrack.ui.layers import file_of, labels_of, movie_of, path_of, tags_of
 from bridgetrack.ui.points import detections_of, is_points
@@ -63,6 +65,7 @@ class SourceChooser(QWidget):
                 self._opened = None
                 self._watch(None)
                 self._panel.session.forget()
+            self._panel.session.message.emit("info", "")
             self.notice.say("", "")
             return
         if self._opened is not None and self._opened == (image, labels):
@@ -80,24 +83,27 @@ class SourceChooser(QWidget):
         self._opened = (image, labels)
         self._watch(labels)
         self.notice.say("", "")
-        if not session.open(source):
-            self._opened = None
-            return
         project = tags_of(labels).get("project")
-        if project:
-            self._resume(Path(str(project)))
+        done = self._resume(source, Path(str(project))) if project else session.open(source)
+        if not done:
+            self._opened = None
 
-    def _resume(self, project: Path) -> None:
-        """Take over the model and the answers of a project."""
+    def _resume(self, source: Source, file: Path) -> bool:
+        """Open a movie with the model and the answers of its project, or with later answers."""
         session = self._panel.session
         try:
-            loaded = load_project(project)
-            if session.answers is not None:
-                session.answers.add_all(loaded.history.annotations)
-        except BridgetrackError as error:
+            project = load_project(file)
+            path = project_answers(file, source.geometry)
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                save_annotations(project.history, path)
+        except (BridgetrackError, OSError) as error:
             session.message.emit("error", str(error))
-            return
-        session.set_model(loaded.model)
+            return False
+        if not session.open(source, path):
+            return False
+        session.set_model(project.model)
+        return True
 
     def _source(self, image: Any, labels: Any) -> Source:
         movie = None if image is None else movie_of(image)

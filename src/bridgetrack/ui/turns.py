@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable
 
@@ -33,7 +34,9 @@ class Turns:
     def stop(self) -> None:
         """Drop what is left."""
         self._parts.clear()
-        self._timer.stop()
+        # At the end of the program Qt may be gone before this is called.
+        with contextlib.suppress(RuntimeError):
+            self._timer.stop()
 
     def _next(self) -> None:
         if self._parts:
