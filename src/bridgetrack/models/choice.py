@@ -38,8 +38,8 @@ def rank(entries: Iterable[Entry], yours: FeatureStatistics | None) -> tuple[Ran
 def most_suitable(ranked: Iterable[Ranked]) -> Ranked | None:
     """The model to start from; None for the shipped one.
 
-    On movies of forty kinds, being similar did not promise that a model is better than the
-    shipped one (``docs/model_library.md``), so that only a very similar one is preferred.
+    On 41 movies the most similar model was as often worse than the shipped one as better, but a
+    very similar one never much worse (``docs/model_library.md``): so only such a one is preferred.
     """
     for each in ranked:
         if not each.entry.damaged and each.similarity.level == "very similar":

@@ -104,7 +104,7 @@ def _draw_features(figure: Any, left: float, statistics: FeatureStatistics) -> N
     found = [(name, statistics.quantiles[row[key]]) for key, name in _SHOWN if key in row]
     if not found:
         return
-    axes = _panel(figure, left, 0.11, 0.31, "its movie: middle, 80 % range")
+    axes = _panel(figure, left, 0.11, 0.31, "its movie: middle, 80 %")
     places = np.arange(len(found))[::-1]
     for place, (_, (low, middle, high)) in zip(places, found, strict=True):
         axes.plot([low, high], [place, place], color=_RANGE, linewidth=5, solid_capstyle="butt")

@@ -77,7 +77,7 @@ def _of_library(ranked: Ranked) -> Start:
         f"{learned} answers" if learned else "",
         f"about {100 * record.accuracy[0]:.0f} % right" if record.accuracy else "",
     ]
-    described = [f"“{record.description}”"] if record.description else []
+    described = [f"“{record.description}”."] if record.description else []
     words = " ".join([*described, *said, _sentence(", ".join(f for f in facts if f))]).strip()
     level = "" if similarity.level == "unknown" else f" – {similarity.level}"
     return Start(key, f"{entry.name}{level}", words, True, entry.name, entry.preview)
