@@ -29,7 +29,8 @@ from bridgetrack.annotations.draw import draw
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.training.strategies import Strategy, strategy_steps
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.strategies import strategy_steps
 from common import (
     DATA,
     IMAGES,
@@ -48,6 +49,10 @@ from common import (
 Array = NDArray[np.float64]
 SHARES = (0, 2, 5, 10, 20, 50)
 DRAWS = 2_000
+LOOSE = 3.0
+"""Annotations' worth of lambda in a second training on all of the target. The program's own choice
+stays closer to the prior, which costs most where there is most to learn from; the goals are held
+against the better of the two."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +137,19 @@ def source_scene(pair: Pair, root: Path) -> Scene:
     return annotate(scene, draw(events, scene.detections, seed=0, fraction=pair.share))
 
 
-def learn(pair: Pair, task: Task, source: Scene, strategy: Strategy, share: int, seed: int) -> Row:
-    """Train and score."""
+def learn(pair: Pair, task: Task, source: Scene, strategy: str, share: int, seed: int) -> Row:
+    """Train and score; ``loose`` is *target* with a given lambda."""
     target = task.annotated(seed, fraction=share / 100) if share else task.train.scene
-    sources = [] if strategy == "target" else [source]
+    sources = [] if strategy in ("target", "loose") else [source]
     begin = time.process_time()
     tie = None
     if strategy == "target" and not share:
         model = untrained_model()
     else:
-        training = run(strategy_steps(strategy, target, sources, untrained_model()))
+        name: Any = "target" if strategy == "loose" else strategy
+        strength = LOOSE / len(target.constraints) if strategy == "loose" else None
+        options = TrainingOptions(strength=strength)
+        training = run(strategy_steps(name, target, sources, untrained_model(), options))
         model = training.model
         if training.transfer is not None and training.kept == "trained":
             tie = (training.transfer.tie.weight, training.transfer.tie.tie)
@@ -151,11 +159,11 @@ def learn(pair: Pair, task: Task, source: Scene, strategy: Strategy, share: int,
     return Row(pair.name, strategy, share, seed, n, found.loss, found.wrong, tie, seconds)
 
 
-def jobs_of(seed: int) -> list[tuple[Strategy, int, int]]:
+def jobs_of(seed: int) -> list[tuple[str, int, int]]:
     """Strategies and shares of a seed; where nothing is drawn the first seed is enough."""
-    jobs: list[tuple[Strategy, int, int]] = [("source", 0, 0)] if seed == 0 else []
+    jobs = [("source", 0, 0), ("loose", 100, 0)] if seed == 0 else []
     shares = (*SHARES, 100) if seed == 0 else SHARES[1:]
-    return jobs + [(s, share, seed) for share in shares for s in LABELS]  # type: ignore[misc]
+    return jobs + [(s, share, seed) for share in shares for s in LABELS]
 
 
 def measure(
@@ -232,7 +240,8 @@ def table(pair: Pair, rows: list[Row]) -> str:
         "",
         f"Hand-set weights: {100 * losses(rows, 'target', 0)[0]:.2f} % of events wrong; "
         f"all source: {100 * source:.2f} %; "
-        f"all target: {100 * losses(rows, 'target', 100)[0]:.2f} %.",
+        f"all target: {100 * losses(rows, 'target', 100)[0]:.2f} %, "
+        f"with lambda = {LOOSE:g}/n {100 * losses(rows, 'loose', 100)[0]:.2f} %.",
         "",
         header(
             "annotated", "events", *LABELS.values(), "transfer - partial", "transfer - union",
@@ -275,8 +284,9 @@ def verdicts(found: dict[str, list[Row]]) -> str:
     ]  # fmt: skip
     for name, rows in found.items():
         n = n_events(rows)
-        reference = losses(rows, "target", 100)[0]
-        full = errors(rows, "target", 100, n)
+        kind = best_full(rows)
+        reference = losses(rows, kind, 100)[0]
+        full = errors(rows, kind, 100, n)
         means = {s: float(np.mean(losses(rows, "transfer", s))) for s in (5, 10, 20)}
         near = []
         for share, mean in means.items():
@@ -289,6 +299,11 @@ def verdicts(found: dict[str, list[Row]]) -> str:
         worse = [_worse(rows, other, n) for other in ("target", "union")]
         lines.append(row(name, *cells, ", ".join(near), *worse))
     return "\n".join(lines)
+
+
+def best_full(rows: list[Row]) -> str:
+    """The better training on all of the target."""
+    return min(("target", "loose"), key=lambda kind: losses(rows, kind, 100)[0])
 
 
 def _worse(rows: list[Row], other: str, n: int) -> str:
@@ -326,7 +341,7 @@ def picture(found: dict[str, list[Row]]) -> None:
             deviation = [v.std(ddof=1) if len(v) > 1 else 0.0 for v in values]
             axis.errorbar(place + nudge, mean, deviation, color=colour, marker=marker, ms=4,
                           lw=1.5, capsize=2, label=LABELS[strategy])  # fmt: skip
-        source, target = losses(rows, "source", 0)[0], losses(rows, "target", 100)[0]
+        source, target = losses(rows, "source", 0)[0], losses(rows, best_full(rows), 100)[0]
         axis.axhline(100 * source, color="0.45", ls=":", lw=1.5, label="all source")
         axis.axhline(100 * target, color="0.2", ls="--", lw=1.2, label="all target")
         axis.set_title(name, fontsize=10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bridgetrack.learning.domains import JointResult
 from bridgetrack.learning.result import TrainingResult, TrainingState
@@ -48,6 +49,8 @@ class Transfer:
         What cross-validation tried, in the order of preference; empty where it was not possible.
     states
         Of the earlier movies, for a later training.
+    start
+        Weights that the training started from where movies are tied; None: the prior.
     """
 
     tie: Tie
@@ -55,6 +58,7 @@ class Transfer:
     n_annotations: tuple[int, ...]
     trials: tuple[Trial, ...]
     states: tuple[TrainingState | None, ...]
+    start: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

@@ -89,12 +89,16 @@ class Movies:
         The others.
     prior, tightness
         Weights to stay close to, shape (d,), and the diagonal of the metric, or None.
+    start
+        Weights to start from where movies are tied, shape (d,); None: the prior. What is not
+        annotated is completed with these first, so better ones lead to a better optimum.
     """
 
     target: TrackingModel | None
     sources: tuple[TrackingModel, ...]
     prior: Array
     tightness: Array | None
+    start: Array | None = None
 
     @property
     def n(self) -> float:
@@ -125,8 +129,6 @@ def train_tied(
 ) -> Generator[Step, None, JointResult]:
     """Train jointly on the target's samples (None: all) and all of the sources.
 
-    The risk grows with the annotations of the sources, and its precision with their root.
-
     Yields
     ------
     Step
@@ -138,17 +140,16 @@ def train_tied(
         The target's weights are the first; without a target, ``shared`` holds the weights.
     """
     domains, n = movies.domains(tie, rows)
-    others = 0 if tie.alone else sum(model.data.n_annotations for model in movies.sources)
-    larger = float(np.sqrt(1 + others / n))
-    optimiser = replace(options.optimiser, precision=options.optimiser.precision * larger)
     known = (*states, *(None for _ in domains))[: len(domains)]
+    first = movies.prior if tie.alone or movies.start is None else movies.start
     return (
         yield from train_joint(
             domains,
             tie.coupling(n, movies.prior, movies.tightness),
             loss=options.loss,
             treatment=options.treatment,
-            options=optimiser,
+            options=options.optimiser,
+            initial=np.tile(first, (len(domains), 1)),
             states=known,
         )
     )
@@ -170,7 +171,7 @@ def try_ties(
     ties
         In the order of preference, see `preferred`.
     options
-        Loss and optimiser.
+        Loss and optimiser; the precision is lower, the more so the larger the sources are.
     fold
         Fold of every sample of the target, shape (n,), see `validation.folds_of`.
     states
@@ -190,8 +191,9 @@ def try_ties(
     """
     assert movies.target is not None
     data = movies.target.data
-    quick = replace(options.optimiser, precision=max(options.optimiser.precision, 5e-3))
-    loose = replace(options, optimiser=quick)
+    others = sum(model.data.n_annotations for model in movies.sources)
+    precision = max(options.optimiser.precision, 5e-3) * float((1 + others / movies.n) ** 0.25)
+    loose = replace(options, optimiser=replace(options.optimiser, precision=precision))
     folds = int(fold.max()) + 1
     mine: list[TrainingState | None] = [None] * folds
     sources = states

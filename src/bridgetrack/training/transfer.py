@@ -47,13 +47,17 @@ Joint = Literal["source", "union", "transfer"]
 
 @dataclass(frozen=True)
 class _Choice:
-    """A tie, who chose it, what was tried for it, and what the sources alone make of it all."""
+    """A tie, who chose it, what was tried for it, and what to start from.
+
+    ``earlier`` are the weights of the sources alone, ``start`` those to start from.
+    """
 
     tie: Tie
     by: str
     trials: tuple[Trial, ...] = ()
     states: States = ()
     earlier: Array | None = None
+    start: Array | None = None
 
 
 def joint_steps(
@@ -93,12 +97,14 @@ def joint_steps(
     earlier = None if previous is None else previous.transfer
     settled = previous if _settled(previous, options, tie, target) else None
     if settled is not None and earlier is not None:
-        choice = _Choice(earlier.tie, "previous training", states=earlier.states)
+        choice = _Choice(
+            earlier.tie, "previous training", states=earlier.states, start=earlier.start
+        )
     else:
         choice = yield from _choose(movies, strategy, options, tie)
         if not choice.states and earlier is not None:
             choice = replace(choice, states=earlier.states)
-    result = yield from _fit(movies, choice, options, features)
+    result = yield from _fit(replace(movies, start=choice.start), choice, options, features)
     w = result.shared if movies.target is None else result.weights[0]
     strength = choice.tie.strength(movies.n)
     held, judged, reason, kept = _compared(movies, target, w, choice, settled)
@@ -146,6 +152,7 @@ def joint_steps(
             tuple(m.data.n_annotations for m in others),
             choice.trials,
             _states_of(movies, result, choice),
+            choice.start,
         ),
     )
 
@@ -192,12 +199,15 @@ def _choose(
         return _Choice(_default(strategy, ties), by)
     yield Progress("Asking the earlier movies alone", 0.0)
     alone = yield from _silent(train_tied(replace(movies, target=None), UNION[-1], options))
-    fold = folds_of(movies.target.data, options.folds)
+    target = movies.target
+    theirs, ours = judge(target, alone.shared), judge(target, movies.prior)
+    doubtful = clearly_larger(theirs.loss, ours.loss)
+    movies = movies if doubtful else replace(movies, start=alone.shared)
+    fold = folds_of(target.data, options.folds)
     if fold is None:
-        return _Choice(_default(strategy, ties), by, (), alone.states, alone.shared)
-    if ties == TRANSFER:
-        theirs, start = judge(movies.target, alone.shared), judge(movies.target, movies.prior)
-        ties = DOUBTFUL if clearly_larger(theirs.loss, start.loss) else ties
+        usual = _default(strategy, ties)
+        return _Choice(usual, by, (), alone.states, alone.shared, movies.start)
+    ties = DOUBTFUL if doubtful and ties == TRANSFER else ties
     steps = try_ties(movies, ties, options, fold, alone.states)
     while True:
         try:
@@ -208,7 +218,7 @@ def _choose(
         yield Progress("Choosing how far to trust the earlier movies", share)
     chosen = preferred(trials).tie
     by = by if len(ties) == 1 else "cross-validation"
-    return _Choice(chosen, by, trials, states, alone.shared)
+    return _Choice(chosen, by, trials, states, alone.shared, movies.start)
 
 
 def _default(strategy: Joint, ties: tuple[Tie, ...]) -> Tie:
