@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.annotation import Kind
+from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.picking import Mode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -38,7 +39,7 @@ def kinds(desk):
     return [a.kind for a in desk.session.annotations]
 
 
-def test_g_goes_to_the_event_and_opens_the_questions(asked, viewer):
+def test_g_goes_to_the_event_and_both_frames_are_shown_in_turns(asked, hand, viewer, qtbot):
     from bridgetrack.ui.layers import camera_of
 
     question, widget = asked.suggester.current, asked.widget
@@ -48,13 +49,10 @@ def test_g_goes_to_the_event_and_opens_the_questions(asked, viewer):
     assert widget.suggest.choices.count() == 1 + len(question.alternatives)
     assert asked.canvas.frame == question.frame
     middle = np.array(question.position[-2:]) * 0.645
-    assert np.allclose(camera_of(viewer).center[-2:], middle)
+    near = 3 * shown_diameter(asked.session.scene.detections) * 0.645
+    assert np.abs(camera_of(viewer).center[-2:] - middle).max() < near
     assert viewer.layers.selection.active is asked.canvas.events_layer
     assert any("%" in str(t) for t in asked.canvas.marks_layer.features["text"])
-
-
-def test_both_frames_are_shown_in_turns(asked, hand, qtbot):
-    question = asked.suggester.current
     frames = {asked.canvas.frame}
     asked.questions._timer.setInterval(30)
     qtbot.waitUntil(lambda: frames.add(asked.canvas.frame) or len(frames) > 1, timeout=5000)
@@ -100,7 +98,7 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, qtbot):
     panel = asked.widget.suggest
     qtbot.waitUntil(panel.plot.isVisible, timeout=5000)
     assert "9 answers" in panel.effort.text()
-    assert "95 %" in panel.accuracy.text()
+    assert "95 %" in panel.effort.text()
     assert panel.verdict.text()
 
 
@@ -108,7 +106,7 @@ def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
     pace.held = True
     for _ in range(6):
         hand.key("Return")
-    assert asked.suggester.busy
+    qtbot.waitUntil(lambda: asked.suggester.busy, timeout=2000)
     before = asked.suggester.current
     asked.widget.suggest.work.stop.click()
     assert not asked.suggester.busy
@@ -119,7 +117,7 @@ def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
     assert len(asked.session.annotations) == 7
 
 
-def test_stepping_through_frames_stops_the_blinking_and_g_comes_back(asked, hand, viewer, qtbot):
+def test_stepping_stops_the_blinking_g_comes_back_and_escape_ends_it(asked, hand, viewer, qtbot):
     from bridgetrack.ui.layers import camera_of
 
     question = asked.suggester.current
@@ -138,13 +136,11 @@ def test_stepping_through_frames_stops_the_blinking_and_g_comes_back(asked, hand
     hand.key("Return")
     assert camera.zoom == zoom, "the zoom chosen stays"
     assert len(asked.session.annotations) == 1
-
-
-def test_escape_ends_it_and_hovering_proposes_again(asked, hand):
     hand.key("Escape")
     assert asked.annotator.picking.mode == Mode.REVIEW
     assert not asked.questions.active
-    assert "Press G to be asked" in asked.widget.suggest.hint.text()
+    hint = asked.widget.suggest.hint
+    qtbot.waitUntil(lambda: "Press G to go on" in hint.text(), timeout=2000)
     detections = asked.session.scene.detections
     row = int(np.flatnonzero(detections.frame == asked.canvas.frame)[0])
     asked.annotator.point_at(row)
@@ -163,6 +159,7 @@ def test_buttons_carry_their_keys_and_do_the_same(asked, qtbot):
     panel.no.click()
     panel.unsure.click()
     assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT, Kind.CANNOT_TELL]
+    qtbot.waitUntil(panel.undo.isEnabled, timeout=2000)
     panel.undo.click()
     assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT]
     panel.leave.click()
@@ -175,8 +172,9 @@ def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtb
     for _ in range(3):
         qtbot.waitUntil(lambda: asked.suggester.current is not None, timeout=20_000)
         hand.key("Return")
-    assert asked.suggester.path.exists()
+    path = asked.suggester.path
     asked.viewer.close()
+    assert path.exists(), "closing keeps what is not kept yet"
     image, labels = pixels
     again = make_napari_viewer(show=True)
     scale = (1, 0.645, 0.645)
@@ -191,21 +189,19 @@ def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtb
     qtbot.waitUntil(lambda: "3 answers" in widget.suggest.effort.text(), timeout=2000)
 
 
-def test_deleting_the_cells_ends_the_asking(asked, viewer, qtbot):
+def test_deleting_the_overlay_is_survived_deleting_the_cells_ends_it(asked, viewer, hand, qtbot):
+    viewer.layers.remove(asked.canvas.events_layer)
+    qtbot.wait(30)
+    asked.widget.by_model.click()
+    assert asked.canvas.events_layer in viewer.layers
+    hand.key("Return")
+    assert len(asked.session.annotations) == 1
     viewer.layers.remove("cells")
     qtbot.waitUntil(lambda: asked.session.source is None, timeout=2000)
     assert asked.suggester.current is None
     assert not asked.questions.active
-    assert "Choose a movie" in asked.widget.suggest.hint.text()
-
-
-def test_deleting_the_overlay_is_survived(asked, viewer, hand, qtbot):
-    viewer.layers.remove(asked.canvas.events_layer)
-    qtbot.wait(30)
-    asked.widget.suggest.go.click()
-    assert asked.canvas.events_layer in viewer.layers
-    hand.key("Return")
-    assert len(asked.session.annotations) == 1
+    hint = asked.widget.suggest.hint
+    qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=2000)
 
 
 def test_two_viewers_ask_for_themselves(make_napari_viewer, qtbot, pixels):

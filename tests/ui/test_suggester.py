@@ -162,7 +162,7 @@ def test_the_present_question_outlives_an_update(asked):
         asked.annotator.accept()
     before = asked.asker.current
     number = asked.asker.active._number
-    asked.asker._update()
+    asked.asker._work.update()
     assert asked.asker.active._number == number + 1
     assert asked.asker.current is before
 
@@ -194,6 +194,16 @@ def test_escape_stops_and_g_goes_on_with_the_same_question(asked):
     assert "go on" in asked.asker.hint
     asked.annotator.suggest()
     assert asked.asker.current is before
+
+
+def test_answers_given_after_stopping_do_not_move_the_view(asked):
+    first, before = asked.asker.current, len(asked.looked)
+    asked.annotator.cancel()
+    asked.session.answers.answer(Kind.CONFIRM, [first.event], "click")
+    assert len(asked.looked) == before
+    assert len(asked.asker.active.counted) == 1
+    asked.annotator.suggest()
+    assert asked.asker.current.slot != first.slot
 
 
 def test_another_kind_of_event_by_its_key_answers_the_question(asked):

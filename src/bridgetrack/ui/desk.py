@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from qtpy.QtCore import QTimer
+
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.canvas import Canvas
@@ -29,7 +31,9 @@ class Desk:
         self.trainer = Trainer(self.session)
         self.librarian = Librarian(self.session, self.trainer)
         self.keeper = Keeper(self.session, self.trainer, self.librarian)
-        self.suggester = Suggester(self.session, self.annotator, self.trainer)
+        self.suggester = Suggester(
+            self.session, self.annotator, self.trainer, later=lambda act: QTimer.singleShot(40, act)
+        )
         self.questions = QuestionView(self.session, self.annotator, self.canvas, self.suggester)
         self._panels = 0
         self.session.run("warm up", _warm_up, lambda _: None)
@@ -47,6 +51,7 @@ class Desk:
         """A panel is gone; with the last one all work ends."""
         self._panels -= 1
         if self._panels == 0:
+            self.suggester.close()
             self.session.close()
             self.questions.close()
             self.canvas.close()

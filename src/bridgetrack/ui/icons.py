@@ -18,6 +18,7 @@ GLYPHS = {
     "models": "library_outline",
     "yes": "check_bold",
     "no": "close_thick",
+    "unsure": "help",
     "past": "history",
     "break": "link_off",
     "undo": "undo",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from bridgetrack.ui.suggester import Suggester
 
 BLINK = 900
 """Milliseconds that each of the two frames is in view."""
+
+_RIM = 5.0
+"""Cell diameters to the edge of the image below which the event is shown off-centre."""
 
 _CELL = 60.0
 """Screen pixels that a cell is at least across, until somebody zooms."""
@@ -45,14 +49,18 @@ class QuestionView:
         asker.look.connect(self.show)
         asker.turned.connect(self.turn)
         asker.changed.connect(self._on_change)
+        asker.settling.connect(self._hold)
         canvas.viewer.dims.events.current_step.connect(self._on_frame)
 
     def close(self) -> None:
         """Let go of the viewer."""
-        self._timer.stop()
+        # At the end of the program Qt may be gone before this is called.
+        with contextlib.suppress(RuntimeError):
+            self._timer.stop()
         self._asker.look.disconnect(self.show)
         self._asker.turned.disconnect(self.turn)
         self._asker.changed.disconnect(self._on_change)
+        self._asker.settling.disconnect(self._hold)
         viewer = self._canvas.viewer
         if viewer is not None:
             viewer.dims.events.current_step.disconnect(self._on_frame)
@@ -79,10 +87,17 @@ class QuestionView:
     def show(self, asked: Suggestion) -> None:
         """Go to a question."""
         self._shown, self._outlines = asked, {}
+        held, self._canvas.held = self._canvas.held, True
         self._canvas.activate()
         self._go(late=False, position=asked.position)
         if self.blinking:
             self._timer.start()
+        self._canvas.held = held
+        self._canvas.redraw()
+
+    def _hold(self, held: bool) -> None:
+        """Draw once for an answer and the next question."""
+        self._canvas.held = held
         self._canvas.redraw()
 
     def turn(self) -> None:
@@ -126,13 +141,24 @@ class QuestionView:
         scene = self._session.scene
         if layer is None or scene is None:
             return
-        world = layer.data_to_world((0.0, *position))
+        size = shown_diameter(scene.detections)
+        world = layer.data_to_world((0.0, *self._inwards(position, size)))
         camera = camera_of(viewer)
         camera.center = (0.0, float(world[-2]), float(world[-1]))
         if not self._zoomed:
             self._zoomed = True
-            wanted = _CELL / (shown_diameter(scene.detections) * float(layer.scale[-1]))
+            wanted = _CELL / (size * float(layer.scale[-1]))
             camera.zoom = max(camera.zoom, wanted)
+
+    def _inwards(self, position: tuple[float, ...], size: float) -> tuple[float, ...]:
+        """A little away from the edges of the image, beyond which there is nothing to see."""
+        shape = self._session.scene.detections.geometry.shape if self._session.scene else None
+        if shape is None:
+            return position
+        flat, extent = np.asarray(position[-2:]), np.asarray(shape[-2:], dtype=np.float64)
+        rim = np.minimum(_RIM * size, extent / 2)
+        moved = np.clip(np.clip(flat, rim, extent - rim), flat - rim / 2, flat + rim / 2)
+        return (*position[:-2], float(moved[0]), float(moved[1]))
 
     @property
     def _layer(self) -> Any:

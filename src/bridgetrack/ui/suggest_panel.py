@@ -10,10 +10,10 @@ from qtpy.QtWidgets import QCheckBox, QListWidget
 
 from bridgetrack.ui.accuracy_plot import AccuracyPlot
 from bridgetrack.ui.annotate_panel import short_words
+from bridgetrack.ui.asking_work import JOB
 from bridgetrack.ui.colours import LOOKS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.shortcuts import Shortcut, shortcut
-from bridgetrack.ui.suggester import JOB
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, heading, row, text
 
 
@@ -36,7 +36,7 @@ class SuggestPanel(Panel):
         self.column.addWidget(self.choices)
         self.yes = self._button("accept", "Yes", "yes")
         self.no = self._button("reject", "No", "no")
-        self.unsure = self._button("unsure", "Cannot tell")
+        self.unsure = self._button("unsure", "Unsure", "unsure")
         self.column.addWidget(row(self.yes, self.no, self.unsure))
         self.other = self._button("turn", "Other frame")
         self.undo = self._button("undo", "Undo", "undo")
@@ -56,9 +56,9 @@ class SuggestPanel(Panel):
         self.column.addWidget(self.notice)
         self.column.addWidget(heading("How far you are"))
         self.verdict = text()
-        self.effort, self.accuracy = text(), text()
+        self.effort = text()
         self.plot = AccuracyPlot()
-        for part in (self.verdict, self.effort, self.accuracy, self.plot):
+        for part in (self.verdict, self.effort, self.plot):
             self.column.addWidget(part)
         self.use = button(
             "Track with what it learned",
@@ -70,12 +70,15 @@ class SuggestPanel(Panel):
         self.column.addStretch(1)
         self._later = QTimer(self)
         self._later.setSingleShot(True)
-        self._later.timeout.connect(self._show_standing)
-        self.listen(self.asker.changed, self._on_change)
-        self.listen(self.desk.annotator.mode_changed, self._on_change)
-        self.listen(self.session.source_changed, self._on_change)
-        self.listen(self.session.scene_changed, self._on_change)
-        self.listen(self.session.answers_changed, self._on_change)
+        self._later.timeout.connect(self._on_change)
+        for signal in (
+            self.asker.changed,
+            self.desk.annotator.mode_changed,
+            self.session.source_changed,
+            self.session.scene_changed,
+            self.session.answers_changed,
+        ):
+            self.listen(signal, self._soon)
         self.listen(self.session.message, self.notice.say)
         self._on_change()
 
@@ -91,7 +94,7 @@ class SuggestPanel(Panel):
     def _choices(self) -> QListWidget:
         made = QListWidget()
         made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        made.setFixedHeight(104)
+        made.setFixedHeight(88)
         made.setWordWrap(True)
         made.setToolTip("Click what is right, or press its number")
         made.itemClicked.connect(lambda item: self.asker.choose(made.row(item) + 1))
@@ -103,6 +106,10 @@ class SuggestPanel(Panel):
         """Look for the first questions before they are wanted."""
         super().showEvent(event)
         self.asker.prepare()
+
+    def _soon(self) -> None:
+        """Follow once, when the next question is in view."""
+        self._later.start(0)
 
     def _on_change(self) -> None:
         asked = self.asker.current if self.asker.engaged else None
@@ -121,19 +128,19 @@ class SuggestPanel(Panel):
         for part in (self.question, self.reason, self.choices):
             part.setVisible(asked is not None)
         answering = asked is not None and self.asker.asking
+        # The question and the buttons say it all.
+        self.hint.setVisible(not answering or bool(self.asker.problem))
         for part in (self.yes, self.no, self.unsure, self.other):
             part.setEnabled(answering)
         self.leave.setEnabled(self.asker.engaged)
         answers = self.session.answers
         self.undo.setEnabled(answers is not None and bool(answers.history.past))
         self.go.setEnabled(self.session.source is not None)
-        # The next question is in view first.
-        self._later.start(0)
+        self._show_standing()
 
     def _show_standing(self) -> None:
         standing = self.asker.standing
-        self.effort.setText(standing.effort)
-        self.accuracy.setText(standing.accuracy)
+        self.effort.setText(f"{standing.effort} {standing.accuracy}")
         self.verdict.setText(f"✓ {standing.verdict}" if standing.stop else standing.verdict)
         self.verdict.setStyleSheet("QLabel { font-weight: bold; }" if standing.stop else "")
         self.verdict.setVisible(bool(standing.verdict))

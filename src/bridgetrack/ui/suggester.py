@@ -8,29 +8,21 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.active.session import ActiveSession, SessionOptions, Update
-from bridgetrack.active.session_file import load_session, save_session
+from bridgetrack.active.session import ActiveSession, SessionOptions
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.words import describe_event
-from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.models.model import Model
-from bridgetrack.pipeline.scene import Scene
+from bridgetrack.errors import BridgetrackError
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.answers import SUFFIX as ANSWERS
-from bridgetrack.ui.answers import Answers
+from bridgetrack.ui.asking_work import JOB, AskingWork
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.session import Session
 from bridgetrack.ui.standing import Standing, standing_of
 from bridgetrack.ui.trail import Trail, settled_by
 from bridgetrack.ui.trainer import Trainer
 
-JOB = "suggest"
-"""Name of the background work: learning and looking for questions."""
-
-SUFFIX = ".suggestions.json"
-LOW = 4
-"""Questions ahead below which new ones are looked for."""
+Later = Callable[[Callable[[], None]], None]
+"""Does something when the window has drawn what it shows."""
 
 PAUSE = 60.0
 """Seconds that an answer counts at most: more is a break."""
@@ -43,25 +35,23 @@ class Suggester:
     """Asks question after question, learns from the answers, and knows when it is enough.
 
     Signals: `changed` when there is something to show, `look` with the suggestion that is to be
-    brought into view, `turned` when its other frame is wanted.
+    brought into view, `turned` when its other frame is wanted, `settling` with True before and
+    False after an answer is written down and the next question is found.
 
     Attributes
     ----------
-    active
-        The library's session; None until `prepare` could begin.
     current
         The question in view, None while there is none.
     engaged
         Whether people are answering questions (also while they click the answer).
     away
         Whether they look elsewhere meanwhile; the view sets this.
-    problem
-        Why learning failed last, empty where it did not.
     """
 
     changed = Signal()
     look = Signal(object)
     turned = Signal()
+    settling = Signal(bool)
 
     def __init__(
         self,
@@ -69,29 +59,34 @@ class Suggester:
         annotator: Annotator,
         trainer: Trainer,
         options: SessionOptions | None = None,
+        later: Later | None = None,
     ) -> None:
-        self._session, self._annotator, self._trainer = session, annotator, trainer
-        self._options = options
-        self.active: ActiveSession | None = None
+        self._session, self._annotator = session, annotator
+        self._work = AskingWork(session, trainer, options)
+        self._later: Later = later or (lambda act: act())
         self.current: Suggestion | None = None
         self.engaged = self.away = False
-        self.problem = ""
-        self._wanted = self._replying = self._exhausted = False
+        self._wanted = self._replying = False
         self._mode = annotator.picking.mode
-        self._changes = 0
-        self._given: Model | None = None
         self._standing: Standing | None = None
+        self._trail = Trail()
         self._since = 0.0
         annotator.asker = self
         annotator.mode_changed.connect(self._on_mode)
         session.source_changed.connect(self._on_source)
         session.scene_changed.connect(self._on_scene)
         session.answers_changed.connect(self._on_answers)
-        session.model_changed.connect(self._on_model)
+        session.model_changed.connect(self._work.follow_model)
         session.tracking_changed.connect(self._on_tracking)
         session.progress.connect(self._on_progress)
+        self._work.updated.connect(self._on_update)
 
     # ------------------------------------------------------------------ state
+
+    @property
+    def active(self) -> ActiveSession | None:
+        """The library's session; None until `prepare` could begin."""
+        return self._work.active
 
     @property
     def asking(self) -> bool:
@@ -101,7 +96,17 @@ class Suggester:
     @property
     def busy(self) -> bool:
         """Whether it is learning."""
-        return self._session.busy(JOB)
+        return self._work.busy
+
+    @property
+    def problem(self) -> str:
+        """Why learning failed last, empty where it did not."""
+        return self._work.problem
+
+    @property
+    def path(self) -> Path | None:
+        """Where the state is kept: beside the annotations."""
+        return self._work.path
 
     @property
     def standing(self) -> Standing:
@@ -109,14 +114,6 @@ class Suggester:
         if self._standing is None:
             self._standing = standing_of(self.active)
         return self._standing
-
-    @property
-    def path(self) -> Path | None:
-        """Where the state is kept: beside the annotations."""
-        answers = self._session.answers
-        if answers is None:
-            return None
-        return answers.path.with_name(answers.path.name.removesuffix(ANSWERS) + SUFFIX)
 
     @property
     def hint(self) -> str:
@@ -144,21 +141,11 @@ class Suggester:
     def prepare(self) -> None:
         """Compute the first questions ahead, as soon as the movie is tracked."""
         self._wanted = True
-        session = self._session
-        if self.active is not None or session.tracking is None:
-            return
-        scene, answers = session.scene, session.answers
-        if scene is None or answers is None:
-            return
-        try:
-            self.active = self._resumed(scene, answers)
-        except BridgetrackError as error:
-            self.problem = str(error)
-            session.message.emit("error", str(error))
-            return
-        self._trail = Trail(answers.annotations, self.active.records)
-        self._announce()
-        self._update()
+        if self.active is None and self._work.begin():
+            active, have = self.active, self._session.annotations
+            self._trail = Trail(have, () if active is None else active.records)
+            self._announce()
+            self._work.update()
 
     def next(self) -> None:
         """G: go to the question, or, where it is in view, to another one."""
@@ -223,13 +210,11 @@ class Suggester:
 
     def use_model(self) -> None:
         """Track with what was learned so far."""
-        if self.active is not None:
-            self._given = self.active.model
-            self._session.set_model(self._given)
+        self._work.use_model()
 
-    def cancel(self) -> None:
-        """End learning; what was learned before stays."""
-        self._session.cancel(JOB)
+    def close(self) -> None:
+        """Keep what is not kept yet; the suggester is not used afterwards."""
+        self._work.save()
 
     def subject(self, mode: Mode) -> int:
         """Row of the cell asked about, where an event of this kind can begin with it."""
@@ -238,6 +223,59 @@ class Suggester:
             return -1
         fits = _HISTORY if asked.slot[0] == "history" else _FATE
         return scene.detections.row_of(*asked.slot[1]) if mode in fits else -1
+
+    # ------------------------------------------------------------------ questions
+
+    def _show(self) -> None:
+        """Bring the question into view, the next one where there is none."""
+        active = self.active
+        if active is not None and self.current is None:
+            have = active.annotations
+            self.current = next((s for s in active.queue if settled_by(have, s) is None), None)
+        if self.current is not None:
+            self.away = False
+            self._since = time.monotonic()
+            self.look.emit(self.current)
+        elif active is not None and not self._work.exhausted:
+            self._work.update()
+        self._announce()
+
+    def _advance(self) -> None:
+        """Go to the next question at once; everything else comes after."""
+        self.current = None
+        if self.asking:
+            self._show()
+        elif self.engaged:
+            self._annotator.set_mode(Mode.SUGGEST)
+        else:
+            self._announce()
+        self._keep()
+
+    def _pass_on(self) -> None:
+        """Ask the present question later."""
+        active, asked = self.active, self.current
+        if active is None or asked is None:
+            return
+        others = tuple(s for s in active.queue if s.slot != asked.slot)
+        if not others:
+            self._session.message.emit("info", "This is the only question at the moment.")
+            return
+        active.queue = (*others, asked)
+        self.current = None
+
+    def _ask_again(self, asked: Suggestion) -> None:
+        """An answer was taken back."""
+        active, before = self.active, self.current
+        assert active is not None
+        rest = tuple(s for s in active.queue if s.slot != asked.slot)
+        if before is not None and all(s.slot != before.slot for s in rest):
+            rest = (before, *rest)
+        active.queue = (asked, *rest)
+        self.current = asked if self.engaged else None
+        if self.engaged:
+            self._show()
+        self._keep()
+        self._announce()
 
     # ------------------------------------------------------------------ answers
 
@@ -249,8 +287,12 @@ class Suggester:
 
     def _reply(self, asked: Suggestion, give: Callable[[float], Annotation]) -> None:
         seconds = round(min(time.monotonic() - self._since, PAUSE), 2)
-        if self._noting(asked, lambda: give(seconds)):
-            self._advance()
+        self.settling.emit(True)
+        try:
+            if self._noting(asked, lambda: give(seconds)):
+                self._advance()
+        finally:
+            self.settling.emit(False)
 
     def _noting(self, asked: Suggestion, give: Callable[[], Annotation]) -> bool:
         """Record an answer; whether that worked."""
@@ -270,175 +312,62 @@ class Suggester:
         self._session.message.emit("info", f"Noted: {_words(noted)}. Z takes it back.")
         return True
 
-    def _advance(self) -> None:
-        """Go to the next question at once; everything else comes after."""
-        self.current = None
-        if self.engaged and not self.asking:
-            self._annotator.set_mode(Mode.SUGGEST)
-        else:
-            self._show()
-        self._save()
-        self._update_if_due()
-
-    def _pass_on(self) -> None:
-        """Ask the present question later."""
-        active, asked = self.active, self.current
-        if active is None or asked is None:
-            return
-        others = tuple(s for s in active.queue if s.slot != asked.slot)
-        if not others:
-            self._session.message.emit("info", "This is the only question at the moment.")
-            return
-        active.queue = (*others, asked)
-        self.current = None
-
-    def _show(self) -> None:
-        """Bring the question into view, the next one where there is none."""
-        active = self.active
-        if active is not None and self.current is None:
-            have = active.annotations
-            self.current = next((s for s in active.queue if settled_by(have, s) is None), None)
-        if self.current is not None:
-            self.away = False
-            self._since = time.monotonic()
-            self.look.emit(self.current)
-        elif active is not None and not self._exhausted:
-            self._update()
-        self._announce()
-
     def _on_answers(self) -> None:
         """Follow answers: own ones, those given by other ways, undo and redo."""
-        self._changes += 1
-        self._exhausted = False
+        self._work.changes += 1
+        self._work.exhausted = False
         active = self.active
         if active is None or self._replying:
             return
         have = active.annotations
         active.records = self._trail.true_records(have, active.records)
         back = self._trail.taken_back(have)
+        found = None if self.current is None else settled_by(have, self.current)
         if back is not None:
             self._ask_again(back)
-            return
-        found = None if self.current is None else settled_by(have, self.current)
-        if found is not None and self.current is not None:
+        elif found is not None and self.current is not None:
             self._take_over(self.current, found)
         else:
-            self._save()
-            self._update_if_due()
+            self._keep()
             self._announce()
-
-    def _ask_again(self, asked: Suggestion) -> None:
-        """An answer was taken back."""
-        active, before = self.active, self.current
-        if active is None:
-            return
-        rest = tuple(s for s in active.queue if s.slot != asked.slot)
-        if before is not None and all(s.slot != before.slot for s in rest):
-            rest = (before, *rest)
-        active.queue = (asked, *rest)
-        self.current = asked if self.engaged else None
-        if self.engaged:
-            self._show()
-        self._save()
-        self._announce()
 
     def _take_over(self, asked: Suggestion, found: Annotation) -> None:
         """The question was answered by another way, or its answer was redone."""
         active = self.active
         assert active is not None
-        known = any(r.id == found.id for r in active.records)
-        if known:
+        seconds = found.seconds
+        if any(r.id == found.id for r in active.records):
             self._trail.add(asked, found)
         elif found.kind == Kind.CONFIRM:
-            event, seconds = found.events[0], found.seconds
+            event = found.events[0]
             self._noting(asked, lambda: active.answer(asked, event, seconds=seconds))
         elif found.kind == Kind.REJECT:
-            self._noting(asked, lambda: active.reject(asked, seconds=found.seconds))
+            self._noting(asked, lambda: active.reject(asked, seconds=seconds))
         elif found.kind == Kind.CANNOT_TELL:
-            self._noting(asked, lambda: active.cannot_tell(asked, seconds=found.seconds))
-        self._drop(asked)
+            self._noting(asked, lambda: active.cannot_tell(asked, seconds=seconds))
+        active.queue = tuple(s for s in active.queue if s.slot != asked.slot)
         self._advance()
 
-    def _drop(self, asked: Suggestion) -> None:
-        if self.active is not None:
-            self.active.queue = tuple(s for s in self.active.queue if s.slot != asked.slot)
+    def _keep(self) -> None:
+        """Save and learn, once the next question is in view."""
+        self._work.touch()
+        self._later(self._catch_up)
 
-    # ------------------------------------------------------------------ learning
-
-    def _update(self) -> None:
-        """Learn in the background, from what is known now."""
-        active = self.active
-        if active is None or self.busy:
-            return
-        self.problem, self._changes = "", 0
-        try:
-            steps = active.update()
-        except BridgetrackError as error:
-            self._failed(error)
-            return
-        self._session.run(JOB, lambda: steps, lambda u: self._updated(active, u), self._failed)
-
-    def _update_if_due(self) -> None:
-        active = self.active
-        if active is None or not self._changes:
-            return
-        few = len(active.queue) < LOW
-        if few or active.wants_update or self._changes >= active.options.update_every:
-            self._update()
-
-    def _updated(self, active: ActiveSession, update: Update) -> None:
-        if active is not self.active:
-            return
-        clicks = active.effort.clicks
-        active.points = tuple(p for p in active.points if p.clicks <= clicks)
-        active.adopt(update)
-        self._exhausted = not active.queue
-        if self.engaged and self.asking and self.current is None:
-            self._show()
-        self._save()
-        self._update_if_due()
-        self._announce()
-
-    def _failed(self, error: Exception) -> None:
-        self.problem = str(error)
-        self._exhausted = True
-        self._announce()
-
-    def _on_progress(self, name: str, step: object) -> None:
-        if name == JOB and step is None:
-            self._announce()
-
-    # ------------------------------------------------------------------ keeping
-
-    def _resumed(self, scene: Scene, answers: Answers) -> ActiveSession:
-        path = self.path
-        if path is not None and path.exists():
-            try:
-                found = load_session(path, scene, answers)
-                found.records = found.counted
-                return found
-            except InputError as error:
-                aside = path.with_name(path.name + ".old")
-                path.replace(aside)
-                self._session.message.emit(
-                    "warning", f"{error}. Questions begin anew; the file is now {aside.name}."
-                )
-        return ActiveSession(scene, self._session.model, answers, self._options)
-
-    def _save(self) -> None:
-        active, path = self.active, self.path
-        if active is None or path is None or not active.records:
-            return
-        try:
-            save_session(active, path)
-        except OutputError as error:
-            self._session.message.emit("error", str(error))
+    def _catch_up(self) -> None:
+        self._work.save()
+        self._work.update_if_due()
 
     # ------------------------------------------------------------------ the rest of the desk
 
     def _announce(self) -> None:
         self._standing = None
         self.changed.emit()
+
+    def _on_update(self) -> None:
+        if self.engaged and self.asking and self.current is None and not self.problem:
+            self._show()
+        self._later(self._catch_up)
+        self._announce()
 
     def _on_mode(self) -> None:
         before, self._mode = self._mode, self._annotator.picking.mode
@@ -451,40 +380,25 @@ class Suggester:
                 self._annotator.set_mode(Mode.SUGGEST)
                 return
             self.engaged = False
-            self._save()
         self._announce()
 
-    def _forget(self) -> None:
-        self._session.cancel(JOB)
-        self.active = self.current = None
-        self.problem, self._exhausted = "", False
+    def _on_progress(self, name: str, step: object) -> None:
+        if name == JOB and step is None:
+            self._announce()
 
     def _on_source(self) -> None:
-        self._forget()
+        self._on_scene()
         self.stop()
-        self._announce()
 
     def _on_scene(self) -> None:
-        self._forget()
+        self._work.forget()
+        self.current = None
         self._announce()
 
     def _on_tracking(self) -> None:
         if self._wanted and self.active is None:
             self.prepare()
         self._announce()
-
-    def _on_model(self) -> None:
-        """Start from another model, unless it was learned from these very answers."""
-        model, training = self._session.model, self._trainer.training
-        learned = model is self._given or (training is not None and model is training.model)
-        old, scene, answers = self.active, self._session.scene, self._session.answers
-        if learned or old is None or scene is None or answers is None:
-            return
-        self.cancel()
-        new = ActiveSession(scene, model, answers, old.options)
-        new.skipped, new.records, new.points = old.skipped, old.records, old.points
-        self.active = new
-        self._update()
 
 
 def _words(noted: Annotation) -> str:

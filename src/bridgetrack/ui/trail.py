@@ -13,9 +13,11 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 class Trail:
     """What was answered, and by which annotation."""
 
-    def __init__(self, have: AnnotationSet, records: Iterable[Record] = ()) -> None:
+    def __init__(self, have: AnnotationSet | None = None, records: Iterable[Record] = ()) -> None:
         self._steps: list[tuple[Suggestion, Annotation]] = []
-        self._noted = {r.id: have[r.id] for r in records if r.id in have}
+        self._noted: dict[str, Annotation] = {}
+        if have is not None:
+            self._noted = {r.id: have[r.id] for r in records if r.id in have}
 
     def add(self, suggestion: Suggestion, annotation: Annotation) -> None:
         """A question was answered."""

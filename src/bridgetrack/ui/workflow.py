@@ -54,6 +54,9 @@ class WorkflowPanel(Panel):
         for panel in (*self.steps, self.suggest):
             panel.column.setContentsMargins(0, 0, 0, 0)
             self.stack.addWidget(_scrolling(panel))
+        # Of the same buttons one is enough.
+        self.suggest.go.hide()
+        self.annotate.modes[Mode.SUGGEST].hide()
         self.ways = self._ways()
         self.column.addWidget(self.ways)
         self.column.addWidget(self.stack, 1)
