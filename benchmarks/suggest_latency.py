@@ -1,0 +1,135 @@
+"""Time from an answer to the next suggestion on screen, on the sample and on a large movie.
+
+    xvfb-run -a python benchmarks/suggest_latency.py [--folder DIR] [--answers 30] [--pause 1.0]
+
+Answers are key presses on the real canvas, a pause apart, while the model is updated in the
+background. A figure ends when the canvas has been painted with the next question. CPU is that of
+the window's thread; wall time grows with whatever else the machine does. The large movie (100
+frames of 300 cells) is simulated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.movie import open_labels
+from bridgetrack.simulation.sample import sample_folder
+from common import header, row
+from speed import movie_of
+
+GOAL = 0.3
+
+
+def wait(milliseconds: int) -> None:
+    """Let the event loop run."""
+    from qtpy.QtTest import QTest
+
+    QTest.qWait(milliseconds)
+
+
+def press(canvas: Any, key: str) -> tuple[float, float]:
+    """Wall and CPU seconds from a key to the painted canvas."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtTest import QTest
+
+    wall, cpu = time.perf_counter(), time.thread_time()
+    QTest.keyClick(canvas, getattr(Qt.Key, f"Key_{key}"))
+    canvas.repaint()
+    return time.perf_counter() - wall, time.thread_time() - cpu
+
+
+def measure(labels: np.ndarray, answers: int, pause: float) -> dict[str, Any]:
+    """Figures of one movie."""
+    import napari
+    from qtpy.QtWidgets import QApplication
+
+    from bridgetrack.ui.asking_work import JOB
+    from bridgetrack.ui.desk import desk_of
+
+    viewer = napari.Viewer(show=True)
+    viewer.window.resize(1280, 800)
+    viewer.add_labels(labels, name="cells")
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    desk = desk_of(viewer)
+    while desk.session.tracking is None:
+        wait(50)
+    widget.open_step(1)
+    start = time.perf_counter()
+    desk.suggester.prepare()
+    while desk.suggester.busy:
+        wait(20)
+    first = time.perf_counter() - start
+    kinds = [w for w in QApplication.allWidgets() if "CanvasBackend" in type(w).__name__]
+    canvas = next(w for w in kinds if w.isVisible())
+    wait(300)
+    opening = press(canvas, "G")
+    wait(500)
+    began: list[float] = []
+    updates: list[float] = []
+
+    def on_progress(name: str, step: object) -> None:
+        if name == JOB and step is None and began:
+            updates.append(time.perf_counter() - began.pop())
+        elif name == JOB and step is not None and not began:
+            began.append(time.perf_counter())
+
+    desk.session.progress.connect(on_progress)
+    scene = desk.session.scene
+    cells = 0 if scene is None else len(scene.detections)
+    figures, empty = [], 0
+    for k in range(answers):
+        before = desk.suggester.current
+        figures.append(press(canvas, "U" if k % 10 == 9 else "Return"))
+        if desk.suggester.current is None or desk.suggester.current is before:
+            empty += 1
+        wait(round(1000 * pause))
+        while desk.suggester.current is None and desk.suggester.busy:
+            wait(20)
+    found = {
+        "cells": cells, "first": first, "opening": opening,
+        "figures": np.asarray(figures), "empty": empty, "updates": updates,
+    }  # fmt: skip
+    viewer.close()
+    wait(200)
+    return found
+
+
+def main() -> None:
+    """Print one table for both movies."""
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--answers", type=int, default=30)
+    parser.add_argument("--pause", type=float, default=1.0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ["XDG_DATA_HOME"] = str(Path(scratch) / "data")
+        large = movie_of(given.folder or Path(scratch), 100, 300) / "01_GT" / "TRA"
+        movies = {"sample": sample_folder() / "01_GT" / "TRA", "100 x 300": large}
+        print(header("movie", "cells", "wall ms: median", "95 %", "longest", "CPU ms: median",
+                     "95 %", "longest", "no question ready", "first questions, s", "G, ms",
+                     "update, s"))  # fmt: skip
+        for name, path in movies.items():
+            labels = np.asarray(open_labels(path).array[:, 0].compute())
+            found = measure(labels, given.answers, given.pause)
+            cells = []
+            for column in (0, 1):
+                values = 1e3 * found["figures"][:, column]
+                cells += [np.median(values), np.quantile(values, 0.95), values.max()]
+            print(row(name, f"{found['cells']:,}", *(f"{c:.0f}" for c in cells),
+                      f"{found['empty']} of {given.answers}", f"{found['first']:.1f}",
+                      f"{1e3 * found['opening'][0]:.0f}",
+                      f"{np.median(found['updates'] or [np.nan]):.1f}"), flush=True)  # fmt: skip
+    print(f"\nThe goal is {1000 * GOAL:.0f} ms.")
+
+
+if __name__ == "__main__":
+    main()
