@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.overlay import draw_overlay
+from bridgetrack.tracks.tracks import Tracks
 
 Picture = NDArray[np.uint8]
 
-_SIDE = 240
-"""Pixels of the movie along the side of the piece."""
+_CELLS = 12.0
+"""Cell diameters along the side of the piece."""
+_SHOWN = 480
+"""Pixels along the side of the picture, about."""
 
 
 def preview_picture(tracking: Tracking, image: Movie | None = None) -> Picture | None:
@@ -28,26 +33,40 @@ def preview_picture(tracking: Tracking, image: Movie | None = None) -> Picture |
     Returns
     -------
     Picture or None
-        Shape (h, w, 3); None for a movie without masks and image.
+        Shape (h, w, 3), at most about 480 pixels along a side; None for a movie without masks.
     """
     labels = tracking.scene.labels
     if labels is None:
         return None
     frame = (2 * labels.n_frames) // 3
-    shown = None if image is None else image.channel_frame(frame)
-    picture = draw_overlay(shown, labels.channel_frame(frame), tracking.tracks, frame, zoom=2)
-    return _piece(picture, tracking, frame)
+    below = labels.channel_frame(frame)
+    rows, columns = _window(tracking, frame, below.shape[-2:])
+    grey = None if image is None else image.channel_frame(frame)[..., rows, columns]
+    side = max(rows.stop - rows.start, columns.stop - columns.start)
+    return draw_overlay(
+        grey,
+        below[..., rows, columns],
+        _moved(tracking.tracks, rows.start, columns.start),
+        frame,
+        zoom=max(1, round(_SHOWN / side)),
+    )[:: max(1, side // _SHOWN), :: max(1, side // _SHOWN)]
 
 
-def _piece(picture: Picture, tracking: Tracking, frame: int) -> Picture:
-    """A square around the middle of the frame's cells."""
+def _window(tracking: Tracking, frame: int, shape: tuple[int, ...]) -> tuple[slice, slice]:
+    """A square around the middle of the frame's cells, within the frame."""
     detections = tracking.scene.detections
-    rows = detections.rows(frame)
-    scale = np.asarray(detections.geometry.scale)
-    side = 2 * _SIDE
-    middle = np.asarray(picture.shape[:2]) / 2
-    if rows.stop > rows.start:
-        middle = 2 * np.median((detections.position[rows] / scale)[:, -2:], axis=0)
-    highest = np.maximum(np.asarray(picture.shape[:2]) - side, 0)
-    top, left = np.clip(middle - _SIDE, 0, highest).astype(int).tolist()
-    return picture[top : top + side, left : left + side]
+    scale = np.asarray(detections.geometry.scale)[-2:]
+    side = max(int(_CELLS * tracking.scene.evidence.motion.diameter / scale.min()), 32)
+    here = detections.rows(frame)
+    middle = np.asarray(shape) / 2
+    if here.stop > here.start:
+        middle = np.median(detections.position[here][:, -2:], axis=0) / scale
+    highest = np.maximum(np.asarray(shape) - side, 0)
+    top, left = np.clip(middle - side / 2, 0, highest).astype(int).tolist()
+    return slice(top, min(top + side, shape[0])), slice(left, min(left + side, shape[1]))
+
+
+def _moved(tracks: Tracks, top: int, left: int) -> Tracks:
+    """The same tracks with positions from the corner of the window."""
+    nodes = tracks.nodes
+    return replace(tracks, nodes=nodes.assign(y=nodes["y"] - top, x=nodes["x"] - left))
