@@ -5,9 +5,8 @@
 Sessions with a simulated annotator who makes no mistakes; one suggestion in five is random.
 The truth is the share of the true events of the part annotated that the tracking holds, answers
 honoured. Every random answer was judged by the model as it was before it (*prequential*) or is
-judged anew by a model trained without it (*held out*), and the estimate takes all events to be
-alike, or is *stratified* by how sure the model is, what was answered counting as right; the last
-one is what is shown to users. Draws ``docs/images/active/coverage.png``.
+judged anew by a model trained without it (*held out*), which is what users are shown. Draws
+``docs/images/active/coverage.png``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.active.accuracy import estimate_from
 from bridgetrack.active.oracle import Oracle, answer_by, true_accuracy
 from bridgetrack.active.session import ActiveSession, SessionOptions
 from bridgetrack.pipeline.progress import run
@@ -30,7 +28,7 @@ from common import Task, arguments, frame_pair, header, load_task, row
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
 SETS = ("HeLa, every 4th", "bacteria", "DIC", "epidermis")
 CLICKS = (20, 40, 60, 80, 100)
-WAYS = ("prequential", "held out", "prequential, stratified", "held out, stratified")
+WAYS = ("prequential", "held out")
 SHOWN = WAYS[-1]
 
 
@@ -58,9 +56,7 @@ def one_run(task: Task, seed: int) -> list[dict[str, Any]]:
             held = session.held_out
             for way in WAYS:
                 session.held_out = held if way.startswith("held out") else {}
-                stratified = way.endswith("stratified")
-                sample = session._sample()
-                estimate = session.estimate() if stratified else estimate_from(sample)
+                estimate = session.estimate()
                 if estimate is not None:
                     entry[way] = [estimate.accuracy, estimate.low, estimate.high]
                     entry["answers"] = estimate.n_annotations

@@ -5,18 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.active.accuracy import (
-    Outcome,
-    Strata,
-    estimate_from,
-    fair_sample,
-    strata_of,
-)
-from bridgetrack.active.questions import believe, within
+from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample
+from bridgetrack.active.questions import within
 from bridgetrack.active.random_order import random_order
-from bridgetrack.inference.solve import solve
-from bridgetrack.models.untrained import untrained_model
-from training.training_cases import plain_scene, says, with_annotations
+from training.training_cases import plain_scene
 
 
 def outcomes(errors: list[float], width: int = 2) -> list[Outcome]:
@@ -92,53 +84,3 @@ def test_the_sample_keeps_to_the_frames_asked_about() -> None:
     first = order[inside[order]][:5]
     known = {int(s): Outcome(str(s), 0.0, 1) for s in first}
     assert len(fair_sample(scene, known, 0, frames=(1, 3))) == 5
-
-
-def test_strata_count_every_event_once() -> None:
-    scene = plain_scene()
-    w = untrained_model().aligned(scene.matrix.features)
-    scores = scene.matrix.scores(w)
-    solution = solve(scene.problem, scores)
-    allowed = np.ones(len(scores), dtype=bool)
-    beliefs = believe(scene, scores, solution, allowed, 1.0)
-    strata = strata_of(scene, beliefs)
-    assert strata.settled == 0
-    assert strata.rest.sum() == pytest.approx(solution.chosen.sum())
-    assert (np.diff(strata.doubt[strata.rest > 0]) > 0).all()
-    few = np.flatnonzero(solution.chosen)[:7]
-    answered = with_annotations(scene, says(scene, few))
-    assert strata_of(answered, beliefs).settled == pytest.approx(7)
-    inside = strata_of(scene, beliefs, (0, 2))
-    assert 0 < inside.rest.sum() < strata.rest.sum()
-
-
-def test_a_mistake_among_doubtful_events_says_little_of_the_sure_ones() -> None:
-    strata = Strata(50.0, np.asarray([900.0, 40.0, 10.0]), np.asarray([0.01, 0.2, 0.6]))
-    sure = [Outcome(f"a{k}", 0.0, 2, 0.01) for k in range(15)]
-    doubtful = estimate_from([*sure, Outcome("b", 1.0, 2, 0.7)], strata)
-    plain = estimate_from([*sure, Outcome("b", 1.0, 2, 0.01)], strata)
-    assert doubtful is not None
-    assert plain is not None
-    assert doubtful.accuracy > 0.98
-    assert plain.accuracy < 0.96
-    assert doubtful.low < doubtful.accuracy <= doubtful.high <= 1
-
-
-@pytest.mark.parametrize("n", [12, 40])
-def test_coverage_of_the_stratified_estimate(n: int) -> None:
-    rng = np.random.default_rng(5)
-    rates, shares = np.asarray([0.01, 0.15, 0.5]), np.asarray([0.9, 0.08, 0.02])
-    strata = Strata(0.0, 1000 * shares, np.asarray([0.02, 0.2, 0.55]))
-    truth = 1 - float(rates @ shares)
-    covered, runs = 0, 200
-    for _ in range(runs):
-        stratum = rng.choice(3, n, p=shares)
-        wrong = rng.random(n) < rates[stratum]
-        sample = [
-            Outcome(str(k), float(e), 2, (0.02, 0.2, 0.55)[s])
-            for k, (s, e) in enumerate(zip(stratum, wrong, strict=True))
-        ]
-        found = estimate_from(sample, strata)
-        assert found is not None
-        covered += found.low <= truth <= found.high
-    assert covered >= 0.9 * runs

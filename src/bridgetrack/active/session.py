@@ -22,10 +22,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample, numbered, strata_of
+from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample, numbered
 from bridgetrack.active.annotated_part import Components
 from bridgetrack.active.gain import Gain, Verdict, expected_gain, judge
 from bridgetrack.active.learner import LearnOptions, Start, learn
+from bridgetrack.active.memory import give_back_memory
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import Beliefs, believe, slot_numbers
 from bridgetrack.active.records import Answers, HistoryAnswers, Point, Record
@@ -408,9 +409,7 @@ class ActiveSession:
         From answers to random suggestions only; None while there are none. See
         `accuracy.estimate_from`.
         """
-        last, frames = self._last, self.options.suggest.frames
-        strata = None if last is None else strata_of(last.scene, last.beliefs, frames)
-        return estimate_from(self._sample(), strata)
+        return estimate_from(self._sample())
 
     def _sample(self) -> list[Outcome]:
         outcomes = numbered(self.scene, self._outcomes())
@@ -423,7 +422,7 @@ class ActiveSession:
         for r in self.counted:
             wrong = None if r.right is None else float(not r.right)
             error = self.held_out.get(r.id, wrong)
-            outcome = Outcome(r.id, error, len(r.slots), r.doubt)
+            outcome = Outcome(r.id, error, len(r.slots))
             out.update(dict.fromkeys(r.slots, outcome))
         return out
 
@@ -495,6 +494,7 @@ def _update(
         raise InputError("inference was stopped before it had an answer")
     yield Progress("Looking for questions", 0.0)
     beliefs = believe(scene, scores, solution, allowed, options.suggest.temperature)
+    give_back_memory()
     suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
     return Update(
         number,
