@@ -171,6 +171,14 @@ def test_painting_measures_again(open_short, viewer, qtbot):
         lambda: session.scene is not None and len(session.scene.detections) == before - 1,
         timeout=20_000,
     )
+    qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
+    viewer.layers.selection.active = layer
+    layer.mode = "fill"
+    layer.undo()
+    qtbot.waitUntil(lambda: len(session.scene.detections) == before, timeout=20_000)
+    qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
+    assert viewer.layers.selection.active is layer, "the tool stays in the hand"
+    layer.mode = "pan_zoom"
 
 
 def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels, tmp_path):

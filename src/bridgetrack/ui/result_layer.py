@@ -64,7 +64,7 @@ class ResultLayer:
                 self._set_data(self.layer, made[0])
 
         def add() -> None:
-            if fresh:
+            if fresh and labels in self._viewer.layers:
                 self._add(fresh[0])
             elif self.layer is not None:
                 self._set_graph(self.layer, made[0])

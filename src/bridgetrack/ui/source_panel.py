@@ -47,6 +47,7 @@ class SourceChooser(QWidget):
         form.addRow(self.notice)
         self._opened: tuple[Any, Any] | None = None
         self._painted: Any = None
+        self._step: Any = None
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.timeout.connect(self._measure)
@@ -123,12 +124,22 @@ class SourceChooser(QWidget):
         """Follow painting in the chosen layer, or points that are moved, added and removed."""
         if self._painted is not None:
             _edits(self._painted).disconnect(self._on_paint)
+            self._painted.events.set_data.disconnect(self._on_drawn)
         self._painted = labels
         if labels is not None:
             _edits(labels).connect(self._on_paint)
+            labels.events.set_data.connect(self._on_drawn)
+            self._step = self._panel.desk.viewer.dims.current_step
 
     def _on_paint(self, _: Any = None) -> None:
         self._pause.start(_REST)
+
+    def _on_drawn(self, _: Any = None) -> None:
+        """Notice an undo of painting, which napari does not tell apart from drawing anew."""
+        step = self._panel.desk.viewer.dims.current_step
+        moved, self._step = step != self._step, step
+        if not moved and not is_points(self._painted) and str(self._painted.mode) != "pan_zoom":
+            self._on_paint()
 
     def _measure(self) -> None:
         """Measure what was touched up."""
