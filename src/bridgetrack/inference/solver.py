@@ -98,6 +98,12 @@ class Program:
         self._model.verbose = 0
         self._load()
 
+    def __del__(self) -> None:
+        """Free the solver's memory now; its cycle of objects would wait for the collector."""
+        model = getattr(self, "_model", None)
+        if model is not None:
+            model.solver = None
+
     def _load(self) -> None:
         solver = self._model.solver
         n_rows, n_columns = self.matrix.shape
