@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InfeasibleError
@@ -32,6 +32,7 @@ def all_choices(problem: Problem, allowed: np.ndarray) -> list[np.ndarray]:
 
 
 @given(seed=st.integers(0, 100_000))
+@example(seed=153)  # a light beginning whose ends are the best
 @settings(max_examples=40, deadline=None)
 def test_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -34,9 +34,6 @@ State = tuple[float, float]
 LIMIT = 100
 """States that go on from one slot to the next."""
 
-NEGLIGIBLE = 30.0
-"""States lighter than the heaviest by this factor, as a logarithm, are dropped."""
-
 
 @dataclass(frozen=True)
 class Gibbs:
@@ -127,8 +124,6 @@ def _sums(choices: list[list[tuple[int, float]]], limit: int) -> tuple[float, fl
                     _merge(new, (column | bits) >> 1, weight + score, mean + score)
         if not new:
             raise InfeasibleError("no choice covers every slot once, as far as was searched")
-        floor = max(weight for weight, _ in new.values()) - NEGLIGIBLE
-        new = {bits: state for bits, state in new.items() if state[0] > floor}
         if len(new) > limit:
             new, exact = _resampled(new, limit, rng), False
         states = new
