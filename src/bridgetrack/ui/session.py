@@ -19,12 +19,12 @@ from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.ui.answers import Answers, autosave_path
 from bridgetrack.ui.jobs import Runner
 from bridgetrack.ui.source import Source, measured
-from bridgetrack.ui.work import Work
+from bridgetrack.ui.work import NamedWork
 
 __all__ = ["Session", "Source"]
 
 
-class Session(Work):
+class Session(NamedWork):
     """Movie, answers, model and tracking of one viewer, and the work on them.
 
     Every change is announced by a signal; `message` carries (level, words) for people, where

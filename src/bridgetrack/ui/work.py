@@ -12,7 +12,7 @@ from bridgetrack.pipeline.progress import Steps
 from bridgetrack.ui.jobs import Runner
 
 
-class Work:
+class NamedWork:
     """Runs named work; see `Session` for the signals."""
 
     message = Signal(str, str)
