@@ -121,9 +121,10 @@ def test_cannot_tell_is_an_answer_that_labels_nothing(asked):
     assert asked.asker.current.slot != first.slot
 
 
-def test_random_questions_are_noted_as_such(asked):
+def test_random_questions_are_noted_as_such_and_keep_their_share(asked):
     for _ in range(10):
         asked.annotator.accept()
+    assert sum(r.random for r in asked.asker.active.counted) == 2
     assert RANDOM in [a.source for a in asked.answers]
     assert "95 %" in asked.asker.standing.accuracy
     assert asked.asker.standing.points

@@ -49,4 +49,4 @@ class AccuracyPlot(pg.PlotWidget):
         self._high.setData(clicks, high)
         self._line.setData(clicks, accuracy)
         self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
-        self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.02)
+        self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)

@@ -58,7 +58,7 @@ def _draw_words(drawing: Drawing, asked: Suggestion, view: View, top: float) -> 
     highest = min(c.position[-2] for c in asked.cells)
     top = min(top, highest - 0.25 * view.size)
     above = top - 0.5 * view.size if top > view.size else middle[-2] + 1.5 * view.size
-    place = min(max(middle[-1], 2.5 * view.size), view.width - 2.5 * view.size)
+    place = min(max(middle[-1], 1.6 * view.size), view.width - 1.6 * view.size)
     drawing.mark((above, place), "disc", 0.1, CLEAR, CLEAR, question_words(asked))
 
 

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from bridgetrack.active.records import Point
 from bridgetrack.active.session import ActiveSession
 
+ROUGH = 0.2
+"""Width of the interval from which on the estimate is called rough."""
+
+_ROUGHLY = "one question in five tells, and there were few of these"
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -45,7 +50,10 @@ def standing_of(active: ActiveSession | None) -> Standing:
     estimate = active.estimate()
     accuracy = Standing.accuracy if estimate is None else _sentence(estimate.words)
     verdict = active.verdict()
-    return Standing(words, accuracy, _sentence(verdict.words), verdict.stop, curve(active))
+    advice = _sentence(verdict.words)
+    if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
+        advice = f"{advice} Go on only to know better how accurate it is: {_ROUGHLY}."
+    return Standing(words, accuracy, advice, verdict.stop, curve(active))
 
 
 def curve(active: ActiveSession) -> tuple[Point, ...]:

@@ -8,6 +8,8 @@ from typing import Any
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QCheckBox, QListWidget
 
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.ui.accuracy_plot import AccuracyPlot
 from bridgetrack.ui.annotate_panel import short_words
 from bridgetrack.ui.asking_work import JOB
@@ -118,11 +120,10 @@ class SuggestPanel(Panel):
         self.reason.setText("" if asked is None else f"Why this one: {asked.reason}.")
         words = []
         if asked is not None:
-            history = asked.slot[0] == "history"
             events = (asked.event, *asked.alternatives)
             for k, (event, belief) in enumerate(zip(events, asked.beliefs, strict=True), 1):
                 sign = LOOKS[event.event].sign
-                words.append(f"{k}  {sign}  {short_words(event, history)}: {percent(belief)}")
+                words.append(f"{k}  {sign}  {_words(event, asked)}: {percent(belief)}")
         self.choices.clear()
         self.choices.addItems(words)
         for part in (self.question, self.reason, self.choices):
@@ -146,3 +147,11 @@ class SuggestPanel(Panel):
         self.verdict.setVisible(bool(standing.verdict))
         self.plot.show_points(standing.points)
         self.use.setEnabled(bool(standing.points) and not self.session.busy("track"))
+
+
+def _words(event: EventRef, asked: Suggestion) -> str:
+    """An event as a predicate of the cell asked about; sisters tell divisions apart."""
+    history = asked.slot[0] == "history"
+    words = short_words(event, history)
+    sisters = [str(c.label) for c in event.targets if c.cell != asked.slot[1]]
+    return f"{words}, like {' and '.join(sisters)}" if history and sisters else words

@@ -230,8 +230,7 @@ class Suggester:
         """Bring the question into view, the next one where there is none."""
         active = self.active
         if active is not None and self.current is None:
-            have = active.annotations
-            self.current = next((s for s in active.queue if settled_by(have, s) is None), None)
+            self.current = next_of(active)
         if self.current is not None:
             self.away = False
             self._since = time.monotonic()
@@ -399,6 +398,19 @@ class Suggester:
         if self._wanted and self.active is None:
             self.prepare()
         self._announce()
+
+
+def next_of(active: ActiveSession) -> Suggestion | None:
+    """The first open question of the queue, or its first random one where one is owed.
+
+    Answers given while an update was under way would else keep their share below what it should be.
+    """
+    have, counted = active.annotations, active.counted
+    left = [s for s in active.queue if settled_by(have, s) is None]
+    due = int((len(counted) + 1) * active.options.suggest.random_share + 1e-9)
+    if sum(r.random for r in counted) < due:
+        left.sort(key=lambda s: not s.random)
+    return left[0] if left else None
 
 
 def _words(noted: Annotation) -> str:

@@ -1,0 +1,45 @@
+"""How far one is, in plain words."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from bridgetrack.active.gain import Verdict
+from bridgetrack.active.records import Point
+from bridgetrack.active.session import Effort
+from bridgetrack.training.estimate import Estimate
+from bridgetrack.ui.standing import Standing, curve, standing_of
+
+
+def session(clicks=30, low=0.9, stop=True):
+    """What is read of a session."""
+    points = tuple(Point(k, 3.0 * k, 0.95, 0.9, 0.99, 2) for k in (5, 10, 10, 40))
+    estimate = Estimate(0.95, low, 0.99, 20, True, ())
+    return SimpleNamespace(
+        effort=Effort(clicks, 6.0 * clicks), points=points,
+        estimate=lambda: estimate, verdict=lambda: Verdict(stop, "you can stop now: enough"),
+    )  # fmt: skip
+
+
+def test_nothing_is_known_before_the_first_answer():
+    assert standing_of(None) == Standing()
+    assert standing_of(session(clicks=0)) == Standing()
+
+
+def test_effort_is_told_in_clicks_and_minutes():
+    assert standing_of(session(30)).effort == "30 answers in 3.0 minutes."
+    assert standing_of(session(1)).effort == "1 answer in 6 s."
+
+
+def test_the_curve_leaves_out_what_was_undone():
+    assert [p.clicks for p in curve(session(30))] == [5, 10]
+
+
+@pytest.mark.parametrize(("low", "rough"), [(0.9, False), (0.4, True)])
+def test_stopping_early_says_that_the_estimate_is_rough(low, rough):
+    found = standing_of(session(30, low))
+    assert found.stop
+    assert found.verdict.startswith("You can stop now: enough.")
+    assert ("how accurate" in found.verdict) == rough
