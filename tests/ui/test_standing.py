@@ -42,4 +42,4 @@ def test_stopping_early_says_that_the_estimate_is_rough(low, rough):
     found = standing_of(session(30, low))
     assert found.stop
     assert found.verdict.startswith("You can stop now: enough.")
-    assert ("how accurate" in found.verdict) == rough
+    assert ("still rough" in found.verdict) == rough

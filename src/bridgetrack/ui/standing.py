@@ -10,8 +10,6 @@ from bridgetrack.active.session import ActiveSession
 ROUGH = 0.2
 """Width of the interval from which on the estimate is called rough."""
 
-_ROUGHLY = "one question in five tells, and there were few of these"
-
 
 @dataclass(frozen=True)
 class Standing:
@@ -52,7 +50,7 @@ def standing_of(active: ActiveSession | None) -> Standing:
     verdict = active.verdict()
     advice = _sentence(verdict.words)
     if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
-        advice = f"{advice} Go on only to know better how accurate it is: {_ROUGHLY}."
+        advice = f"{advice} The estimate below is still rough."
     return Standing(words, accuracy, advice, verdict.stop, curve(active))
 
 
