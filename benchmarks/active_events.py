@@ -9,7 +9,7 @@ max-margin fit around the shipped model with the lambda of interactive learning 
 balance of kinds that is its default), and, after 50 clicks, by ``bridgetrack train``; both are
 tested on the other half of the movie. Wrong answers are plausible ones (`annotations.mistakes`).
 Prints one table per movie and draws ``docs/images/active/clicks.png``. Finished runs are kept in
-``--log``.
+``--log``; ``--finished`` shows those and runs no more.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def one_run(task: Task, method: str, seed: int) -> Curve:
     return suggested(task, seed, wrong, **{k: v for k, v in how.items() if k != "wrong"})
 
 
-def measure(task: Task, methods: list[str], seeds: int, log: Path) -> tuple[Curves, float, float]:
+def measure(
+    task: Task, methods: list[str], seeds: int, log: Path, finished: bool
+) -> tuple[Curves, float, float]:
     """All curves of a movie, the loss of full annotation and of the untrained weights."""
     known = {}
     if log.exists():
@@ -134,6 +136,8 @@ def measure(task: Task, methods: list[str], seeds: int, log: Path) -> tuple[Curv
     for seed in range(seeds):
         for method in methods:
             key = (task.name, method, seed)
+            if key not in known and finished:
+                continue
             if key not in known:
                 known[key] = one_run(task, method, seed)
                 entry = {"set": task.name, "method": method, "seed": seed, "curve": known[key]}
@@ -236,12 +240,15 @@ def main() -> None:
         place = sys.argv.index("--log")
         log = Path(sys.argv[place + 1])
         del sys.argv[place : place + 2]
+    finished = "--finished" in sys.argv
+    if finished:
+        sys.argv.remove("--finished")
     given = arguments(__doc__, 10, SETS)
     results = {}
     for name in given.sets:
         task = load_task(name, given.data)
         if task is not None:
-            results[name] = measure(task, methods, given.seeds, log)
+            results[name] = measure(task, methods, given.seeds, log, finished)
             print(table(name, *results[name]), flush=True)
     if results and "suggested" in methods:
         draw(results)

@@ -16,6 +16,9 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import prepare
+from scenes import label_movie, simulated
 from training.training_cases import plain_scene, says, some_true, with_annotations
 
 ALL = SuggestOptions(random_share=0.0, separation=0.0)
@@ -200,3 +203,14 @@ def test_slots_are_found_by_name() -> None:
     gone = [("fate", (last, label)), ("history", (0, 1)), ("fate", (0, 999)), ("fate", (99, 1))]
     assert (slot_numbers(scene, gone) == -1).all()
     assert len(slot_numbers(scene, [])) == 0
+
+
+def test_three_dimensions_and_tables() -> None:
+    movie = simulated(dim=3, cells=12, frames=4)
+    scene = run(prepare(label_movie(movie)))
+    found = suggest(scene, untrained_model(), 5)
+    assert [len(s.position) for s in found] == [3] * 5
+    table = run(prepare(scene.detections))
+    again = suggest(table, untrained_model(), 5)
+    assert len(again) == 5
+    assert all(s.slot in s.event.slots for s in again)
