@@ -1,13 +1,14 @@
 """Does the model of the most similar movie beat the shipped one, before any click?
 
-    python benchmarks/model_choice.py --kept FILE [--table]
+    python benchmarks/model_choice.py --kept FILE [--table | --clicks SEEDS]
 
 Every movie of `domains` is learned for itself, from all events of some of its frames, close to
 the shipped weights: a library with one model per movie. Each movie is then scored with the
 shipped weights, with the most similar models of other recordings and with some drawn at random.
 Models of the movie's own recording, at another frame rate or with other masks, are looked at
 apart: they know the very cells. What is measured is added to FILE and not measured again;
-``--table`` prints the tables from it.
+``--table`` prints the tables from it. ``--clicks`` trains from 20 clicks in movies that have a
+very similar model of another recording, starting from it and from the shipped model.
 """
 
 from __future__ import annotations
@@ -22,23 +23,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.draw import draw
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import L2
 from bridgetrack.learning import TrainingOptions as Optimiser
+from bridgetrack.models.model import Model
 from bridgetrack.models.record_file import statistics_from_json, statistics_to_json
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.models.similarity import SIMILAR, VERY_SIMILAR, compare
 from bridgetrack.models.statistics import FeatureStatistics
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.movie_statistics import statistics_of
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import annotate
 from bridgetrack.training.tracking_model import TrackingModel
-from common import Part, header, learned, row, score_parts
+from bridgetrack.training.train import train_steps
+from common import Part, header, learned, row, score_parts, spread
 from domains import HELD_OUT, SHIPPED, Domain, load_domain
 from pretrain import STRENGTH, _training_set
 
 Array = NDArray[np.float64]
 DOMAINS = (*HELD_OUT, *SHIPPED)
 NEAREST, RANDOM = 3, 3
+CLICKS = 20
 
 
 @dataclass(frozen=True)
@@ -256,12 +263,48 @@ def _compared(theirs: Array, shipped: Array) -> list[object]:
     return [len(gain), *counts, *(f"{v:.2f}" for v in figures)]
 
 
+# ------------------------------------------------------------------------------------- clicks
+
+
+def train_from(known: Sequence[Known], seeds: int) -> str:
+    """Wrong events after training from 20 clicks, by what it started from."""
+    lines = [
+        header(
+            "movie", "similar movie", "shipped: wrong %", "20 clicks from it",
+            "similar model: wrong %", "20 clicks from it",
+        )
+    ]  # fmt: skip
+    for mine in known:
+        others = [k for k in known if k.recording != mine.recording]
+        apart = [compare(mine.statistics, k.statistics).distance for k in others]
+        best = others[int(np.argmin(apart))]
+        part = load_domain(mine.domain) if min(apart) <= VERY_SIMILAR else None
+        if part is None:
+            continue
+        shipped = shipped_model(part.scene.matrix.features)
+        cells: list[str] = []
+        for start in (shipped, replace(shipped, name="similar", weights=best.weights)):
+            losses = [_loss(part, _after_clicks(part, start, seed)) for seed in range(seeds)]
+            cells += [f"{100 * _loss(part, start.weights):.2f}", spread(losses)]
+        lines.append(row(mine.domain.name, best.domain.name, *cells))
+    return "\n".join(lines)
+
+
+def _after_clicks(part: Part, start: Model, seed: int) -> Array:
+    clicks = draw(part.events, part.scene.detections, count=CLICKS, seed=seed)
+    return run(train_steps(annotate(part.scene, clicks), start)).model.weights
+
+
 def main() -> None:
     """Measure what is missing, or print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kept", type=Path, required=True, help="file for what was measured")
     parser.add_argument("--table", action="store_true", help="print the tables, measure nothing")
+    parser.add_argument("--clicks", type=int, metavar="SEEDS", help="train from 20 clicks instead")
     given = parser.parse_args()
+    if given.clicks:
+        print(train_from(list(load_kept(given.kept).values()), given.clicks))
+        return
     if not given.table:
         measure(given.kept)
     print(tables(list(load_kept(given.kept).values())))
