@@ -238,8 +238,8 @@ def test_layers_that_do_not_fit_are_explained(source, tmp_path):
     session.message.connect(lambda level, words: heard.append((level, words)))
     wrong = open_movie(np.zeros((3, 10, 10)), axes="TYX")
     assert not session.open(replace(source, image=wrong), tmp_path / "a.json")
-    assert heard[0][0] == "error"
-    assert "must be the same" in heard[0][1]
+    assert heard[-1][0] == "error"
+    assert "must be the same" in heard[-1][1]
     assert session.source is None
 
 
