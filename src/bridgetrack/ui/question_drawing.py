@@ -63,11 +63,12 @@ def _draw_words(drawing: Drawing, asked: Suggestion, view: View, top: float) -> 
 
 
 def _draw_numbers(drawing: Drawing, asked: Suggestion, view: View) -> None:
-    """A number on every cell that only one listed alternative leads to."""
-    seen = {c.cell for c in asked.cells}
+    """A number on the cell of every alternative that differs from the proposal in that one only."""
+    proposed = {c.cell for c in asked.cells}
+    seen: set[tuple[int, int]] = set()
     white: Colour = rgba(PROPOSAL, 0.8)
     for number, event in enumerate(asked.alternatives, 2):
-        fresh = [c for c in event.cells if c.cell not in seen]
-        if len(fresh) == 1 and _near(fresh[0], view):
+        fresh = [c for c in event.cells if c.cell not in proposed]
+        if len(fresh) == 1 and fresh[0].cell not in seen and _near(fresh[0], view):
             seen.add(fresh[0].cell)
             drawing.ring(fresh[0].position, 0.4 * view.size, white, str(number))

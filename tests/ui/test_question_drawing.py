@@ -1,0 +1,67 @@
+"""What is drawn of a question, in either of its frames."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui.overlay import Drawing, View
+from bridgetrack.ui.question_drawing import draw_question
+
+MOTHER = CellRef(3, 1, (50.0, 50.0))
+HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))
+OTHER = CellRef(3, 2, (60.0, 60.0))
+MOVE = EventRef(Event.MOVE, (MOTHER,), (HERE,))
+
+
+def question(*alternatives, event=MOVE):
+    """A question about the mother."""
+    beliefs = (0.6, *(0.1 for _ in alternatives))
+    return Suggestion(
+        event, alternatives, beliefs, ("fate", (3, 1)), 0, 0.1, 0.9, 1.0, "why", False
+    )
+
+
+def drawn(asked, frame, plane=None):
+    """A drawing of the question, with a square as every cell's outline."""
+    found = Drawing()
+
+    def outline(cell):
+        return np.asarray(cell.position[-2:]) + np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]])
+
+    draw_question(found, asked, View(frame, plane, 10.0, 200.0), outline)
+    return found
+
+
+@pytest.mark.parametrize("frame", [3, 4])
+def test_both_frames_show_the_event(frame):
+    found = drawn(question(), frame)
+    assert len(found.arrows) == 1
+    assert found.texts.count("") == 5, "an outline of four points, and a ring in the other frame"
+    assert [t for t in found.texts if t] == ["● Moves on, 60 %"]
+
+
+@pytest.mark.parametrize("frame", [2, 5])
+def test_other_frames_show_nothing(frame):
+    assert drawn(question(), frame).empty
+
+
+def test_a_number_stands_on_each_other_target_once():
+    merge = EventRef(Event.MERGE, (MOTHER, OTHER), (THERE,))
+    divide = EventRef(Event.DIVIDE, (MOTHER,), (HERE, FAR))
+    listed = (EventRef(Event.MOVE, (MOTHER,), (THERE,)), merge, divide)
+    found = drawn(question(*listed), 3)
+    numbers = {t: p for t, p in zip(found.texts, found.points, strict=True) if t.isdigit()}
+    assert numbers == {"2": THERE.position, "4": FAR.position}
+
+
+def test_cells_of_other_planes_are_left_out():
+    deep = EventRef(
+        Event.MOVE, (CellRef(3, 1, (2.0, 50.0, 50.0)),), (CellRef(4, 1, (30.0, 50.0, 50.0)),)
+    )
+    asked = question(event=deep)
+    assert len([t for t in drawn(asked, 3, 2.0).texts if not t]) == 4
+    assert len([t for t in drawn(asked, 3, 16.0).texts if not t]) == 0
