@@ -140,7 +140,7 @@ class AnnotatePanel(Panel):
             header.resizeSection(column, width)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setMinimumHeight(90)
+        table.setMinimumHeight(60)
         table.setToolTip("Click an answer to go there")
         table.cellClicked.connect(self._jump)
         self._listed: list[Annotation] = []
