@@ -162,7 +162,9 @@ def shoot(theme: str, tour: bool) -> None:
     for k, name in enumerate(STEPS):
         camera.widget.open_step(k)
         camera.save(f"{name}-empty")
-    for part in (choose_cells, review, pick, give_more, train, track, export):
+    camera.widget.ask()
+    camera.save("suggest-empty")
+    for part in (choose_cells, review, pick, suggest, give_more, train, track, export):
         part(camera)
     if tour:
         save_tour(camera.frames)
@@ -263,6 +265,45 @@ def pick(camera: Camera) -> None:
     camera.click(daughters[1])
     camera.film(3)
     camera.key("V")
+
+
+def suggest(camera: Camera) -> None:
+    """Let the model ask, and answer truly what it asks."""
+    from bridgetrack.active.oracle import Oracle
+    from bridgetrack.annotations.truth import read_events
+    from bridgetrack.evaluation.match import match_detections
+    from bridgetrack.evaluation.true_events import true_events
+    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.simulation.sample import sample_folder
+
+    asker, scene = camera.desk.suggester, camera.session.scene
+    truth = read_ctc(sample_folder() / "01_GT")
+    match = match_detections(scene.detections, truth.labels, truth.tracks, truth.labels)
+    events = true_events(scene.detections, truth.tracks, match)
+    oracle = Oracle(read_events(events, scene.detections), scene.detections)
+    camera.widget.open_step(1)
+    asker.prepare()
+    camera.until(lambda: not asker.busy)
+    camera.widget.by_model.click()
+    for k in range(26):
+        camera.until(lambda: asker.current is not None)
+        if k in (1, 2):
+            camera.film(3)
+            camera.key("T")
+            camera.film(3)
+        true = oracle.truth(asker.current.slot)
+        listed = [e.key for e in (asker.current.event, *asker.current.alternatives)]
+        if true is None or true.key not in listed:
+            camera.key("U")
+        else:
+            camera.key("Return" if true.key == listed[0] else str(1 + listed.index(true.key)))
+    camera.until(lambda: not asker.busy and asker.current is not None)
+    camera.save("suggest")
+    camera.key("T")
+    camera.save("suggest-later")
+    camera.film(5)
+    camera.key("Escape")
+    camera.widget.open_step(1)
 
 
 def give_more(camera: Camera) -> None:

@@ -15,6 +15,9 @@ from bridgetrack.ui.overlay import CLEAR, Colour, Drawing, View, percent
 Array = NDArray[np.float64]
 Outline = Callable[[CellRef], Array]
 
+_SHADE: Colour = (0.0, 0.0, 0.0, 0.55)
+"""Behind numbers, so that they are legible on bright cells."""
+
 
 def question_words(asked: Suggestion) -> str:
     """The question as a label: what the model believes, and how firmly."""
@@ -71,4 +74,5 @@ def _draw_numbers(drawing: Drawing, asked: Suggestion, view: View) -> None:
         fresh = [c for c in event.cells if c.cell not in proposed]
         if len(fresh) == 1 and fresh[0].cell not in seen and _near(fresh[0], view):
             seen.add(fresh[0].cell)
-            drawing.ring(fresh[0].position, 0.4 * view.size, white, str(number))
+            place = fresh[0].position
+            drawing.mark(place, "disc", 0.4 * view.size, _SHADE, white, str(number))
