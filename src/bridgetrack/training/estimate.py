@@ -43,7 +43,7 @@ class Estimate:
     def words(self) -> str:
         """The estimate as a sentence."""
         scope = "" if self.random else " on cells like those you annotated"
-        if self.accuracy > 1 - 1e-9:
+        if all(right > n - 1e-9 for _, n, right in self.per_event):
             return (
                 f"at least {100 * self.low:.1f} % of the events are right{scope} (95 % interval "
                 f"up to 100 %: all {self.n_annotations} annotations that the model had not seen "
@@ -81,8 +81,9 @@ def estimate_accuracy(
 
     Annotations rarely occur in the proportions of the movie: rare events are sought out. So
     every kind of event is a stratum, weighted by how often the tracked movie has it, and the
-    interval comes from the Jeffreys posterior of every stratum. Kinds without any annotation
-    share the posterior of all annotations together.
+    estimate and its interval come from the Jeffreys posterior of every stratum: with a handful of
+    annotations of a kind, all of them right does not mean that all of that kind are. Kinds
+    without any annotation share the posterior of all annotations together.
 
     Parameters
     ----------
@@ -104,14 +105,13 @@ def estimate_accuracy(
         accuracy = float(right.mean())
     else:
         weight = population / max(population.sum(), 1.0)
-        draws, accuracy = np.zeros(_DRAWS), 0.0
+        draws = np.zeros(_DRAWS)
         for kind in Event:
             mine = event == kind
             part = mine if mine.any() else np.ones(len(wrong), dtype=bool)
             share = rng.beta(right[part].sum() + _PRIOR, wrong[part].sum() + _PRIOR, _DRAWS)
             draws += weight[kind] * share
-            accuracy += float(weight[kind] * right[part].mean())
-    accuracy = min(accuracy, 1.0)
+        accuracy = float(draws.mean())
     low, high = np.quantile(draws, [0.025, 0.975])
     per_event = tuple(
         (kind.key, int((event == kind).sum()), float(right[event == kind].sum()))
