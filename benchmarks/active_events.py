@@ -210,6 +210,8 @@ def draw(results: dict[str, tuple[Curves, float, float]]) -> None:
             if method not in found:
                 continue
             clicks = [c for c in MORE if at(found[method], c)]
+            if not clicks:
+                continue
             loss = np.asarray([at(found[method], c) for c in clicks]) * 100
             mean, error = loss.mean(axis=1), loss.std(axis=1) / np.sqrt(loss.shape[1])
             axis.plot(clicks, mean, color=colour, ls=line, lw=1.5, label=method)
