@@ -101,7 +101,7 @@ def test_an_update_does_not_choose_again(transferred: Training) -> None:
 
 def test_plain_training_after_a_transfer_chooses_for_itself(transferred: Training) -> None:
     plain = run(train_steps(this_movie(), bad_prior(), QUICK, transferred))
-    assert plain.chosen_by == "cross-validation"
+    assert plain.chosen_by == "default"
     assert plain.origin == () and plain.transfer is None
 
 

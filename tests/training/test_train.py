@@ -51,9 +51,7 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     assert before < 0.6
     assert trained.kept == "trained"
     assert right(trained.model) > before + 0.3
-    assert trained.chosen_by == "cross-validation"
-    usual = default_strength(trained.n_annotations)
-    assert min(abs(trained.strength / usual - step) for step in STEPS) < 1e-9
+    assert (trained.chosen_by, trained.strength) == ("default", default_strength(30))
     assert trained.n_annotations == 30
     assert trained.validation is not None
     assert len(trained.validation.held_out) == len(trained.validation.strengths)
@@ -140,7 +138,9 @@ def test_lies_do_not_replace_a_good_start() -> None:
         np.testing.assert_array_equal(found.model.weights, untrained_model().weights)
     assert found.validation is not None
     held = found.validation.held_out[found.validation.best]
-    assert (found.kept == "trained") == (held.error <= found.validation.prior.error)
+    worse = held.wrong - found.validation.prior.wrong
+    clearly = worse.mean() > worse.std(ddof=1) / np.sqrt(len(worse))
+    assert (found.kept == "prior") == clearly
 
 
 def test_progress_and_the_best_model_so_far() -> None:
@@ -162,7 +162,7 @@ def test_progress_and_the_best_model_so_far() -> None:
             objectives.append(step.objective)
     assert stages == [
         "Collecting annotations",
-        "Choosing how far to trust the annotations",
+        "Checking on annotations held out",
         "Learning",
         "Comparing with the starting model",
     ]
@@ -175,7 +175,7 @@ def test_progress_and_the_best_model_so_far() -> None:
 
 def test_closing_in_the_middle() -> None:
     scene = confirmed(plain_scene(), some_true(12))
-    for wanted in ("Choosing how far to trust the annotations", "Learning"):
+    for wanted in ("Checking on annotations held out", "Learning"):
         steps = train_steps(scene, bad_prior())
         while next(steps).stage != wanted:
             pass
@@ -215,8 +215,20 @@ def test_an_unchecked_training_is_checked_once_there_is_enough() -> None:
     assert "too few" in few.reason
     scene = confirmed(plain_scene(), some_true(15))
     more = run(train_steps(scene, bad_prior(), previous=few))
-    assert more.chosen_by == "cross-validation"
+    assert few.validation is None
+    assert more.validation is not None
     assert more.estimate is not None
+
+
+def test_with_enough_annotations_lambda_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridgetrack.training.train.ENOUGH_TO_CHOOSE", 15)
+    found = run(train_steps(confirmed(plain_scene(), some_true(15)), bad_prior()))
+    assert found.chosen_by == "cross-validation"
+    assert found.validation is not None
+    assert len(found.validation.strengths) > 1
+    assert found.strength == found.validation.strengths[found.validation.best]
+    usual = default_strength(found.n_annotations)
+    assert min(abs(found.strength / usual - step) for step in STEPS) < 1e-9
 
 
 def test_a_chosen_lambda_is_used() -> None:

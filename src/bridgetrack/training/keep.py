@@ -22,8 +22,8 @@ def keep_better(
 ) -> tuple[str, str]:
     """Keep the better of the prior and the learned weights on labels they have not seen.
 
-    Where these cannot tell the two apart the learned ones are kept: on real movies that was right
-    far more often (`docs/learning_results.md`).
+    Where these do not clearly tell the two apart the learned ones are kept: on real movies that
+    was right far more often (`docs/learning_results.md`).
     """
     if validation is None:
         before, after = judge(model, prior), judge(model, w)
@@ -50,7 +50,18 @@ def keep_better(
             "the trained model is right on as many held-out annotations as the starting model "
             f"({seen}); it is kept because it has seen this movie"
         )
+    if not _clearly_worse(learned, before):
+        return "trained", (
+            f"the trained model was wrong a little more often than the starting model ({seen}), no "
+            "more than chance explains; it is kept because it has seen this movie"
+        )
     return "prior", f"the trained model was worse than the starting model ({seen})"
+
+
+def _clearly_worse(learned: HeldOut, before: HeldOut) -> bool:
+    """Wrong more often by more than a standard error of the paired difference."""
+    difference = learned.wrong - before.wrong
+    return float(difference.mean()) > float(difference.std(ddof=1)) / np.sqrt(len(difference))
 
 
 def _checked(settled: Training) -> int:

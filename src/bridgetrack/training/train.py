@@ -22,7 +22,7 @@ from bridgetrack.training.assemble import notes_about, plain_model, trained_mode
 from bridgetrack.training.compare import choices, common_features, pairs, population_of
 from bridgetrack.training.estimate import estimate_accuracy
 from bridgetrack.training.keep import held_out_of, keep_better
-from bridgetrack.training.options import STEPS, TrainingOptions, default_strength
+from bridgetrack.training.options import ENOUGH_TO_CHOOSE, STEPS, TrainingOptions, default_strength
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import balanced, build_training_set
@@ -155,9 +155,8 @@ def _choose(
             return options.strength, "user", None
         return default_strength(model.data.n_annotations), "default", None
     usual = default_strength(model.data.n_annotations)
-    strengths = tuple(usual * step for step in STEPS)
-    if options.strength is not None:
-        strengths = (options.strength,)
+    choose = options.strength is None and model.data.n_annotations >= ENOUGH_TO_CHOOSE
+    strengths = tuple(usual * step for step in STEPS) if choose else (options.strength or usual,)
     steps = cross_validate(model, prior, options, fold, strengths, tightness)
     while True:
         try:
@@ -165,9 +164,9 @@ def _choose(
         except StopIteration as stop:
             validation: Validation = stop.value
             break
-        yield Progress("Choosing how far to trust the annotations", share)
-    chosen = validation.strengths[validation.best]
-    return chosen, "cross-validation" if options.strength is None else "user", validation
+        yield Progress("Checking on annotations held out", share)
+    by = "cross-validation" if choose else "default" if options.strength is None else "user"
+    return validation.strengths[validation.best], by, validation
 
 
 def _fit(
