@@ -271,16 +271,9 @@ def suggest(camera: Camera) -> None:
     """Let the model ask, and answer truly what it asks."""
     from bridgetrack.active.oracle import Oracle
     from bridgetrack.annotations.truth import read_events
-    from bridgetrack.evaluation.match import match_detections
-    from bridgetrack.evaluation.true_events import true_events
-    from bridgetrack.importing.ctc import read_ctc
-    from bridgetrack.simulation.sample import sample_folder
 
-    asker, scene = camera.desk.suggester, camera.session.scene
-    truth = read_ctc(sample_folder() / "01_GT")
-    match = match_detections(scene.detections, truth.labels, truth.tracks, truth.labels)
-    events = true_events(scene.detections, truth.tracks, match)
-    oracle = Oracle(read_events(events, scene.detections), scene.detections)
+    asker, cells = camera.desk.suggester, camera.session.scene.detections
+    oracle = Oracle(read_events(true_events_of(camera.session), cells), cells)
     camera.widget.open_step(1)
     asker.prepare()
     camera.until(lambda: not asker.busy)

@@ -15,6 +15,9 @@ _BORROWED = 4.0
 ENOUGH = 20
 """Answers before which nobody is told to stop."""
 
+SURE = 10
+"""Random answers that the estimate of accuracy rests on before one is told to stop."""
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -107,6 +110,8 @@ def judge(gain: Gain, estimate: Estimate | None, clicks: int, events: int) -> Ve
         return Verdict(False, f"{found}; go on, it is too early to say when to stop")
     little = gain.found < 1.0
     steady = gain.changed is not None and gain.changed < max(2.0, 0.005 * events)
+    if little and steady and (estimate is None or estimate.n_annotations < SURE):
+        return Verdict(False, f"{found}; go on, too few random questions tell how good it is")
     if little and steady:
         return Verdict(True, f"you can stop now: {found}, and they hardly change the rest")
     if little:

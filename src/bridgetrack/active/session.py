@@ -277,7 +277,8 @@ class ActiveSession:
         noted, _ = self.answers.answer(kind, [event], source, seconds)
         doubt = float(np.clip(1.0 - suggestion.beliefs[0], 0.0, 1.0))
         record = Record(noted.id, kind, slots, right, suggestion.random, doubt, seconds or 0.0)
-        self.records = (*self.records, record)
+        older = tuple(r for r in self.records if r.id != noted.id)
+        self.records = (*older, record)
         self.queue = _without(self.queue, {*slots, suggestion.slot})
         return noted
 
