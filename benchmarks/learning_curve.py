@@ -93,7 +93,7 @@ def learn(method: str, task: Task, scene: Scene, seed: int, prior: Model) -> Sco
 def measure(task: Task, seeds: int, done: list[Row], log: Path) -> list[Row]:
     """All rows of a movie; those that are done already are not measured again."""
     start = untrained_model().aligned(task.train.scene.matrix.features)
-    prior = start_without(FAMILIES.get(task.name, ""))
+    prior: Model | None = None
     rows: list[Row] = [(task.name, "untrained", "", 0, _values(score(task, start)), 0.0, 0)]
     known = {(r[0], r[1], r[2], r[3]): r for r in done}
     for seed in range(seeds):
@@ -108,6 +108,7 @@ def measure(task: Task, seeds: int, done: list[Row], log: Path) -> list[Row]:
                     continue
                 key = (task.name, method, amount, seed)
                 if key not in known:
+                    prior = prior or start_without(FAMILIES.get(task.name, ""))
                     begin = time.perf_counter()
                     values = _values(learn(method, task, scene, seed, prior))
                     seconds = time.perf_counter() - begin
