@@ -94,12 +94,16 @@ def main() -> None:
 
         viewer = napari.Viewer(show=True)
         viewer.window.resize(1280, 800)
+        QTest.qWait(500)
+        chosen = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+        pulse = Pulse()
+        pulse.during("napari alone", lambda: open_movie_of(viewer, chosen), lambda: True)
+        viewer.layers.clear()
         _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
         desk = desk_of(viewer)
         session, annotator, trainer = desk.session, desk.annotator, desk.trainer
         QTest.qWait(500)
-        open_movie_of(viewer, Path(sys.argv[1]) if len(sys.argv) > 1 else None)
-        pulse = Pulse()
+        open_movie_of(viewer, chosen)
         pulse.during("measuring", lambda: None, lambda: session.tracking is not None)
         QTest.qWait(500)
         widget.open_step(1)
