@@ -392,8 +392,8 @@ class ActiveSession:
     def finish(self, options: TrainingOptions | None = None) -> Steps[Training]:
         """Train once more with everything (the combined strategy of 000, section 1.5.2).
 
-        As `bridgetrack.training.train.train_steps`: lambda by cross-validation, and the starting
-        model where that is better.
+        As `bridgetrack.training.train.train_steps`, which goes back to the starting model where
+        that is clearly better.
         """
         return train_steps(annotate(self.scene, self.annotations), self.prior, options)
 
@@ -433,11 +433,10 @@ class ActiveSession:
     def expected_gain(self, clicks: int = 10) -> Gain:
         """What more answers would bring."""
         changed = None
-        if len(self.points) > 1:
-            first = next(p for p in self.points[-4:])
-            last = self.points[-1]
-            done = last.clicks - first.clicks
-            moved = sum(p.changed for p in self.points[-4:][1:])
+        recent = self.points[-4:]
+        if len(recent) > 1:
+            done = recent[-1].clicks - recent[0].clicks
+            moved = sum(p.changed for p in recent[1:])
             changed = moved / done if done > 0 else None
         doubts = [1.0 - s.beliefs[0] for s in self.queue if not s.random]
         return expected_gain(self.counted, doubts, clicks, changed)

@@ -22,8 +22,8 @@ def keep_better(
 ) -> tuple[str, str]:
     """Keep the better of the prior and the learned weights on labels they have not seen.
 
-    Where these do not clearly tell the two apart the learned ones are kept: on real movies that
-    was right far more often (`docs/learning_results.md`).
+    Where these do not clearly tell the two apart the learned ones are kept, because they have seen
+    the movie.
     """
     if validation is None:
         before, after = judge(model, prior), judge(model, w)

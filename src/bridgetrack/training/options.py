@@ -48,8 +48,8 @@ class TrainingOptions:
     regularizer
         Squared (``"l2"``) or absolute (``"l1"``) distance from the prior.
     strength
-        The factor λ of the regulariser, which is also the strength of the prior; None: chosen
-        by cross-validation.
+        The factor λ of the regulariser, which is also the strength of the prior; None:
+        `default_strength`, and from `ENOUGH_TO_CHOOSE` annotations on by cross-validation.
     balance
         How far annotated kinds of events are weighted by how often they occur in the movie:
         0 not at all, 1 fully (see `training_set.balanced`).

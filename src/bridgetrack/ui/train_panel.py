@@ -111,7 +111,7 @@ class TrainPanel(Panel):
         self.strength = QDoubleSpinBox()
         self.strength.setRange(0.0, 1000.0)
         self.strength.setDecimals(3)
-        self.strength.setSpecialValueText("chosen by cross-validation")
+        self.strength.setSpecialValueText("chosen by the program")
         self.strength.setToolTip("How close to stay to the starting model (λ)")
         form.addRow("Strength λ", self.strength)
         return box
