@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.active.oracle import Oracle, answer_by, true_accuracy
-from bridgetrack.active.session import ActiveSession, SessionOptions
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.update import SessionOptions
 from bridgetrack.pipeline.progress import run
 from common import Task, arguments, frame_pair, header, load_task, row
 

@@ -26,7 +26,8 @@ import numpy as np
 from bridgetrack.active.learner import LearnOptions, Start, learn
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.oracle import Oracle, answer_by
-from bridgetrack.active.session import ActiveSession, SessionOptions
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.update import SessionOptions
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate

@@ -9,7 +9,8 @@ import numpy as np
 from bridgetrack.active.learner import LearnOptions
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.oracle import Oracle
-from bridgetrack.active.session import ActiveSession, SessionOptions
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.truth import EventRows
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.hypotheses import Hypotheses

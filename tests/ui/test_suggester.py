@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bridgetrack.active.session import SessionOptions
+from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.hypotheses.events import Event
@@ -321,7 +321,7 @@ def test_failing_to_learn_is_told_and_ends_nothing(asked, monkeypatch):
     def fail(*_):
         raise InfeasibleError("two answers exclude each other")
 
-    monkeypatch.setattr("bridgetrack.active.session.annotate", fail)
+    monkeypatch.setattr("bridgetrack.active.update.annotate", fail)
     for _ in range(5):
         asked.annotator.accept()
     assert "exclude each other" in asked.asker.hint

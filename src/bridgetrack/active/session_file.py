@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,11 @@ from typing import Any
 from bridgetrack.active.learner import LearnOptions
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.records import Answers, Point, Record
-from bridgetrack.active.session import ActiveSession, SessionOptions
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.annotation import Kind, Slot
-from bridgetrack.errors import InputError, ModelError, OutputError
+from bridgetrack.errors import InputError, ModelError
+from bridgetrack.files import write_text
 from bridgetrack.models.store import from_json, program_version, to_json
 from bridgetrack.pipeline.scene import Scene
 
@@ -89,22 +89,8 @@ def save_session(session: ActiveSession, path: Path | str) -> Path:
     OutputError
         Where it cannot be written; an older file stays as it was.
     """
-    path = Path(path)
     text = json.dumps(session_to_json(session), indent=1, allow_nan=False) + "\n"
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise OutputError(f"{path}: the session cannot be written ({error.strerror})") from error
-    return path
+    return write_text(Path(path), text, "the session")
 
 
 def load_session(path: Path | str, scene: Scene, answers: Answers | None = None) -> ActiveSession:

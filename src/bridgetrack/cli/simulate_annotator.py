@@ -94,8 +94,9 @@ def _simulated(
 ) -> tuple[ActiveSession, float]:
     """A session with its answers, and the true share of right events at its end."""
     from bridgetrack.active.oracle import Oracle, simulate_session, true_accuracy
-    from bridgetrack.active.session import ActiveSession, SessionOptions
+    from bridgetrack.active.session import ActiveSession
     from bridgetrack.active.suggester import SuggestOptions
+    from bridgetrack.active.update import SessionOptions
     from bridgetrack.annotations.store import load_annotations
     from bridgetrack.annotations.truth import read_events
     from bridgetrack.detections.table import Detections

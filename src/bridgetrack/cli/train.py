@@ -66,7 +66,8 @@ def train(
         typer.Option(
             "--lambda",
             metavar="auto|X",
-            help="How close to stay to the starting weights; auto: by the number of annotations, from 300 on by cross-validation.",
+            help="How close to stay to the starting weights; auto: by the number of annotations, "
+            "from 300 on by cross-validation.",
         ),
     ] = "auto",
     learner: Annotated[

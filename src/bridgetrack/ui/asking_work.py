@@ -6,8 +6,9 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.active.session import ActiveSession, SessionOptions, Update
+from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
+from bridgetrack.active.update import SessionOptions, Update
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Steps

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -13,7 +11,8 @@ import numpy as np
 from bridgetrack.annotations.history import History
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackError, InputError, OutputError
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.files import replacing
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.progress import Progress, Steps, run
@@ -138,11 +137,5 @@ def _table_to_csv(table: Detections, file: IO[bytes]) -> None:
 
 def _write(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
     """Write a file in one step."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            fill(file)
-        Path(name).replace(path)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise OutputError(f"{path}: the file cannot be written ({error.strerror})") from error
+    with replacing(path, "the file", text=False) as file:
+        fill(file)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.active.session import ActiveSession, SessionOptions
+from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.words import describe_event
 from bridgetrack.errors import BridgetrackError

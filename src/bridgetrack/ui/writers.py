@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from bridgetrack.errors import InputError, OutputError
+from bridgetrack.errors import InputError
 from bridgetrack.export.csv import plain_cells
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
+from bridgetrack.files import replacing
 from bridgetrack.movie import open_labels
 from bridgetrack.tracks.napari_tracks import from_napari
 from bridgetrack.tracks.tracks import Tracks
@@ -32,14 +31,8 @@ def write_csv_file(path: str, data: Any, attributes: dict[str, Any]) -> list[str
     """Write a table of cells with tracks and parents."""
     target = Path(path)
     table = plain_cells(tracks_of(data, attributes))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            table.to_csv(file, index=False)
-        Path(name).replace(target)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise OutputError(f"{target}: the table cannot be written ({error.strerror})") from error
+    with replacing(target, "the table") as file:
+        table.to_csv(file, index=False)
     return [path]
 
 
