@@ -47,7 +47,7 @@ from common import (
 )
 
 Array = NDArray[np.float64]
-SHARES = (0, 2, 5, 10, 20, 50)
+SHARES = (0, 2, 5, 10, 20, 35, 50)
 DRAWS = 2_000
 LOOSE = 3.0
 """Annotations' worth of lambda in a second training on all of the target. The program's own choice
@@ -85,6 +85,7 @@ PAIRS = {
         Pair("iPSC 03 to iPSC 01", SETS["iPSC 03"], 0.2, "iPSC 01"),
         Pair("bacteria to HeLa, every 4th", SETS["bacteria"], 1.0, "HeLa, every 4th"),
         Pair("iPSC 03 to iPSC 04", SETS["iPSC 03"], 0.2, "iPSC 04"),
+        Pair("HeLa to epidermis", _HELA_START, 1.0, "epidermis"),
     )
 }
 LABELS = {
