@@ -13,8 +13,9 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.jobs import InlineRunner
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.replies import PAUSE
 from bridgetrack.ui.session import Session
-from bridgetrack.ui.suggester import PAUSE, Suggester
+from bridgetrack.ui.suggester import Suggester
 from bridgetrack.ui.trainer import Trainer
 
 OPTIONS = SessionOptions(queue=8, update_every=4, rejudge_every=1000)
@@ -330,7 +331,7 @@ def test_failing_to_learn_is_told_and_ends_nothing(asked, monkeypatch):
 
 
 def test_breaks_do_not_count_as_effort(asked, monkeypatch):
-    monkeypatch.setattr("bridgetrack.ui.suggester.time.monotonic", lambda: 1e6)
+    monkeypatch.setattr("bridgetrack.ui.replies.time.monotonic", lambda: 1e6)
     asked.annotator.accept()
     assert asked.asker.active.effort.seconds == PAUSE
 

@@ -107,6 +107,11 @@ class AskingWork:
 
     # ------------------------------------------------------------------ learning
 
+    def note_change(self) -> None:
+        """The answers changed."""
+        self.changes += 1
+        self.exhausted = False
+
     def update(self) -> None:
         """Learn in the background, from what is known now."""
         active = self.active

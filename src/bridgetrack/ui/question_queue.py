@@ -1,0 +1,45 @@
+"""Which of the questions computed ahead is asked next."""
+
+from __future__ import annotations
+
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.ui.trail import settled_by
+
+
+def next_of(active: ActiveSession) -> Suggestion | None:
+    """The first open question of the queue, or its first random one where one is owed.
+
+    Answers given while an update was under way would else keep their share below what it should be.
+    """
+    have, counted = active.annotations, active.counted
+    left = [s for s in active.queue if settled_by(have, s) is None]
+    due = int((len(counted) + 1) * active.options.suggest.random_share + 1e-9)
+    if sum(r.random for r in counted) < due:
+        left.sort(key=lambda s: not s.random)
+    return left[0] if left else None
+
+
+def ask_later(active: ActiveSession, asked: Suggestion) -> bool:
+    """Put a question behind the others; whether there are others."""
+    others = _without(active, asked)
+    if others:
+        active.queue = (*others, asked)
+    return bool(others)
+
+
+def ask_again(active: ActiveSession, asked: Suggestion, before: Suggestion | None) -> None:
+    """Put a question in front, and behind it the one that was in view."""
+    rest = _without(active, asked)
+    if before is not None and all(s.slot != before.slot for s in rest):
+        rest = (before, *rest)
+    active.queue = (asked, *rest)
+
+
+def drop(active: ActiveSession, asked: Suggestion) -> None:
+    """Ask a question no more."""
+    active.queue = _without(active, asked)
+
+
+def _without(active: ActiveSession, asked: Suggestion) -> tuple[Suggestion, ...]:
+    return tuple(s for s in active.queue if s.slot != asked.slot)
