@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InputError
 from bridgetrack.learning import L1, L2, TrainingOptions, finish, fit, loss_values, train
 from bridgetrack.learning.block_dual import BlockDual
-from bridgetrack.learning.bundle import Surrogate
 from bridgetrack.learning.losses import LOSSES
 from bridgetrack.learning.options import LEARNERS
 from bridgetrack.learning.recycling import recycled_bundle
 from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.surrogate import Surrogate
 from models import chain_problem, multiclass_problem
 
 CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]

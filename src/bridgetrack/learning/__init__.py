@@ -19,8 +19,9 @@ w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: 
 Nothing here knows what x and y are: see `StructuredModel`.
 """
 
+from bridgetrack.generators import finish
 from bridgetrack.learning.cache import CachedOutputs, OutputCache
-from bridgetrack.learning.cccp import finish, fit, train
+from bridgetrack.learning.cccp import fit, train
 from bridgetrack.learning.coupling import Coupling
 from bridgetrack.learning.delta import delta_regularizer, fit_delta, train_delta
 from bridgetrack.learning.domains import Domain, JointResult

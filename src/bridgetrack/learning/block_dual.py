@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.learning.bundle import Surrogate
 from bridgetrack.learning.model import FloatArray, InferredBatch
 from bridgetrack.learning.regularizers import L2, centre, unwhiten, whiten
+from bridgetrack.learning.surrogate import Surrogate
 
 
 class BlockDual:

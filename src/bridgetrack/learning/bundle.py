@@ -1,12 +1,9 @@
-"""The inner loop: minimise one convex surrogate by lower bounds on P (001, section 4.3).
-
-J~(w) = regulariser(w) + P(w) + <v, w> + c,      <v, w> + c >= -R(w), equal at w_t
-"""
+"""The inner loop: minimise one convex surrogate by lower bounds on P (001, section 4.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,61 +11,12 @@ from bridgetrack.learning.bounds import Bounds, Iterates
 from bridgetrack.learning.cache import OutputCache
 from bridgetrack.learning.model import FloatArray, InferredBatch
 from bridgetrack.learning.options import TrainingOptions
-from bridgetrack.learning.regularizers import Regularizer
-from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.record import Counts
+from bridgetrack.learning.risk import Risk, Tangent
 from bridgetrack.learning.steps import Enclosed, Steps, steps_for
+from bridgetrack.learning.surrogate import Half, Outcome, Step, Surrogate
 
 CHEAP_IN_A_ROW = 50
-
-
-@dataclass(frozen=True)
-class Surrogate:
-    """A convex upper bound on the objective.
-
-    Parameters
-    ----------
-    regularizer
-        Its first term.
-    v, c
-        Linear upper bound ``<v, w> + c`` on -R.
-    reward
-        The outputs it is made of.
-    """
-
-    regularizer: Regularizer
-    v: FloatArray
-    c: float
-    reward: InferredBatch
-
-    def values(self, points: FloatArray, penalties: FloatArray) -> FloatArray:
-        """J~ at some points (k, d) where P is known (k,)."""
-        kept = np.array([self.regularizer.value(w) for w in points])
-        total: FloatArray = kept + penalties + points @ self.v + self.c
-        return total
-
-
-@dataclass(frozen=True)
-class Step:
-    """After one inference: the best point so far, J~ there, and the gap."""
-
-    w: FloatArray
-    objective: float
-    gap: float
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The best point, J~ there, the lower bound on min J~, and why the loop ended."""
-
-    w: FloatArray
-    objective: float
-    lower: float
-    reason: str
-
-    @property
-    def gap(self) -> float:
-        """True duality gap."""
-        return self.objective - self.lower
 
 
 class Bundle:
@@ -128,7 +76,7 @@ class Bundle:
                 return Outcome(best, upper, lower, "converged")
             if self.risk.effort.penalty_calls >= self.options.max_oracle_calls:
                 return Outcome(best, upper, lower, "limit")
-            known = self._lower_bound_at(surrogate, query)
+            known = self.lower_bound_at(surrogate, query)
             self.evaluate(surrogate, query)
             value = self.bounds.newest_at(query)
             yield self.step(surrogate, lower)
@@ -146,6 +94,16 @@ class Bundle:
             self.cache.add(found, w)
         return found
 
+    def half(self, reward: InferredBatch, w: FloatArray) -> Half:
+        """Upper bound on -R that touches at ``w`` (001, eq. 8 and 10, with the missing sign)."""
+        tangent = self.risk.tangent(reward, w, self.risk.loss.reward_sign)
+        return Half(-tangent.slope, -tangent.offset, reward)
+
+    def counts(self) -> Counts:
+        """What is known, and what that has cost so far."""
+        effort = self.risk.effort
+        return Counts(len(self.bounds), effort.penalty_calls, effort.seconds)
+
     def forget(self) -> None:
         """Drop everything (training from scratch)."""
         self.bounds.clear()
@@ -160,15 +118,21 @@ class Bundle:
 
     def evaluate(self, surrogate: Surrogate, w: FloatArray) -> InferredBatch:
         """Compute P at ``w``, note the point and add a bound; what was found."""
+        return self.touch(surrogate, w)[0]
+
+    def touch(
+        self, half: Half | Surrogate, w: FloatArray
+    ) -> tuple[InferredBatch, Tangent, Tangent]:
+        """The same; what was found, the bound that was added, and the tangent of P."""
         found = self.risk.penalty(w)
         bound = tangent = self.risk.tangent(found, w, 1)
         if self.risk.literal:
-            bound = self.risk.literal_tangent(found, surrogate.reward, w)
+            bound = self.risk.literal_tangent(found, half.reward, w)
         self.bounds.add(bound.slope, bound.offset)
         self.iterates.add(w, tangent)
         if self.cache is not None:
             self.cache.add(found, w)
-        return found
+        return found, bound, tangent
 
     def _next_point(
         self, surrogate: Surrogate, steps: Steps, enclosed: Enclosed, precision: float
@@ -179,7 +143,7 @@ class Bundle:
         """
         lower = enclosed.lower
         for cheap in range(CHEAP_IN_A_ROW):
-            slopes, offsets = self._rows(surrogate)
+            slopes, offsets = self.rows(surrogate)
             master = steps.propose(slopes, offsets, replace(enclosed, lower=lower), precision)
             self.bounds.prune(master.alpha[: len(self.bounds)])
             lower = max(lower, master.dual)
@@ -188,20 +152,21 @@ class Bundle:
             if found is None or enclosed.upper - lower <= precision:
                 break
             tangent = self.risk.tangent(found, master.w, 1)
-            rise = tangent.value - self._lower_bound_at(surrogate, master.w)
+            rise = tangent.value - self.lower_bound_at(surrogate, master.w)
             if rise <= max(0.5 * precision, 0.1 * (enclosed.upper - lower)):
                 break
             self.bounds.add(tangent.slope, tangent.offset)
-        return master.w, max(lower, steps.certify(*self._rows(surrogate)))
+        return master.w, max(lower, steps.certify(*self.rows(surrogate)))
 
-    def _rows(self, surrogate: Surrogate) -> tuple[FloatArray, FloatArray]:
+    def rows(self, half: Half | Surrogate) -> tuple[FloatArray, FloatArray]:
         """Bounds on ``P + <v, .> + c``, the last of them ``P >= R >= -<v, .> - c``."""
-        slopes = np.vstack([self.bounds.slopes + surrogate.v, np.zeros_like(surrogate.v)])
-        return slopes, np.append(self.bounds.offsets + surrogate.c, 0.0)
+        slopes = np.vstack([self.bounds.slopes + half.v, np.zeros_like(half.v)])
+        return slopes, np.append(self.bounds.offsets + half.c, 0.0)
 
-    def _lower_bound_at(self, surrogate: Surrogate, w: FloatArray) -> float:
+    def lower_bound_at(self, half: Half | Surrogate, w: FloatArray) -> float:
+        """The largest known bound on P at ``w``."""
         value = float((self.bounds.slopes @ w + self.bounds.offsets).max(initial=-np.inf))
-        return max(value, -float(surrogate.v @ w) - surrogate.c)
+        return max(value, -float(half.v @ w) - half.c)
 
     def best(self, surrogate: Surrogate) -> tuple[FloatArray, float]:
         """The best iterate for a surrogate, and its value there (an upper bound)."""

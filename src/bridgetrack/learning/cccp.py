@@ -9,13 +9,13 @@ J never increases. With full annotation R is linear, v_t is constant, and the sa
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
 
-from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.generators import finish
+from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.curriculum import paced
 from bridgetrack.learning.learners import learner_for
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
@@ -28,10 +28,12 @@ from bridgetrack.learning.model import (
 )
 from bridgetrack.learning.options import TrainingOptions
 from bridgetrack.learning.perceptron import train_perceptron
+from bridgetrack.learning.record import Record
 from bridgetrack.learning.recycling import first_weights, recycled_bundle, training_state
 from bridgetrack.learning.regularizers import Regularizer, check_regularizer
 from bridgetrack.learning.result import History, Progress, TrainingResult, TrainingState
 from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.surrogate import Surrogate
 
 PERCEPTRON_EPOCHS = 15
 PERCEPTRON_RATE = 0.1
@@ -100,7 +102,7 @@ def train(
         If inference gives no bound or the master problem cannot be solved.
     """
     options = options or TrainingOptions()
-    record = _Record()
+    record = Record()
     found = as_samples(samples)
     check_regularizer(regularizer, model.n_features)
     risk = Risk(model, found, n_annotations, find_loss(loss), treatment)
@@ -128,7 +130,8 @@ def train(
         if t > 0 and not options.recycle:
             learner.forget()
         surrogate = _linearise(bundle, regularizer, reward, w)
-        outcome = yield from record.follow(learner.minimise(surrogate, w, precision), t, bundle)
+        inner = learner.minimise(surrogate, w, precision)
+        outcome = yield from record.follow(inner, t, bundle.counts)
         if not objectives:
             objectives.append(_value(surrogate, bundle, w))
         if not np.array_equal(outcome.w, w):
@@ -176,65 +179,12 @@ def fit(
     return finish(train(model, samples, regularizer, **keywords), callback)
 
 
-def finish(
-    training: Generator[Progress, None, TrainingResult],
-    callback: Callable[[Progress], None] | None = None,
-) -> TrainingResult:
-    """Run a training generator to its end."""
-    while True:
-        try:
-            progress = next(training)
-        except StopIteration as end:
-            result: TrainingResult = end.value
-            return result
-        if callback is not None:
-            callback(progress)
-
-
-class _Record:
-    """Turns the steps of the inner loops into progress, and remembers it."""
-
-    def __init__(self) -> None:
-        self.steps: list[Progress] = []
-        self._start = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """Time since training began."""
-        return time.perf_counter() - self._start
-
-    def follow(
-        self, inner: Generator[Step, None, Outcome], t: int, bundle: Bundle
-    ) -> Generator[Progress, None, Outcome]:
-        """Pass on an inner loop as progress; its outcome is the value."""
-        while True:
-            try:
-                step = next(inner)
-            except StopIteration as end:
-                outcome: Outcome = end.value
-                return outcome
-            progress = Progress(
-                iteration=len(self.steps) + 1,
-                cccp_iteration=t,
-                objective=step.objective,
-                gap=step.gap,
-                n_bounds=len(bundle.bounds),
-                n_oracle_calls=bundle.risk.effort.penalty_calls,
-                seconds=self.seconds,
-                weights=step.w.copy(),
-                oracle_seconds=bundle.risk.effort.seconds,
-            )
-            self.steps.append(progress)
-            yield progress
-
-
 def _linearise(
     bundle: Bundle, regularizer: Regularizer, reward: InferredBatch, w: FloatArray
 ) -> Surrogate:
-    """Surrogate that touches J at ``w`` (001, eq. 8 and 10, with the missing sign)."""
-    risk = bundle.risk
-    tangent = risk.tangent(reward, w, risk.loss.reward_sign)
-    return Surrogate(regularizer, -tangent.slope, -tangent.offset, reward)
+    """Surrogate that touches J at ``w``."""
+    half = bundle.half(reward, w)
+    return Surrogate(regularizer, half.v, half.c, half.reward)
 
 
 def _value(surrogate: Surrogate, bundle: Bundle, w: FloatArray) -> float:

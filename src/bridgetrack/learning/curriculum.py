@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.generators import relayed
 from bridgetrack.learning.difficulty import difficulties, kinds_of
 from bridgetrack.learning.model import FloatArray
 from bridgetrack.learning.options import Curriculum, TrainingOptions
@@ -185,20 +186,18 @@ class _Log:
 
     def follow(self, steps: Training, share: float) -> Training:
         """Pass on a training of a share of the samples, with all calls so far counted."""
-        while True:
-            try:
-                step = next(steps)
-            except StopIteration as stop:
-                result: TrainingResult = stop.value
-                break
+
+        def counted(step: Progress) -> Progress:
             self._iteration += 1
-            yield replace(
+            return replace(
                 step,
                 iteration=self._iteration,
                 n_oracle_calls=round(self.calls + share * step.n_oracle_calls),
                 seconds=self.seconds + step.seconds,
                 oracle_seconds=self.oracle + step.oracle_seconds,
             )
+
+        result = yield from relayed(steps, counted)
         self.calls += share * result.n_oracle_calls
         self.rewards += share * result.n_reward_calls
         self.oracle += result.oracle_seconds

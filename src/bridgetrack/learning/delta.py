@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning.cccp import finish, train
+from bridgetrack.generators import finish
+from bridgetrack.learning.cccp import train
 from bridgetrack.learning.model import FloatArray, Sample, StructuredModel
 from bridgetrack.learning.regularizers import L2
 from bridgetrack.learning.result import Progress, TrainingResult

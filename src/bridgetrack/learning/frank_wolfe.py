@@ -8,16 +8,18 @@ of the gap: a cache of outputs whose tolerance adapts.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 
 import numpy as np
 
 from bridgetrack.learning.block_dual import BlockDual
-from bridgetrack.learning.blocks import IntArray, blocks_of
-from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.learning.block_learner import BlockLearner
+from bridgetrack.learning.blocks import IntArray
+from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.model import FloatArray, InferredBatch
 from bridgetrack.learning.planes import Planes
 from bridgetrack.learning.regularizers import L2
+from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
 
 SWEEPS = 60
 """Sweeps over known outputs between two inferences, at most."""
@@ -26,33 +28,22 @@ CHECKED = 5
 """Passes after which the duality gap is computed at the latest."""
 
 
-class FrankWolfe:
+class FrankWolfe(BlockLearner):
     """Block-coordinate Frank-Wolfe with duality-gap stopping and weighted averaging.
 
-    Parameters
-    ----------
-    bundle
-        Evaluates P, and keeps what is learned of it.
-    regularizer
-        lambda, w0 and M.
-    seed
-        Of the order of samples.
+    Parameters as in `BlockLearner`.
     """
 
     def __init__(self, bundle: Bundle, regularizer: L2, seed: int = 0) -> None:
-        self.bundle = bundle
-        self.regularizer = regularizer
-        self._rng = np.random.default_rng(seed)
-        self._blocks: Sequence[IntArray] = blocks_of(bundle.risk.model, bundle.risk.samples)
-        self._dual: BlockDual | None = None
+        super().__init__(bundle, regularizer, seed)
         self._planes: Planes | None = None
         self._mean = np.zeros(0)
         self._steps = 0
 
     def forget(self) -> None:
         """Drop everything learned about P."""
-        self.bundle.forget()
-        self._dual = self._planes = None
+        super().forget()
+        self._planes = None
 
     def minimise(
         self, surrogate: Surrogate, w: FloatArray, precision: float
@@ -124,8 +115,7 @@ class FrankWolfe:
         """Visit all blocks in random order; the sum of the gaps they had when visited."""
         dual, risk, total = self._dual, self.bundle.risk, 0.0
         assert dual is not None
-        for number in self._rng.permutation(len(self._blocks)):
-            rows = self._blocks[int(number)]
+        for rows in self._shuffled():
             total += self._learn(risk.penalty_of(rows, dual.weights(dual.u)), rows)
             self._steps += 1
             share = 2.0 / (self._steps + 2.0)

@@ -10,25 +10,26 @@ own with rho; for rho = inf training on the union, on the sum of the domains' ri
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from bridgetrack.errors import InputError
+from bridgetrack.generators import finish
 from bridgetrack.learning.cccp import REASONS
 from bridgetrack.learning.coupling import Coupling, check_coupling
 from bridgetrack.learning.domains import Domain, JointResult
-from bridgetrack.learning.joint_bundle import Half, JointBundle, JointOutcome, JointStep
+from bridgetrack.learning.joint_bundle import JointBundle
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
 from bridgetrack.learning.model import FloatArray, as_samples
 from bridgetrack.learning.options import TrainingOptions
+from bridgetrack.learning.record import Record
 from bridgetrack.learning.recycling import recycled_bundle, training_state
 from bridgetrack.learning.regularizers import L2, centre
 from bridgetrack.learning.result import History, Progress, TrainingState
 from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.surrogate import Half
 
 
 def train_joint(
@@ -78,7 +79,7 @@ def train_joint(
     options = options or TrainingOptions()
     d = _check(domains, coupling)
     states = [None] * len(domains) if states is None else list(states)
-    kind, record = find_loss(loss), _Record()
+    kind, record = find_loss(loss), Record()
     risks = [
         Risk(x.model, as_samples(x.samples), x.n_annotations, kind, treatment) for x in domains
     ]
@@ -88,12 +89,13 @@ def train_joint(
     halves = bundle.linearised(bundle.reward(weights, None), weights)
     precision, objectives = options.first_precision, [float("nan")]
     for t in range(options.max_cccp_iterations):
-        outcome = yield from record.follow(bundle.minimise(halves, weights, precision), t, bundle)
+        inner = bundle.minimise(halves, weights, precision)
+        outcome = yield from record.follow(inner, t, bundle.counts)
         if t == 0:
             objectives = [_objective(bundle, halves, weights)]
         tight = halves
-        if not np.array_equal(outcome.weights, weights):
-            weights = outcome.weights
+        if not np.array_equal(outcome.w, weights):
+            weights = outcome.w
             tight = bundle.linearised(bundle.reward(weights, halves), weights)
         objectives.append(_objective(bundle, tight, weights))
         same = all(
@@ -135,51 +137,7 @@ def fit_joint(
     **keywords: Any,
 ) -> JointResult:
     """Run `train_joint` to its end; ``callback`` sees each `Progress`."""
-    training = train_joint(domains, coupling, **keywords)
-    while True:
-        try:
-            progress = next(training)
-        except StopIteration as end:
-            result: JointResult = end.value
-            return result
-        if callback is not None:
-            callback(progress)
-
-
-@dataclass
-class _Record:
-    """Turns the steps of the inner loops into progress, and remembers it."""
-
-    steps: list[Progress] = field(default_factory=list)
-    start: float = field(default_factory=time.perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """Time since training began."""
-        return time.perf_counter() - self.start
-
-    def follow(
-        self, inner: Generator[JointStep, None, JointOutcome], t: int, bundle: JointBundle
-    ) -> Generator[Progress, None, JointOutcome]:
-        """Pass on an inner loop as progress; its outcome is the value."""
-        while True:
-            try:
-                step = next(inner)
-            except StopIteration as end:
-                outcome: JointOutcome = end.value
-                return outcome
-            progress = Progress(
-                iteration=len(self.steps) + 1,
-                cccp_iteration=t,
-                objective=step.objective,
-                gap=step.gap,
-                n_bounds=bundle.n_bounds,
-                n_oracle_calls=bundle.n_calls,
-                seconds=self.seconds,
-                weights=step.weights.copy(),
-            )
-            self.steps.append(progress)
-            yield progress
+    return finish(train_joint(domains, coupling, **keywords), callback)
 
 
 def _check(domains: Sequence[Domain], coupling: Coupling) -> int:

@@ -9,7 +9,6 @@ of lambda, rho and of the other domains.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,39 +17,8 @@ from bridgetrack.learning.coupling import Coupling
 from bridgetrack.learning.joint_master import solve_joint_master
 from bridgetrack.learning.model import FloatArray, InferredBatch
 from bridgetrack.learning.options import TrainingOptions
-
-
-@dataclass(frozen=True)
-class Half:
-    """The linear upper bound ``<v, w> + c`` on a domain's -R, and the outputs it is made of."""
-
-    v: FloatArray
-    c: float
-    reward: InferredBatch
-
-
-@dataclass(frozen=True)
-class JointStep:
-    """After one inference of all domains: the best point (D, d), J~ there, and the gap."""
-
-    weights: FloatArray
-    objective: float
-    gap: float
-
-
-@dataclass(frozen=True)
-class JointOutcome:
-    """The best point (D, d), J~ there, the lower bound on min J~, and why the loop ended."""
-
-    weights: FloatArray
-    objective: float
-    lower: float
-    reason: str
-
-    @property
-    def gap(self) -> float:
-        """True duality gap."""
-        return self.objective - self.lower
+from bridgetrack.learning.record import Counts
+from bridgetrack.learning.surrogate import Half, Outcome, Step
 
 
 class JointBundle:
@@ -80,24 +48,23 @@ class JointBundle:
         """Most loss-augmented inferences that any domain has needed."""
         return max(part.risk.effort.penalty_calls for part in self.parts)
 
-    @property
-    def n_bounds(self) -> int:
-        """Bounds of all domains."""
-        return sum(len(part.bounds) for part in self.parts)
+    def counts(self) -> Counts:
+        """Bounds of all domains, and the most inferences of any."""
+        return Counts(sum(len(part.bounds) for part in self.parts), self.n_calls)
 
     def minimise(
         self, halves: Sequence[Half], weights: FloatArray, precision: float
-    ) -> Generator[JointStep, None, JointOutcome]:
+    ) -> Generator[Step, None, Outcome]:
         """Minimise a surrogate to a given gap, starting from ``weights`` (D, d).
 
         Yields
         ------
-        JointStep
+        Step
             After each inference over all samples of all domains.
 
         Returns
         -------
-        JointOutcome
+        Outcome
             The best of all stored points.
         """
         lower = -np.inf
@@ -108,16 +75,16 @@ class JointBundle:
             best, upper = self._best(halves)
             query, lower = self._next_point(halves, lower, upper, precision)
             if upper - lower <= precision:
-                return JointOutcome(best, upper, lower, "converged")
+                return Outcome(best, upper, lower, "converged")
             if self.n_calls >= self.options.max_oracle_calls:
-                return JointOutcome(best, upper, lower, "limit")
+                return Outcome(best, upper, lower, "limit")
             known = self._lower_bounds_at(halves, query).sum()
             value = self._evaluate(halves, query)
             yield self._step(halves, lower)
             if value - known <= 1e-3 * precision:
                 best, upper = self._best(halves)
                 reason = "converged" if upper - lower <= precision else "oracle"
-                return JointOutcome(best, upper, lower, reason)
+                return Outcome(best, upper, lower, reason)
 
     def reward(
         self, weights: FloatArray, previous: Sequence[Half] | None
@@ -129,11 +96,8 @@ class JointBundle:
 
     def linearised(self, rewards: Sequence[InferredBatch], weights: FloatArray) -> tuple[Half, ...]:
         """Upper bounds on all -R^d that touch at ``weights``."""
-        halves = []
-        for part, w, reward in zip(self.parts, weights, rewards, strict=True):
-            tangent = part.risk.tangent(reward, w, part.risk.loss.reward_sign)
-            halves.append(Half(-tangent.slope, -tangent.offset, reward))
-        return tuple(halves)
+        triples = zip(self.parts, rewards, weights, strict=True)
+        return tuple(part.half(reward, w) for part, reward, w in triples)
 
     def risks_at(self, halves: Sequence[Half], weights: FloatArray) -> FloatArray:
         """Upper bounds on ``P^d + <v^d, .> + c^d`` at a stored point, shape (D,)."""
@@ -159,7 +123,7 @@ class JointBundle:
         Bounds from cached outputs are added while they raise the model of some P^d enough.
         """
         for cheap in range(CHEAP_IN_A_ROW):
-            rows = [_rows(part, half) for part, half in zip(self.parts, halves, strict=True)]
+            rows = [part.rows(half) for part, half in zip(self.parts, halves, strict=True)]
             master = solve_joint_master(
                 [slopes for slopes, _ in rows],
                 [offsets for _, offsets in rows],
@@ -196,11 +160,8 @@ class JointBundle:
 
     def _lower_bounds_at(self, halves: Sequence[Half], weights: FloatArray) -> FloatArray:
         """The largest known bound on each P^d, shape (D,)."""
-        found = []
-        for part, half, w in zip(self.parts, halves, weights, strict=True):
-            value = float((part.bounds.slopes @ w + part.bounds.offsets).max(initial=-np.inf))
-            found.append(max(value, -float(half.v @ w) - half.c))
-        return np.array(found)
+        triples = zip(self.parts, halves, weights, strict=True)
+        return np.array([part.lower_bound_at(half, w) for part, half, w in triples])
 
     def _best(self, halves: Sequence[Half]) -> tuple[FloatArray, float]:
         values = [
@@ -210,9 +171,9 @@ class JointBundle:
         row = int(np.argmin(values))
         return self.points[row], values[row]
 
-    def _step(self, halves: Sequence[Half], lower: float) -> JointStep:
+    def _step(self, halves: Sequence[Half], lower: float) -> Step:
         weights, objective = self._best(halves)
-        return JointStep(weights, objective, objective - lower)
+        return Step(weights, objective, objective - lower)
 
 
 def _evaluated(part: Bundle, half: Half, w: FloatArray, low: float) -> tuple[float, float]:
@@ -224,23 +185,10 @@ def _evaluated(part: Bundle, half: Half, w: FloatArray, low: float) -> tuple[flo
     row = part.iterates.find(w)
     if row is not None and part.iterates.values[row] - low <= 1e-9 * (1 + abs(low)):
         return float(part.iterates.values[row]), float(part.iterates.uppers[row])
-    found = part.risk.penalty(w)
-    bound = tangent = part.risk.tangent(found, w, 1)
-    if part.risk.literal:
-        bound = part.risk.literal_tangent(found, half.reward, w)
-    part.bounds.add(bound.slope, bound.offset)
-    part.iterates.add(w, tangent)
-    if part.cache is not None:
-        part.cache.add(found, w)
+    _, bound, tangent = part.touch(half, w)
     return bound.value, tangent.bound
 
 
 def _linear(halves: Sequence[Half], weights: FloatArray) -> FloatArray:
     """``<v^d, w^d> + c^d``, shape (D,)."""
     return np.array([float(h.v @ w) + h.c for h, w in zip(halves, weights, strict=True)])
-
-
-def _rows(part: Bundle, half: Half) -> tuple[FloatArray, FloatArray]:
-    """A domain's bounds on ``P + <v, .> + c``, the last of them ``P >= R >= -<v, .> - c``."""
-    slopes = np.vstack([part.bounds.slopes + half.v, np.zeros_like(half.v)])
-    return slopes, np.append(part.bounds.offsets + half.c, 0.0)

@@ -2,7 +2,7 @@
 
     min  lambda/2 |w - w0|^2 + rho/2 sum_d |w^d - w|^2 + sum_d max_{k in d} (<a_k, w^d> + b_k)
 
-In the coordinates of `coupling` it is the master problem of `qp` with one group of bounds for
+In the coordinates of `coupling` it is the master problem of `l2` with one group of bounds for
 each domain, so both its forms and its certificate serve here too. Its *dual* form has the matrix
 of the paper, ``1/tau A^d'A^d`` on the diagonal blocks and ``1/lambda A^d'A^e`` off them. With the
 linear term v^d of a domain added to its rows and ``u^d = v^d + A^d alpha^d``,
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bridgetrack.learning.coupling import Coupling
+from bridgetrack.learning.l2 import Form, solve_l2_master
 from bridgetrack.learning.model import FloatArray
-from bridgetrack.learning.qp import Form, solve_l2_master
 from bridgetrack.learning.regularizers import L2, centre
 
 
@@ -67,7 +67,7 @@ def solve_joint_master(
     coupling
         lambda, rho, w0 and M.
     form, backend, tolerance
-        As in `qp.solve_l2_master`.
+        As in `l2.solve_l2_master`.
 
     Raises
     ------

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bridgetrack.errors import SolverError
+from bridgetrack.learning.master import Master
 from bridgetrack.learning.model import FloatArray
-from bridgetrack.learning.qp import Master, call_backend
+from bridgetrack.learning.qp import call_backend
 from bridgetrack.learning.regularizers import L1, centre
 
 

@@ -13,12 +13,13 @@ from collections.abc import Callable, Generator
 from typing import Protocol
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.frank_wolfe import FrankWolfe
 from bridgetrack.learning.model import FloatArray
 from bridgetrack.learning.n_slack import NSlack
 from bridgetrack.learning.regularizers import L2, Regularizer
 from bridgetrack.learning.subgradient import Subgradient
+from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
 
 
 class Learner(Protocol):

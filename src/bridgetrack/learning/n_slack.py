@@ -15,10 +15,12 @@ from collections.abc import Generator
 
 import numpy as np
 
-from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.learning.bundle import Bundle
+from bridgetrack.learning.l2 import solve_l2_master
+from bridgetrack.learning.master import Master
 from bridgetrack.learning.model import FloatArray, InferredBatch
-from bridgetrack.learning.qp import Master, solve_l2_master
 from bridgetrack.learning.regularizers import L2
+from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
 from bridgetrack.learning.working_sets import WorkingSets
 
 CHEAP_IN_A_ROW = 50

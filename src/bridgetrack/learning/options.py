@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning.qp import Form
+from bridgetrack.learning.l2 import Form
 
 LearnerName = Literal["bundle", "n-slack", "frank-wolfe", "subgradient", "perceptron"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
@@ -88,7 +88,7 @@ class TrainingOptions:
         Learn from easy samples first; None: from all at once. A training that goes on from an
         earlier state does not begin with the easy ones again.
     form, backend
-        QP form and back end of the L2 master problem, see `qp.solve_l2_master`.
+        QP form and back end of the L2 master problem, see `l2.solve_l2_master`.
     """
 
     precision: float = 1e-3

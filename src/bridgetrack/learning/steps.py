@@ -13,9 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from bridgetrack.learning.l1 import solve_l1_master, solve_l1_proximal
+from bridgetrack.learning.l2 import solve_l2_master
+from bridgetrack.learning.master import Master
 from bridgetrack.learning.model import FloatArray
 from bridgetrack.learning.options import TrainingOptions
-from bridgetrack.learning.qp import Master, solve_l2_master
 from bridgetrack.learning.regularizers import L1, L2, Regularizer
 
 

@@ -8,44 +8,20 @@ dual feasible point, and with it a true lower bound. The weighted mean of the it
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-
-import numpy as np
+from collections.abc import Generator
 
 from bridgetrack.learning.block_dual import BlockDual
-from bridgetrack.learning.blocks import IntArray, blocks_of
-from bridgetrack.learning.bundle import Bundle, Outcome, Step, Surrogate
+from bridgetrack.learning.block_learner import BlockLearner
+from bridgetrack.learning.blocks import IntArray
 from bridgetrack.learning.model import FloatArray
-from bridgetrack.learning.regularizers import L2
+from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
 
 RARER = 1.2
 """The mean is judged after epoch 1, 2, ... and then each time at so many times the epochs."""
 
 
-class Subgradient:
-    """Stochastic subgradient descent on the surrogate.
-
-    Parameters
-    ----------
-    bundle
-        Evaluates P, and keeps what is learned of it.
-    regularizer
-        lambda, w0 and M.
-    seed
-        Of the order of samples.
-    """
-
-    def __init__(self, bundle: Bundle, regularizer: L2, seed: int = 0) -> None:
-        self.bundle = bundle
-        self.regularizer = regularizer
-        self._rng = np.random.default_rng(seed)
-        self._blocks: Sequence[IntArray] = blocks_of(bundle.risk.model, bundle.risk.samples)
-        self._dual: BlockDual | None = None
-
-    def forget(self) -> None:
-        """Drop everything learned about P."""
-        self.bundle.forget()
-        self._dual = None
+class Subgradient(BlockLearner):
+    """Stochastic subgradient descent on the surrogate; parameters as in `BlockLearner`."""
 
     def minimise(
         self, surrogate: Surrogate, w: FloatArray, precision: float
@@ -76,8 +52,7 @@ class Subgradient:
 
     def _epoch(self, walk: _Walk) -> None:
         """Visit all blocks in random order."""
-        for number in self._rng.permutation(len(self._blocks)):
-            rows = self._blocks[int(number)]
+        for rows in self._shuffled():
             found = self.bundle.risk.penalty_of(rows, walk.dual.weights(walk.u))
             psi, b = walk.dual.whitened(found)
             walk.step(rows, psi, b, len(self._blocks))

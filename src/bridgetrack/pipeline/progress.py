@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from bridgetrack.generators import finish
+
 Result = TypeVar("Result")
 
 
@@ -31,11 +33,4 @@ Steps = Generator[Progress, None, Result]
 
 def run(steps: Steps[Result], report: Callable[[Progress], None] | None = None) -> Result:
     """Drive long work to its end and return its result."""
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as stop:
-            result: Result = stop.value
-            return result
-        if report is not None:
-            report(step)
+    return finish(steps, report)

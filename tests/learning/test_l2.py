@@ -10,8 +10,8 @@ from scipy.optimize import minimize
 
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.learning import L2
-from bridgetrack.learning import qp as module
-from bridgetrack.learning.qp import solve_l2_master
+from bridgetrack.learning import l2 as module
+from bridgetrack.learning.l2 import solve_l2_master
 
 
 def rows(seed: int, m: int = 12, d: int = 5) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,37 @@
+"""Generators that do long work: they yield where it stands and return what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+Step = TypeVar("Step")
+Told = TypeVar("Told")
+Result = TypeVar("Result")
+
+
+def finish(
+    work: Generator[Step, None, Result], report: Callable[[Step], object] | None = None
+) -> Result:
+    """Drive work to its end and return its result; ``report`` sees each step."""
+    while True:
+        try:
+            step = next(work)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        if report is not None:
+            report(step)
+
+
+def relayed(
+    work: Generator[Step, None, Result], told: Callable[[Step], Told]
+) -> Generator[Told, None, Result]:
+    """The same work, each of its steps told in other words."""
+    while True:
+        try:
+            step = next(work)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        yield told(step)
