@@ -6,33 +6,29 @@ from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import (
-    QAbstractItemView,
-    QButtonGroup,
-    QGridLayout,
-    QHeaderView,
-    QListWidget,
-    QPushButton,
-    QTableWidget,
-    QTableWidgetItem,
-    QWidget,
-)
+from qtpy.QtWidgets import QButtonGroup, QListWidget, QPushButton, QWidget
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
-from bridgetrack.annotations.words import NOUN, describe
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.annotations.annotation import CellRef, Kind
+from bridgetrack.annotations.words import NOUN
 from bridgetrack.ui import icons
+from bridgetrack.ui.answers_table import AnswersTable
+from bridgetrack.ui.boxes import grid
 from bridgetrack.ui.colours import LOOKS
+from bridgetrack.ui.event_words import short_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import Shortcut, shortcut
-from bridgetrack.ui.widgets import SPACE, Notice, Panel, button, heading, text
+from bridgetrack.ui.widgets import Notice, Panel, button, heading, text
 
 _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
     (Mode.DISAPPEAR, "Leaves"), (Mode.APPEAR, "Appears"), (Mode.MERGE, "Merges"),
     (Mode.SPLIT, "Cut in two"), (Mode.FALSE, "Not a cell"), (Mode.SWAP, "Swap"),
     (Mode.SUGGEST, "Suggest next"),
+)  # fmt: skip
+_ACTIONS = (
+    ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Its past", "past"),
+    ("break", "Break", "break"), ("undo", "Undo", "undo"), ("redo", "Redo", "redo"),
 )  # fmt: skip
 
 
@@ -61,7 +57,7 @@ class AnnotatePanel(Panel):
         self.column.addWidget(heading("Your answers"))
         self.counts = text()
         self.column.addWidget(self.counts)
-        self.table = self._table()
+        self.table = AnswersTable(self._jump)
         self.column.addWidget(self.table, 1)
         self.remove = button(
             "Delete the selected answers", "They can be brought back by Undo", self._delete,
@@ -79,22 +75,19 @@ class AnnotatePanel(Panel):
     # ------------------------------------------------------------------ parts
 
     def _modes(self) -> QWidget:
-        box = QWidget()
-        grid = QGridLayout(box)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(SPACE)
-        self.modes: dict[Mode, QPushButton] = {}
+        self.modes = {mode: self._mode_button(mode, words) for mode, words in _MODES}
         group = QButtonGroup(self)
-        for k, (mode, words) in enumerate(_MODES):
-            key = shortcut(mode.value)
-            made = button(words, key.words, self._starter(mode), key=key, checkable=True)
-            if mode.event is not None:
-                made.setText(f"{LOOKS[mode.event].sign} {made.text()}")
+        for made in self.modes.values():
             group.addButton(made)
-            self.modes[mode] = made
-            grid.addWidget(made, k // 3, k % 3, 1, 3 if mode == Mode.SUGGEST else 1)
         icons.mark(self.modes[Mode.SUGGEST], "suggest")
-        return box
+        return grid(self.modes.values(), 3, last=3)
+
+    def _mode_button(self, mode: Mode, words: str) -> QPushButton:
+        key = shortcut(mode.value)
+        made = button(words, key.words, self._starter(mode), key=key, checkable=True)
+        if mode.event is not None:
+            made.setText(f"{LOOKS[mode.event].sign} {made.text()}")
+        return made
 
     def _starter(self, mode: Mode) -> Any:
         def start() -> None:
@@ -108,43 +101,14 @@ class AnnotatePanel(Panel):
         return start
 
     def _actions(self) -> QWidget:
-        box = QWidget()
-        grid = QGridLayout(box)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(SPACE)
         self.actions: dict[str, QPushButton] = {}
-        parts = (
-            ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Its past", "past"),
-            ("break", "Break", "break"), ("undo", "Undo", "undo"), ("redo", "Redo", "redo"),
-        )  # fmt: skip
-        for k, (name, words, icon) in enumerate(parts):
+        for name, words, icon in _ACTIONS:
             key = shortcut(name)
-            made = button(words, key.words, self._doer(key), key=key, icon=icon)
-            self.actions[name] = made
-            grid.addWidget(made, k // 3, k % 3)
-        return box
+            self.actions[name] = button(words, key.words, self._doer(key), key=key, icon=icon)
+        return grid(self.actions.values(), 3)
 
     def _doer(self, key: Shortcut) -> Callable[[], None]:
         return lambda: key.act(self.annotator)
-
-    def _table(self) -> QTableWidget:
-        table = QTableWidget(0, 3)
-        table.setHorizontalHeaderLabels(["", "Frame", "Answer"])
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(24)
-        table.setWordWrap(False)
-        header = table.horizontalHeader()
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
-        for column, width in ((0, 36), (1, 56)):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
-            header.resizeSection(column, width)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setMinimumHeight(60)
-        table.setToolTip("Click an answer to go there")
-        table.cellClicked.connect(self._jump)
-        self._listed: list[Annotation] = []
-        return table
 
     # ------------------------------------------------------------------ state
 
@@ -178,7 +142,7 @@ class AnnotatePanel(Panel):
     def _on_answers(self) -> None:
         annotations = self.session.annotations
         listed = list(annotations) if annotations is not None else []
-        self._fill(listed)
+        self.table.fill(listed)
         counts = annotations.counts() if annotations is not None else {}
         parts = [f"{n} {NOUN[e][n != 1].removeprefix('a ').removeprefix('an ')}"
                  for e, n in counts.items() if n]  # fmt: skip
@@ -196,63 +160,11 @@ class AnnotatePanel(Panel):
     def _future(self) -> bool:
         return self.session.answers is not None and bool(self.session.answers.history.future)
 
-    def _fill(self, listed: list[Annotation]) -> None:
-        """Show the answers, the latest on top; only rows that changed are touched."""
-        listed = listed[::-1]
-        if len(listed) == len(self._listed) + 1 and listed[1:] == self._listed:
-            self.table.insertRow(0)
-            self._set_row(0, listed[0])
-        elif listed != self._listed:
-            self.table.setRowCount(len(listed))
-            for k, a in enumerate(listed):
-                self._set_row(k, a)
-        self._listed = listed
-
-    def _set_row(self, k: int, annotation: Annotation) -> None:
-        look = LOOKS[annotation.events[0].event]
-        sign = look.sign if annotation.kind == Kind.CONFIRM else f"¬ {look.sign}"
-        words, frame = describe(annotation), annotation.cells[0].frame
-        for column, value in enumerate((sign, str(frame), _short(words, frame))):
-            item = QTableWidgetItem(value)
-            item.setToolTip(words)
-            self.table.setItem(k, column, item)
-
-    def _jump(self, k: int, _: int) -> None:
+    def _jump(self, cell: CellRef) -> None:
         self.desk.canvas.activate()
-        self.annotator.go_to(self._listed[k].cells[0])
+        self.annotator.go_to(cell)
 
     def _delete(self) -> None:
-        rows = {i.row() for i in self.table.selectedIndexes()}
-        answers = self.session.answers
-        if answers is not None and rows:
-            answers.remove(*(self._listed[k].id for k in sorted(rows)))
-
-
-def short_words(event: EventRef, history: bool) -> str:
-    """An event as a predicate of the cell in question, e.g. ``divides into 4 and 7``."""
-    before = " and ".join(str(c.label) for c in event.sources)
-    after = " and ".join(str(c.label) for c in event.targets)
-    fate = {
-        Event.MOVE: f"moves to {after}",
-        Event.DIVIDE: f"divides into {after}",
-        Event.SPLIT: f"is cut into {after}",
-        Event.MERGE: f"merges ({before} become {after})",
-        Event.DISAPPEAR: "leaves",
-        Event.FALSE: "is not a cell",
-        Event.SKIP: f"moves to {after} over a gap",
-        Event.APPEAR: "appears",
-    }
-    past = {
-        Event.MOVE: f"comes from {before}",
-        Event.DIVIDE: f"is a daughter of {before}",
-        Event.SPLIT: f"is a piece of {before}",
-        Event.MERGE: f"is {before} merged",
-        Event.SKIP: f"comes from {before} over a gap",
-    }
-    return past.get(event.event, fate[event.event]) if history else fate[event.event]
-
-
-def _short(words: str, frame: int) -> str:
-    """As short as the table beside the frame's number needs it."""
-    plain = words.removeprefix("the ").replace("disappearance", "leaving")
-    return plain.replace(f" in frame {frame}", "").replace(" into cells ", " into ")
+        answers, chosen = self.session.answers, self.table.chosen
+        if answers is not None and chosen:
+            answers.remove(*chosen)

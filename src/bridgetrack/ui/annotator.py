@@ -4,49 +4,40 @@ from __future__ import annotations
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.annotations.annotation import CellRef, Kind
 from bridgetrack.ui import picking
 from bridgetrack.ui.asking import Asker
-from bridgetrack.ui.finder import CellFinder, PointFinder
+from bridgetrack.ui.corrections import SOURCE, exchanged
 from bridgetrack.ui.notebook import Notebook
 from bridgetrack.ui.picking import Mode, Picking, Step
-from bridgetrack.ui.proposals import Proposal, chosen_event, proposals
+from bridgetrack.ui.pointing import Pointing
+from bridgetrack.ui.proposals import chosen_event
 from bridgetrack.ui.session import Session
 
 
-class Annotator:
+class Annotator(Pointing):
     """Turns pointing into answers.
 
     Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
     when the view should go somewhere, `mode_changed`.
     """
 
-    changed = Signal()
     show = Signal(int, object)
     mode_changed = Signal()
 
     def __init__(self, session: Session) -> None:
-        self._session = session
-        self._finder: CellFinder | PointFinder | None = None
         self.picking = Picking()
-        self.hovered = -1
-        self.history = False
-        self.proposals: list[Proposal] = []
         self._swap: int = -1
         self.asker: Asker | None = None
         self._notebook = Notebook(session)
-        session.source_changed.connect(self._reset)
-        session.scene_changed.connect(self._on_scene)
-        session.answers_changed.connect(self._refresh)
-        session.tracking_changed.connect(self._refresh)
+        super().__init__(session)
 
     # ------------------------------------------------------------------ state
 
     @property
-    def finder(self) -> CellFinder | PointFinder | None:
-        """Finds cells by position; None until the movie is measured."""
-        return self._finder
+    def proposing(self) -> bool:
+        """Whether the model is asked what it thinks."""
+        return self.picking.mode == Mode.REVIEW
 
     @property
     def hint(self) -> str:
@@ -59,55 +50,10 @@ class Annotator:
         return self.picking.hint
 
     def _reset(self) -> None:
-        self._finder, self.hovered, self.proposals = None, -1, []
         self.picking, self._swap = Picking(self.picking.mode), -1
-        self.changed.emit()
+        super()._reset()
 
-    def _on_scene(self) -> None:
-        scene = self._session.scene
-        if scene is None:
-            return
-        labels, cells = scene.labels, scene.detections
-        self._finder = PointFinder(cells) if labels is None else CellFinder(labels, cells)
-        self.hovered = -1
-        self._refresh()
-
-    def _refresh(self) -> None:
-        self._propose()
-        self.changed.emit()
-
-    def _propose(self) -> None:
-        tracking = self._session.tracking
-        if tracking is None or self.hovered < 0 or self.picking.mode != Mode.REVIEW:
-            self.proposals = []
-        else:
-            self.proposals = proposals(tracking, self.hovered, history=self.history)
-
-    # ------------------------------------------------------------------ pointing
-
-    def hover(self, frame: int, point: tuple[float, ...]) -> None:
-        """The pointer moved."""
-        row = -1 if self._finder is None else self._finder.row_at(frame, point)
-        if row != self.hovered:
-            self.hovered = row
-            self.history = False
-            self._refresh()
-
-    def point_at(self, row: int) -> None:
-        """As if the pointer were on a cell."""
-        self.hovered, self.history = row, False
-        self._refresh()
-
-    def leave(self) -> None:
-        """The pointer points nowhere."""
-        if self.hovered >= 0:
-            self.hovered = -1
-            self._refresh()
-
-    def toggle_history(self) -> None:
-        """Ask where the cell comes from rather than where it goes, or back."""
-        self.history = not self.history
-        self._refresh()
+    # ------------------------------------------------------------------ clicks
 
     def click(self, frame: int, point: tuple[float, ...]) -> None:
         """A click in the image."""
@@ -229,7 +175,7 @@ class Annotator:
         if event is None:
             self._session.message.emit("info", "This cell has no link to a later frame.")
             return
-        self._notebook.answer(Kind.REJECT, [event], "correction")
+        self._notebook.answer(Kind.REJECT, [event], SOURCE)
 
     def _swap_with(self, row: int) -> None:
         tracking = self._session.tracking
@@ -240,19 +186,14 @@ class Annotator:
             self.picking = Picking(Mode.SWAP, (self._finder.ref(row),))
             self._refresh()
             return
-        pair = [chosen_event(tracking, r) for r in (self._swap, row)]
+        events = exchanged(tracking, self._swap, row)
         self._swap, self.picking = -1, Picking(Mode.SWAP)
-        one, two = pair
-        moves = one is not None and two is not None and one.event == two.event == Event.MOVE
-        if one is None or two is None or not moves or one.sources[0].frame != two.sources[0].frame:
+        if events is None:
             self._session.message.emit(
                 "info", "Only two cells of one frame that both move on can be swapped."
             )
-        else:
-            for a, b in ((one, two), (two, one)):
-                self._notebook.answer(
-                    Kind.CONFIRM, [EventRef(Event.MOVE, a.sources, b.targets)], "correction"
-                )
+        for event in events or ():
+            self._notebook.answer(Kind.CONFIRM, [event], SOURCE)
         self._refresh()
 
     def delete_here(self) -> None:

@@ -23,8 +23,9 @@ from bridgetrack.export.results import write_results
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
+from bridgetrack.ui.boxes import row
 from bridgetrack.ui.project_bridge import saving
-from bridgetrack.ui.widgets import Panel, Work, button, row, text
+from bridgetrack.ui.widgets import Panel, Work, button, text
 
 _PRESETS = (("plain table", "plain"), ("for TrackMate", "trackmate"), ("for ilastik", "ilastik"))
 _SHOWN = 5

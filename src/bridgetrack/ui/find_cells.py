@@ -11,10 +11,11 @@ from qtpy.QtWidgets import QCheckBox, QComboBox, QFormLayout, QSlider, QVBoxLayo
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
 from bridgetrack.segmentation import SegmentationSettings, available_backends
+from bridgetrack.ui.boxes import SPACE
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
 from bridgetrack.ui.segmenter import adjusted, decide, preview, segment_all
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import SPACE, Panel, Work, button, folded, text
+from bridgetrack.ui.widgets import Panel, Work, button, folded, text
 
 _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""

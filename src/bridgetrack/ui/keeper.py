@@ -15,8 +15,9 @@ from bridgetrack.models.preview import preview_png
 from bridgetrack.models.record import new_record
 from bridgetrack.pipeline.preview import preview_picture
 from bridgetrack.pipeline.progress import Progress, Steps
-from bridgetrack.ui.librarian import Librarian, look_at
+from bridgetrack.ui.librarian import Librarian
 from bridgetrack.ui.session import Session
+from bridgetrack.ui.survey import look_at
 from bridgetrack.ui.trainer import Trainer
 
 JOB = "keep the model"

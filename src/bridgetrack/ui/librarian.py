@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 from psygnal import Signal
 
 from bridgetrack.errors import BridgetrackError
@@ -14,28 +13,16 @@ from bridgetrack.models.library import Entry, Library, Removed
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.models.statistics import FeatureStatistics
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.movie_statistics import statistics_of, statistics_steps
-from bridgetrack.pipeline.progress import Progress, Steps
-from bridgetrack.pipeline.project_file import is_project
-from bridgetrack.pipeline.scene import Scene
-from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import Training
-from bridgetrack.training.sources import Source, open_source
-from bridgetrack.training.strategies import Strategy, strategy_steps
+from bridgetrack.training.strategies import Strategy
+from bridgetrack.ui.earlier_movies import training_with, without_others
 from bridgetrack.ui.session import Session
 from bridgetrack.ui.starts import MOVIES, PRESENT, SHIPPED, Start, key_of, list_starts
+from bridgetrack.ui.survey import Survey, survey_steps
 from bridgetrack.ui.trainer import Trainer
 
 LOOK = "compare with kept models"
 """Name of the background work."""
-
-STRATEGIES: dict[Strategy, str] = {
-    "transfer": "the movies may differ",
-    "union": "the movies are alike",
-}
-"""How earlier movies are used, in plain words."""
 
 
 class Librarian:
@@ -113,19 +100,12 @@ class Librarian:
         session, library = self._session, self.library
         tracking, known = session.tracking, self._statistics
 
-        def work() -> Steps[tuple[tuple[Entry, ...], FeatureStatistics | None]]:
-            yield Progress("Looking at the kept models", 0.0)
-            entries = library.entries()
-            comparable = any(e.record is not None and e.record.statistics for e in entries)
-            found = known
-            if found is None and tracking is not None and comparable:
-                found = yield from look_at(tracking)
-            return entries, found
+        session.run(
+            LOOK, lambda: survey_steps(library, tracking, known), self._looked, self._failed
+        )
 
-        session.run(LOOK, work, self._looked, self._failed)
-
-    def _looked(self, found: tuple[tuple[Entry, ...], FeatureStatistics | None]) -> None:
-        self._entries, self._statistics = found
+    def _looked(self, found: Survey) -> None:
+        self._entries, self._statistics = found.entries, found.statistics
         self._ranked = rank(self._entries, self._statistics)
         self._preselect()
         self.changed.emit()
@@ -139,8 +119,8 @@ class Librarian:
         self.suited = "" if best is None or trained else best.entry.name
         self.chosen = key_of(self.suited) if self.suited else PRESENT if trained else SHIPPED
 
-    def _failed(self, error: Exception) -> None:
-        self.problem = str(error)
+    def _failed(self, problem: object) -> None:
+        self.problem = str(problem)
         self.changed.emit()
 
     # ------------------------------------------------------------------ what happens elsewhere
@@ -172,16 +152,11 @@ class Librarian:
 
     def add_movies(self, paths: Sequence[Path]) -> None:
         """Use the answers of earlier movies, by their project files."""
-        new = [path for path in paths if path not in self.movies]
-        wrong = [path.name for path in new if not is_project(path)]
-        self.movies += tuple(path for path in new if path.name not in wrong)
+        new, problem = without_others([path for path in paths if path not in self.movies])
+        self.movies += new
         self.choose(MOVIES)
-        if wrong:
-            self.problem = (
-                f"{', '.join(wrong)}: this is no project file. Save a project in the step Track "
-                "of the earlier movie, and choose that file."
-            )
-            self.changed.emit()
+        if problem:
+            self._failed(problem)
 
     def forget_movies(self) -> None:
         """Use no earlier movies."""
@@ -208,26 +183,14 @@ class Librarian:
         self.problem = ""
         start = self.start
         if not start.usable:
-            self.problem = start.words
-            self.changed.emit()
+            self._failed(start.words)
         elif start.key == MOVIES:
-            self._trainer.train(options, steps=self._with_movies(options))
+            steps = training_with(self.movies, self.strategy, options)
+            self._trainer.train(options, steps=steps)
         else:
             model = self._model_of(start)
             if model is not None:
                 self._trainer.train(options, model)
-
-    def _with_movies(self, options: TrainingOptions | None) -> Callable[[Scene], Steps[Training]]:
-        movies, strategy = self.movies, self.strategy
-
-        def steps(scene: Scene) -> Steps[Training]:
-            sources: list[Source] = []
-            for path in movies:
-                yield Progress(f"Opening {path.name}", 0.0)
-                sources.append((yield from open_source(path)))
-            return (yield from strategy_steps(strategy, scene, sources, None, options))
-
-        return steps
 
     def use(self) -> None:
         """Track with the chosen model without training."""
@@ -282,16 +245,6 @@ class Librarian:
         try:
             act()
         except BridgetrackError as error:
-            self.problem = str(error)
-            self.changed.emit()
+            self._failed(error)
             return
         self.refresh()
-
-
-def look_at(tracking: Tracking) -> Steps[FeatureStatistics]:
-    """Statistics of a movie, from its tracking where that is with the hand-set weights."""
-    features = tracking.scene.matrix.features
-    same = np.array_equal(tracking.model.aligned(features), untrained_model(features).weights)
-    if same:
-        return statistics_of(tracking.scene, tracking.solution.chosen)
-    return (yield from statistics_steps(tracking.scene))

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QPixmap
-from qtpy.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QWidget
 
+from bridgetrack.ui.boxes import column_in, row
+from bridgetrack.ui.earlier_movies import STRATEGIES
 from bridgetrack.ui.keeper import JOB, Keeper
-from bridgetrack.ui.librarian import STRATEGIES, Librarian
+from bridgetrack.ui.librarian import Librarian
 from bridgetrack.ui.starts import MOVIES, PRESENT, Start
-from bridgetrack.ui.widgets import SPACE, Panel, Work, button, heading, row, text
+from bridgetrack.ui.widgets import Panel, Work, button, heading, text
 
 _MODELS = "Bridgetrack model (*.json)"
 _PROJECTS = "Bridgetrack project (*.json *.bridgetrack);;All files (*)"
@@ -24,7 +26,7 @@ class StartFrom(QWidget):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self.librarian: Librarian = panel.desk.librarian
-        column = _column(self)
+        column = column_in(self)
         column.addWidget(heading("Start from"))
         self.choice = QComboBox()
         self.choice.setToolTip("What training starts from and stays close to")
@@ -68,7 +70,7 @@ class StartFrom(QWidget):
     def _movies(self) -> QWidget:
         """Which earlier movies, and how they are used."""
         box = QWidget()
-        column = _column(box)
+        column = column_in(box)
         self.add = button(
             "Add movies…", "Choose project files of earlier movies", self.ask_movies, icon="open"
         )
@@ -159,7 +161,7 @@ class KeepModel(QWidget):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self.keeper: Keeper = panel.desk.keeper
-        column = _column(self)
+        column = column_in(self)
         self.words = text()
         column.addWidget(self.words)
         self.name = QLineEdit()
@@ -214,10 +216,3 @@ class KeepModel(QWidget):
         told = keeper.problem if keeper.problem != why_not else ""
         self.problem.setText(f"✕ {told}" if told else "")
         self.problem.setVisible(bool(told))
-
-
-def _column(box: QWidget) -> QVBoxLayout:
-    column = QVBoxLayout(box)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(SPACE)
-    return column

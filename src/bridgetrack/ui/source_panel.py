@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QFormLayout, QWidget
+from qtpy.QtWidgets import QWidget
 
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.pipeline.project_file import load_project
 from bridgetrack.ui.answers import project_answers
+from bridgetrack.ui.boxes import form_in, row
 from bridgetrack.ui.choices import LayerChoice
 from bridgetrack.ui.layers import file_of, labels_of, movie_of, path_of, tags_of
 from bridgetrack.ui.points import detections_of, is_points
 from bridgetrack.ui.session import Source
-from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, row, text
+from bridgetrack.ui.widgets import Notice, Panel, Work, button, text
 
 _REST = 800
 """Milliseconds without painting after which the cells are measured anew."""
@@ -29,9 +30,7 @@ class SourceChooser(QWidget):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setSpacing(SPACE)
+        form = form_in(self)
         self.image = LayerChoice(panel, ("image",), "no image")
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
@@ -169,9 +168,7 @@ class ResumeBar(QWidget):
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setSpacing(SPACE)
+        form = form_in(self)
         self.words = text()
         form.addRow(self.words)
         self.afresh = button(

@@ -11,12 +11,13 @@ from qtpy.QtWidgets import QCheckBox, QListWidget
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.ui.accuracy_plot import AccuracyPlot
-from bridgetrack.ui.annotate_panel import short_words
 from bridgetrack.ui.asking_work import JOB
+from bridgetrack.ui.boxes import row
 from bridgetrack.ui.colours import LOOKS
+from bridgetrack.ui.event_words import short_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.shortcuts import Shortcut, shortcut
-from bridgetrack.ui.widgets import Notice, Panel, Work, button, heading, row, text
+from bridgetrack.ui.widgets import Notice, Panel, Work, button, heading, text
 
 
 class SuggestPanel(Panel):

@@ -6,16 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import (
-    QAbstractItemView,
-    QComboBox,
-    QHeaderView,
-    QTableWidget,
-    QTableWidgetItem,
-)
+from qtpy.QtWidgets import QComboBox, QTableWidget, QTableWidgetItem
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.ui.boxes import dress_table
 from bridgetrack.ui.colours import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.lineage import family_of
@@ -114,21 +109,10 @@ class TrackPanel(Panel):
     # ------------------------------------------------------------------ state
 
     def _table(self) -> QTableWidget:
-        table = QTableWidget(0, 3)
-        table.setHorizontalHeaderLabels(["Frame", "Event", "Certain"])
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(24)
-        header = table.horizontalHeader()
-        # Fixed, because fitting them to the contents again at every cell is slow.
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
-        for column, width in ((0, 56), (2, 64)):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Fixed)
-            header.resizeSection(column, width)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table = QTableWidget()
+        tip = "Click one to see it; then press Enter for yes, Backspace for no"
+        dress_table(table, ("Frame", "Event", "Certain"), (56, 0, 64), tip, self._jump)
         table.setMinimumHeight(120)
-        table.setToolTip("Click one to see it; then press Enter for yes, Backspace for no")
-        table.cellClicked.connect(self._jump)
         self._rows: list[tuple[int, bool]] = []
         return table
 

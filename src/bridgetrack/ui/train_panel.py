@@ -17,8 +17,9 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.learning import LOSSES
 from bridgetrack.training.options import TrainingOptions
+from bridgetrack.ui.boxes import row
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
-from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, row, text
+from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, text
 
 _FILES = "Bridgetrack model (*.json)"
 

@@ -19,11 +19,11 @@ from qtpy.QtWidgets import (
 from superqt import QCollapsible
 
 from bridgetrack.ui import icons
+from bridgetrack.ui.boxes import SPACE
 from bridgetrack.ui.desk import Desk, desk_of
 from bridgetrack.ui.session import Session
 from bridgetrack.ui.shortcuts import Shortcut
 
-SPACE = 6
 _FADE = 8000
 """Milliseconds that a message without weight stays."""
 
@@ -146,17 +146,6 @@ def button(
 
 def _shown(key: str) -> str:
     return {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)
-
-
-def row(*widgets: QWidget) -> QWidget:
-    """Widgets side by side, of equal width."""
-    box = QWidget()
-    line = QHBoxLayout(box)
-    line.setContentsMargins(0, 0, 0, 0)
-    line.setSpacing(SPACE)
-    for widget in widgets:
-        line.addWidget(widget, 1)
-    return box
 
 
 def folded(title: str, *widgets: QWidget) -> QCollapsible:

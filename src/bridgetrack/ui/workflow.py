@@ -8,13 +8,14 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
 from bridgetrack.ui.annotate_panel import AnnotatePanel
+from bridgetrack.ui.boxes import row
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.segment_panel import SegmentPanel
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
-from bridgetrack.ui.widgets import Panel, button, row, text
+from bridgetrack.ui.widgets import Panel, button, text
 
 ENOUGH = 20
 """Answers after which training begins to pay."""
