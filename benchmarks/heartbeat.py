@@ -1,4 +1,4 @@
-"""How long the window stands still while the plugin measures, trains and tracks.
+"""How long the window stands still while the plugin measures, asks, trains and tracks.
 
 Run with a screen: `xvfb-run -a python benchmarks/heartbeat.py [FOLDER of a CTC movie]`; without a
 folder the sample is taken. A timer beats every 5 ms in the event loop. For each kind of work the
@@ -21,6 +21,8 @@ import numpy as np
 
 GOAL = 0.100
 SHOWN = 3
+QUESTIONS = 20
+BETWEEN = 0.5
 
 
 class Pulse:
@@ -82,6 +84,42 @@ def open_movie_of(viewer: Any, folder: Path | None) -> None:
     viewer.add_layer(Layer.create(*labels_data(open_labels(truth), "Cells", folder / "none" / "x")))
 
 
+def _asked(desk: Any) -> bool:
+    """Whether a question is in view and nothing is under way."""
+    return desk.suggester.current is not None and not desk.suggester.busy
+
+
+class Answering:
+    """Answers question after question, as somebody who looks at each for a moment."""
+
+    def __init__(self, desk: Any) -> None:
+        from qtpy.QtCore import QTimer
+
+        self._asker, self._annotator = desk.suggester, desk.annotator
+        self._left = QUESTIONS
+        self._last = time.perf_counter()
+        self._timer = QTimer()
+        self._timer.timeout.connect(self._answer)
+        self._timer.start(20)
+
+    @property
+    def done(self) -> bool:
+        """Whether everything is answered and learned."""
+        return self._left == 0 and not self._asker.busy
+
+    def _answer(self) -> None:
+        """Yes to most; now and then no, "I cannot tell", and a change of mind."""
+        if self._asker.current is None or time.perf_counter() - self._last < BETWEEN:
+            return
+        self._last = time.perf_counter()
+        self._left -= 1
+        k, annotator = self._left, self._annotator
+        acts = {3: annotator.reject, 6: annotator.cannot_tell, 9: annotator.undo}
+        acts.get(k % 10, annotator.accept)()
+        if self._left == 0:
+            self._timer.stop()
+
+
 def main() -> None:
     """Measure a movie from opening to correcting."""
     warnings.simplefilter("ignore")
@@ -106,7 +144,11 @@ def main() -> None:
         open_movie_of(viewer, chosen)
         pulse.during("measuring", lambda: None, lambda: session.tracking is not None)
         QTest.qWait(500)
+        pulse.during("looking for questions", widget.by_model.click, lambda: _asked(desk))
+        answering = Answering(desk)
+        pulse.during(f"answering {QUESTIONS} questions", lambda: None, lambda: answering.done)
         widget.open_step(1)
+        annotator.cancel()
         n = len(session.scene.detections)
         rows = range(0, min(n, 20000), max(n // 40, 1))
         pulse.during("pointing", lambda: annotator.point_at(rows[1]), lambda: True)
