@@ -286,7 +286,7 @@ def test_what_a_session_keeps_does_not_grow_with_rounds() -> None:
         one.answer(following(one))
         one.adopt(run(one.update()))
         assert one._last is not None
-        state = one._last.state
+        state = one._last.learned.state
         sizes.append(0 if state is None else len(state.slopes))
     assert max(sizes) <= 200
     assert replace(one.options, queue=3).queue == 3

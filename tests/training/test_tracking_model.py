@@ -340,10 +340,10 @@ def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
     data = tiny_set(rng, 6)
     w = rng.normal(size=4)
     one = TrackingModel(data)
-    monkeypatch.setattr("bridgetrack.training.tracking_model._CHUNK", 1)
+    monkeypatch.setattr("bridgetrack.training.programs.SIZE", 1)
     many = TrackingModel(data)
-    assert len(one._free) == 1
-    assert len(many._free) == 6
+    assert len(one.programs.free) == 1
+    assert len(many.programs.free) == 6
     for method in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
         ours, theirs = (getattr(m, method)(data.samples, w) for m in (one, many))
         np.testing.assert_allclose(ours.bounds, theirs.bounds, atol=1e-7)

@@ -18,7 +18,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
-from bridgetrack.training.training_set import TrainingSet, _with_samples
+from bridgetrack.training.training_set import TrainingSet, named
 from partition_problems import problem_of, random_covers, tracking_problem
 from scenes import label_movie, simulated, true_moves_and_divisions
 
@@ -140,7 +140,7 @@ def set_of(
         left = by_slot[slot].indices
         allowed[left[row[left] == 0]] = False
     n_annotations, sizes = len(owner), [p.n_columns for p in problems]
-    return _with_samples(
+    return named(
         TrainingSet(
             phi=sp.csr_matrix(rng.normal(size=(incidence.shape[0], n_features))),
             incidence=incidence,

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.annotated_part import Components
+from bridgetrack.active.annotated_part import Pieces
 from bridgetrack.learning import L2, TrainingOptions, train
 from bridgetrack.learning.result import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from bridgetrack.training.training_set import balanced, build_training_set
 
 Array = NDArray[np.float64]
 
@@ -105,13 +105,14 @@ class Learned:
         Shape (d,).
     state
         What the next update can reuse.
-    data
-        The annotated components; None where no annotation constrains anything.
+    model
+        The annotated components as they were learned from; None where no annotation constrains
+        anything.
     """
 
     weights: Array
     state: TrainingState | None
-    data: TrainingSet | None
+    model: TrackingModel | None
 
 
 def learn(
@@ -119,8 +120,8 @@ def learn(
     start: Start,
     population: Array,
     options: LearnOptions,
-    state: TrainingState | None = None,
-    components: Components | None = None,
+    last: Learned | None = None,
+    pieces: Pieces | None = None,
 ) -> Steps[Learned]:
     """Fit the annotations of a scene, staying close to the starting weights.
 
@@ -134,20 +135,21 @@ def learn(
         How often each kind of event occurs in the movie, shape (len(Event),).
     options
         Choices.
-    state
-        Of an earlier update.
-    components
-        Of the movie, where they are known: then the time does not grow with the movie.
+    last
+        What an earlier update learned: its bounds and programs are used again.
+    pieces
+        Components of the movie, where they are known: then the time does not grow with the movie.
     """
     yield Progress("Learning", 0.0)
+    state, earlier = (None, None) if last is None else (last.state, last.model)
     if not len(scene.constraints):
         return Learned(start.weights, state, None)
-    part = scene if components is None else components.annotated(scene)
-    data = balanced(build_training_set([part]), population, options.balance)
-    result: TrainingResult = yield from fit_part(
-        TrackingModel(data), np.arange(len(data.samples)), start, options, state
-    )
-    return Learned(result.w, result.state, data)
+    found = build_training_set([scene]) if pieces is None else pieces.training_set(scene)
+    data = balanced(found, population, options.balance)
+    model = TrackingModel(data, earlier=earlier)
+    rows = np.arange(len(data.samples))
+    result: TrainingResult = yield from fit_part(model, rows, start, options, state)
+    return Learned(result.w, result.state, model)
 
 
 def fit_part(

@@ -9,7 +9,6 @@ import numpy as np
 from bridgetrack.active.learner import Learned, LearnOptions, Start, fit_part
 from bridgetrack.pipeline.progress import Steps
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.tracking_model import TrackingModel
 
 FOLDS = 5
 
@@ -44,15 +43,15 @@ def rejudge(
     dict
         Error by annotation id, 0 to 1.
     """
-    data = learned.data
-    if data is None:
+    model = learned.model
+    if model is None:
         return {}
+    data = model.data
     wanted = set(ids)
     rows = np.asarray([k for k, i in enumerate(scene.constraints.ids) if i in wanted], dtype=int)
     samples = np.unique(data.annotation_sample[rows])
     if len(data.samples) < 2 or not len(samples):
         return {}
-    model = TrackingModel(data)
     out: dict[str, float] = {}
     for part in np.array_split(samples, min(folds, len(samples))):
         inside = np.setdiff1d(np.arange(len(data.samples)), part)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.annotated_part import Components
-from bridgetrack.active.learner import LearnOptions, Start, learn
+from bridgetrack.active.annotated_part import Pieces
+from bridgetrack.active.learner import Learned, LearnOptions, Start, learn
 from bridgetrack.active.memory import give_back_memory
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import Beliefs, believe
@@ -24,7 +24,6 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solution import Solution
 from bridgetrack.inference.solve import solve_steps
-from bridgetrack.learning.result import TrainingState
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import allowed_by
@@ -69,8 +68,6 @@ class Update:
         What it learned from.
     scene
         The movie with these annotations.
-    weights
-        The new weights, shape (d,).
     solution
         The tracking with them (annotations honoured): `Solution` of ``scene.problem``.
     suggestions
@@ -85,14 +82,18 @@ class Update:
     number: int
     annotations: AnnotationSet
     scene: Scene
-    weights: Array
     solution: Solution
     suggestions: tuple[Suggestion, ...]
     changed: int
     held_out: dict[str, float]
     beliefs: Beliefs = field(repr=False)
-    components: Components = field(repr=False)
-    state: TrainingState | None = field(repr=False)
+    pieces: Pieces = field(repr=False)
+    learned: Learned = field(repr=False)
+
+    @property
+    def weights(self) -> Array:
+        """The new weights, shape (d,)."""
+        return self.learned.weights
 
 
 def update_steps(
@@ -148,13 +149,13 @@ def update_steps(
     yield Progress("Collecting answers", 0.0)
     scene = annotate(scene, annotations)
     population = _population(scene, last)
-    components = None if last is None else last.components
-    if components is None or components.hypotheses is not scene.hypotheses:
-        components = Components.of(scene)
-    state = None if last is None else last.state
-    learned = yield from learn(scene, start, population, options.learn, state, components)
+    pieces = None if last is None else last.pieces
+    if pieces is None or not pieces.fit(scene):
+        pieces = Pieces(scene)
+    earlier = None if last is None else last.learned
+    learned = yield from learn(scene, start, population, options.learn, earlier, pieces)
     held_out: dict[str, float] = {}
-    if judged and learned.data is not None:
+    if judged and learned.model is not None:
         held_out = yield from rejudge(scene, learned, judged, start, options.learn)
     yield Progress("Choosing events", 0.0)
     scores, allowed = scene.matrix.scores(learned.weights), allowed_by(scene)
@@ -174,14 +175,13 @@ def update_steps(
         number,
         annotations,
         scene,
-        learned.weights,
         solution,
         tuple(suggestions),
         _changed(last, scene, solution),
         held_out,
         beliefs,
-        components,
-        learned.state,
+        pieces,
+        learned,
     )
 
 

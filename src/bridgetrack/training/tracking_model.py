@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,43 +19,16 @@ from bridgetrack.errors import ContradictionError, InfeasibleError
 from bridgetrack.inference.flip import cheapest_flip
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
-from bridgetrack.inference.solver import Program, Relaxed
-from bridgetrack.inference.still import still_optimal
 from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
 from bridgetrack.training import paced
+from bridgetrack.training.programs import Chunk, Programs
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_CHUNK = 4_000
 _WORKERS = 2
-
-
-class _Chunk:
-    """Some consecutive samples with their kept program and its last optimum."""
-
-    def __init__(self, columns: slice, rows: sp.csr_matrix, keep: Mask | None) -> None:
-        self.columns = columns
-        self._kept = np.arange(rows.shape[1]) if keep is None else np.flatnonzero(keep)
-        self._width = rows.shape[1]
-        self._rows = sp.csr_matrix(rows[:, self._kept])
-        self._by_column = sp.csr_matrix(self._rows.T.tocsr())
-        self._program: Program | None = None
-        self._last: Relaxed | None = None
-
-    def solve(self, scores: Array) -> Array:
-        """Fractions of the columns at the optimum, shape (columns,)."""
-        mine = scores[self.columns][self._kept]
-        last = self._last
-        if last is None or not still_optimal(self._by_column, mine, last.x, last.duals):
-            if self._program is None:
-                self._program = Program(self._rows)
-            self._last = last = self._program.relax(mine)
-        x = np.zeros(self._width)
-        x[self._kept] = last.x
-        return x
 
 
 class TrackingModel:
@@ -72,17 +44,22 @@ class TrackingModel:
         The annotated components.
     exact
         Solve integer programs instead of their relaxation.
+    earlier
+        A model of an earlier training set: programs of components that are the same are taken
+        over with their last optimum, which changes nothing but the time.
     """
 
-    def __init__(self, data: TrainingSet, exact: bool = False) -> None:
+    def __init__(
+        self, data: TrainingSet, exact: bool = False, earlier: TrackingModel | None = None
+    ) -> None:
         self.data = data
         self.exact = exact
         count = np.asarray(data.sets.sum(axis=0)).ravel()
         self._credit = count
         self._n_of = np.bincount(data.annotation_sample, minlength=len(data.samples)).astype(float)
         self._cut = np.searchsorted(data.column_sample, np.arange(len(data.samples) + 1))
-        self._free = self._chunks(None)
-        self._compatible = self._chunks(data.allowed)
+        known: Programs | None = None if earlier is None else earlier.programs
+        self.programs: Programs = Programs.of(data, known)
         self._problems: dict[int, Problem] = {}
 
     @property
@@ -90,26 +67,10 @@ class TrackingModel:
         """Number of features d."""
         return int(self.data.phi.shape[1])
 
-    def _chunks(self, keep: Mask | None) -> list[_Chunk]:
-        """Consecutive samples in programs of at most a few thousand columns."""
-        data = self.data
-        slot_cut = np.searchsorted(data.slot_sample, np.arange(len(data.samples) + 1))
-        by_slot = sp.csr_matrix(data.incidence.T.tocsr())
-        chunks, begin = [], 0
-        for end in range(1, len(data.samples) + 1):
-            full = self._cut[min(end + 1, len(data.samples))] - self._cut[begin] > _CHUNK
-            if full or end == len(data.samples):
-                columns = slice(int(self._cut[begin]), int(self._cut[end]))
-                slots = slice(int(slot_cut[begin]), int(slot_cut[end]))
-                rows = sp.csr_matrix(by_slot[slots][:, columns])
-                chunks.append(_Chunk(columns, rows, None if keep is None else keep[columns]))
-                begin = end
-        return chunks
-
     def blocks(self, samples: Sequence[Sample]) -> list[Index]:
         """Samples that share a kept program, as positions in ``samples``."""
         starts = self._cut[np.asarray([s.x for s in samples], dtype=np.int64)]
-        ends = np.asarray([chunk.columns.stop for chunk in self._free])
+        ends = np.asarray([chunk.columns.stop for chunk in self.programs.free])
         chunk = np.searchsorted(ends, starts, side="right")
         return [np.flatnonzero(chunk == k) for k in np.unique(chunk)]
 
@@ -117,13 +78,13 @@ class TrackingModel:
 
     def inference_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:
         """Maximise f over all outputs."""
-        return self._batch(samples, self.data.phi @ w, 0, self._free)
+        return self._batch(samples, self.data.phi @ w, 0, self.programs.free)
 
     def loss_augmented_batch(
         self, samples: Sequence[Sample], w: Array, sign: Sign = 1
     ) -> InferredBatch:
         """Maximise f + sign * Delta over all outputs."""
-        return self._batch(samples, self.data.phi @ w, sign, self._free)
+        return self._batch(samples, self.data.phi @ w, sign, self.programs.free)
 
     def compatible_batch(self, samples: Sequence[Sample], w: Array) -> InferredBatch:
         """Maximise f over the compatible outputs.
@@ -134,20 +95,20 @@ class TrackingModel:
             Where no output is compatible.
         """
         try:
-            return self._batch(samples, self.data.phi @ w, 0, self._compatible)
+            return self._batch(samples, self.data.phi @ w, 0, self.programs.compatible)
         except InfeasibleError as error:
             raise ContradictionError(
                 "the annotations exclude each other: no choice of events agrees with all of them"
             ) from error
 
     def _batch(
-        self, samples: Sequence[Sample], scores: Array, sign: int, chunks: list[_Chunk]
+        self, samples: Sequence[Sample], scores: Array, sign: int, chunks: Sequence[Chunk]
     ) -> InferredBatch:
         augmented = scores - sign * self._credit if sign else scores
         wanted = np.asarray([s.x for s in samples], dtype=np.int64)
         x = np.zeros(len(scores))
         needed = [c for c in chunks if self._holds(c, wanted)]
-        solver = self._solve_exactly if self.exact else _Chunk.solve
+        solver = self._solve_exactly if self.exact else Chunk.solve
         with ThreadPoolExecutor(_WORKERS) as pool:
             jobs = [pool.submit(solver, chunk, augmented) for chunk in needed]
             for chunk, job in zip(needed, jobs, strict=True):
@@ -156,16 +117,16 @@ class TrackingModel:
         bounds = values + sign * losses
         return InferredBatch(features[wanted], losses[wanted], bounds[wanted], None)
 
-    def _holds(self, chunk: _Chunk, wanted: Index) -> bool:
+    def _holds(self, chunk: Chunk, wanted: Index) -> bool:
         starts = self._cut[wanted]
         return bool(((starts >= chunk.columns.start) & (starts < chunk.columns.stop)).any())
 
-    def _solve_exactly(self, chunk: _Chunk, scores: Array) -> Array:
+    def _solve_exactly(self, chunk: Chunk, scores: Array) -> Array:
         columns = chunk.columns
         incidence = self.data.incidence[columns]
         slots = np.unique(incidence.indices)
         allowed = np.zeros(columns.stop - columns.start, dtype=bool)
-        allowed[chunk._kept] = True
+        allowed[chunk.program.kept] = True
         problem = Problem(sp.csr_matrix(incidence[:, slots]))
         return solve(problem, scores[columns], allowed).chosen.astype(np.float64)
 
@@ -188,8 +149,8 @@ class TrackingModel:
         """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,)."""
         scores = self.data.phi @ w
         x = np.zeros(len(scores))
-        solver = self._solve_exactly if self.exact else _Chunk.solve
-        for chunk in self._free:
+        solver = self._solve_exactly if self.exact else Chunk.solve
+        for chunk in self.programs.free:
             x[chunk.columns] = solver(chunk, scores)
         return np.asarray(self.data.sets @ x)
 
@@ -210,7 +171,7 @@ class TrackingModel:
     def loss_augmented_each(self, samples: Sequence[Sample], weights: Array) -> InferredBatch:
         """Maximise f + Delta of every sample at weights of its own, shape (n, d)."""
         scores = paced.individual_scores(self.data, samples, weights)
-        return self._batch(samples, scores, 1, self._free)
+        return self._batch(samples, scores, 1, self.programs.free)
 
     # --- one sample at a time --------------------------------------------------------------
 
@@ -284,8 +245,3 @@ class TrackingModel:
     ) -> Inferred:
         value = (float(scores @ y) + constant) * float(self.data.importance[x])
         return Inferred(y, self.joint_feature(x, y), self.task_loss(y_star, y), value)
-
-
-def annotated_samples(data: TrainingSet, rows: Sequence[int]) -> tuple[Any, ...]:
-    """Samples of the training set with these numbers."""
-    return tuple(data.samples[r] for r in rows)

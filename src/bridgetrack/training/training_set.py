@@ -6,27 +6,24 @@ annotation; in components without any, the loss is zero for every w.
 
 from __future__ import annotations
 
-import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning.model import Sample
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.cut import LARGEST, Cut, cut_out, untied
+from bridgetrack.training.naming import digest
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _STEPS = 4
-
-LARGEST = 1500
-"""Slots above which a component is cut into frame pairs for training."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,8 @@ class TrainingSet:
     samples
         The samples as the learners see them; ``x`` is the number of the sample and ``y_star``
         the numbers of its annotations.
+    names
+        A name for every sample's features and slots, by content; empty where none was given.
     """
 
     phi: sp.csr_matrix
@@ -78,6 +77,7 @@ class TrainingSet:
     unbiased: NDArray[np.bool_]
     importance: Array
     samples: tuple[Sample, ...]
+    names: tuple[bytes, ...] = ()
 
     @property
     def n_annotations(self) -> int:
@@ -109,7 +109,7 @@ def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> Train
             "there is nothing to learn from: no annotation says which event holds; annotate some "
             "cells first (ten moves and every division you see are a good start)"
         )
-    return _with_samples(parts[0]) if len(parts) == 1 else join_sets(parts)
+    return named(parts[0]) if len(parts) == 1 else join_sets(parts)
 
 
 def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSet:
@@ -146,50 +146,62 @@ def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSe
 
 def _part(scene: Scene, number: int, largest: int) -> TrainingSet | None:
     """Annotated components of one movie."""
-    constraints = scene.constraints
-    if not len(constraints):
+    if not len(scene.constraints):
         return None
-    slot_of = np.full(2 * scene.hypotheses.n_detections, -1, dtype=np.int64)
-    slot_of[scene.slots] = np.arange(len(scene.slots))
-    annotated = slot_of[constraints.slot]
-    incidence = _untied(scene, largest)
-    _, label = connected_components(incidence.T @ incidence, directed=False)
-    wanted, annotation_sample = np.unique(label[annotated], return_inverse=True)
-    sample_of = np.full(int(label.max()) + 1, -1, dtype=np.int64)
-    sample_of[wanted] = np.arange(len(wanted))
-    slot_sample = sample_of[label]
-    column_sample = np.full(incidence.shape[0], -1, dtype=np.int64)
-    covering = np.flatnonzero(np.diff(incidence.indptr))
-    column_sample[covering] = slot_sample[incidence.indices[incidence.indptr[covering]]]
-    columns = _members(column_sample)
-    slots = _members(slot_sample)
-    place = np.full(incidence.shape[0], -1, dtype=np.int64)
-    place[columns] = np.arange(len(columns))
+    incidence = untied(scene, largest)
+    cut = cut_out(scene, incidence)
+    phi = sp.csr_matrix(scene.matrix.sparse()[cut.columns])
+    return labelled(scene, cut, phi, sp.csr_matrix(incidence[cut.columns][:, cut.slots]), number)
+
+
+def labelled(
+    scene: Scene, cut: Cut, phi: sp.csr_matrix, incidence: sp.csr_matrix, number: int = 0
+) -> TrainingSet:
+    """Tie the annotations of a movie to the columns of its annotated components.
+
+    Parameters
+    ----------
+    scene
+        A movie with annotations.
+    cut
+        Its annotated components.
+    phi, incidence
+        Features and slots of the columns of the cut, shapes (H, d) and (H, S).
+    number
+        Number of the movie.
+
+    Returns
+    -------
+    TrainingSet
+        Without samples; see `named`.
+    """
+    constraints = scene.constraints
+    place = np.full(len(scene.hypotheses), -1, dtype=np.int64)
+    place[cut.columns] = np.arange(len(cut.columns))
     counts = np.diff(constraints.indptr)
-    rows = np.repeat(np.arange(len(constraints)), counts)
     sets = sp.csr_matrix(
-        (np.ones(len(rows)), (rows, place[constraints.indices])),
-        shape=(len(constraints), len(columns)),
+        (np.ones(len(constraints.indices)), (constraints.row, place[constraints.indices])),
+        shape=(len(constraints), len(cut.columns)),
     )
-    allowed = np.ones(len(columns), dtype=bool)
+    allowed = np.ones(len(cut.columns), dtype=bool)
     left_out = place[constraints.left_out]
     allowed[left_out[left_out >= 0]] = False
     first = constraints.indices[np.minimum(constraints.indptr[:-1], len(constraints.indices) - 1)]
     source = [scene.anchored.listed[k].source for k in constraints.annotation]
     return TrainingSet(
-        phi=sp.csr_matrix(scene.matrix.sparse()[columns]),
-        incidence=sp.csr_matrix(incidence[columns][:, slots]),
-        column_sample=column_sample[columns],
-        slot_sample=slot_sample[slots],
+        phi=phi,
+        incidence=incidence,
+        column_sample=cut.column_sample,
+        slot_sample=cut.slot_sample,
         sets=sets,
-        annotation_sample=annotation_sample.astype(np.int64),
+        annotation_sample=cut.annotation_sample,
         allowed=allowed,
         pair=_frame_pair(scene, constraints.slot),
         event=scene.hypotheses.event[first],
         single=counts == 1,
         scene=np.full(len(constraints), number, dtype=np.int64),
         unbiased=np.asarray([s in ("random", "import") for s in source], dtype=bool),
-        importance=np.ones(len(wanted)),
+        importance=np.ones(int(cut.annotation_sample.max()) + 1),
         samples=(),
     )
 
@@ -198,28 +210,6 @@ def _frame_pair(scene: Scene, slot: Index) -> Index:
     """Earlier frame of the pair that a fate or a history belongs to."""
     n = scene.hypotheses.n_detections
     return np.asarray(scene.detections.frame[slot % n] - (slot >= n), dtype=np.int64)
-
-
-def _untied(scene: Scene, largest: int) -> sp.csr_matrix:
-    """Columns x slots, without the columns that tie frame pairs of too large components."""
-    incidence = scene.problem.incidence
-    _, label = connected_components(incidence.T @ incidence, directed=False)
-    huge = np.bincount(label)[label] > largest
-    event = scene.hypotheses.event
-    tying = np.flatnonzero((event == Event.SKIP) | (event == Event.FALSE))
-    tying = tying[huge[incidence.indices[incidence.indptr[tying]]]]
-    tying = np.setdiff1d(tying, scene.constraints.indices)
-    keep = np.ones(incidence.shape[0])
-    keep[tying] = 0.0
-    cut = sp.csr_matrix(sp.diags(keep) @ incidence)
-    cut.eliminate_zeros()
-    return cut
-
-
-def _members(sample: Index) -> Index:
-    """Entries that belong to a sample, ordered by sample."""
-    order = np.argsort(sample, kind="stable")
-    return order[np.searchsorted(sample[order], 0) :].astype(np.int64)
 
 
 def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
@@ -249,38 +239,37 @@ def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
         importance=np.concatenate([p.importance for p in parts]),
         samples=(),
     )
-    return _with_samples(whole)
+    return named(whole)
 
 
-def _with_samples(part: TrainingSet) -> TrainingSet:
-    """Name the samples so that a later training recognises what did not change."""
+def named(part: TrainingSet, names: Sequence[bytes] | None = None) -> TrainingSet:
+    """Name the samples so that a later training recognises what did not change.
+
+    Parameters
+    ----------
+    part
+        A training set.
+    names
+        The `naming.digest` of every sample's features and slots, where it is known.
+    """
     n = int(part.annotation_sample.max()) + 1
-    column_cut = np.searchsorted(part.column_sample, np.arange(n + 1))
-    slot_cut = np.searchsorted(part.slot_sample, np.arange(n + 1))
+    columns = np.searchsorted(part.column_sample, np.arange(n + 1))
+    if names is None:
+        slots = np.searchsorted(part.slot_sample, np.arange(n + 1))
+        names = [
+            digest(
+                part.phi[columns[k] : columns[k + 1]],
+                part.incidence[columns[k] : columns[k + 1], slots[k] : slots[k + 1]],
+            )
+            for k in range(n)
+        ]
     order = np.argsort(part.annotation_sample, kind="stable")
-    annotation_cut = np.searchsorted(part.annotation_sample[order], np.arange(n + 1))
+    cut = np.searchsorted(part.annotation_sample[order], np.arange(n + 1))
     samples = []
-    seen: dict[bytes, int] = {}
-    for k in range(n):
-        columns = slice(int(column_cut[k]), int(column_cut[k + 1]))
-        rows = order[annotation_cut[k] : annotation_cut[k + 1]]
-        slots = slice(int(slot_cut[k]), int(slot_cut[k + 1]))
-        key = _digest(part.phi[columns], part.incidence[columns][:, slots])
-        seen[key] = seen.get(key, 0) + 1
-        sets = part.sets[rows][:, columns]
-        samples.append(Sample(k, tuple(int(r) for r in rows), (key, seen[key]), _digest(sets)))
-    return replace(part, samples=tuple(samples))
-
-
-def _digest(*matrices: sp.csr_matrix) -> bytes:
-    """A name for the content of sparse matrices."""
-    state = hashlib.blake2b(digest_size=16)
-    for given in matrices:
-        matrix = sp.csr_matrix(given, copy=True)
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-        state.update(np.asarray(matrix.shape, dtype=np.int64).tobytes())
-        for values in (matrix.indptr, matrix.indices):
-            state.update(np.ascontiguousarray(values, dtype=np.int64).tobytes())
-        state.update(np.ascontiguousarray(matrix.data, dtype=np.float64).tobytes())
-    return state.digest()
+    seen: Counter[bytes] = Counter()
+    for k, name in enumerate(names):
+        seen[name] += 1
+        rows = order[cut[k] : cut[k + 1]]
+        sets = part.sets[rows][:, columns[k] : columns[k + 1]]
+        samples.append(Sample(k, tuple(rows.tolist()), (name, seen[name]), digest(sets)))
+    return replace(part, samples=tuple(samples), names=tuple(names))

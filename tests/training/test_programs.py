@@ -1,0 +1,66 @@
+"""Programs are taken over where their content is the same, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bridgetrack.training.programs import Programs
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from training.training_cases import plain_scene, says, some_true, with_annotations
+
+
+def data_of(count: int, largest: int = 40) -> TrainingSet:
+    plain = plain_scene()
+    return build_training_set([with_annotations(plain, says(plain, some_true(count)))], largest)
+
+
+def test_the_same_training_set_takes_over_everything() -> None:
+    data = data_of(8)
+    first = Programs.of(data)
+    again = Programs.of(balanced(data, np.arange(8.0), 0.5), first)
+    for a, b in zip(
+        (*first.free, *first.compatible), (*again.free, *again.compatible), strict=True
+    ):
+        assert a.program is b.program
+
+
+def test_other_annotations_keep_the_free_programs_only() -> None:
+    data = data_of(8)
+    first = Programs.of(data)
+    changed = data.allowed.copy()
+    changed[np.flatnonzero(~changed)[0]] = True
+    again = Programs.of(replace(data, allowed=changed), first)
+    assert all(a.program is b.program for a, b in zip(first.free, again.free, strict=True))
+    kept = [a.program is b.program for a, b in zip(first.compatible, again.compatible, strict=True)]
+    assert not all(kept)
+
+
+def test_programs_no_longer_needed_are_forgotten() -> None:
+    many, few = data_of(12), data_of(2)
+    programs = Programs.of(few, Programs.of(many))
+    assert len(programs.known) == len(programs.free) + len(programs.compatible)
+
+
+def test_what_was_taken_over_answers_the_same() -> None:
+    earlier = TrackingModel(data_of(6))
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=earlier.n_features)
+    earlier.loss_augmented_batch(earlier.data.samples, -w)
+    earlier.compatible_batch(earlier.data.samples, w + 1)
+    data = data_of(12)
+    fresh, taken = TrackingModel(data), TrackingModel(data, earlier=earlier)
+    for _ in range(3):
+        w = rng.normal(size=fresh.n_features)
+        for call in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
+            one, two = (getattr(m, call)(data.samples, w) for m in (fresh, taken))
+            np.testing.assert_allclose(one.bounds, two.bounds, atol=1e-7)
+
+
+def test_training_sets_without_names_share_nothing() -> None:
+    data = replace(data_of(8), names=())
+    first = Programs.of(data)
+    again = Programs.of(data, first)
+    assert all(a.program is not b.program for a, b in zip(first.free, again.free, strict=True))
