@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,36 @@ def population_of(scenes: Sequence[Scene], chosen: Sequence[NDArray[np.bool_]]) 
     return count
 
 
-def pairs(one: Array, other: Array) -> dict[str, tuple[int, int]]:
+@dataclass(frozen=True)
+class Comparison:
+    """What a new model chooses and an old one chose, per kind of event.
+
+    Parameters
+    ----------
+    population
+        How often the new one chooses each kind, shape (len(Event),).
+    changes
+        Numbers of the old and of the new one.
+    exchanged
+        Events gained and lost from the one to the other.
+    """
+
+    population: Array
+    changes: dict[str, tuple[int, int]]
+    exchanged: dict[str, tuple[int, int]]
+
+
+def compared(
+    scenes: Sequence[Scene], before: Sequence[NDArray[np.bool_]], after: Sequence[NDArray[np.bool_]]
+) -> Comparison:
+    """Compare what an old and a new model choose."""
+    population = population_of(scenes, after)
+    gained = population_of(scenes, [new & ~old for old, new in zip(before, after, strict=True)])
+    lost = population_of(scenes, [old & ~new for old, new in zip(before, after, strict=True)])
+    changes = _pairs(population_of(scenes, before), population)
+    return Comparison(population, changes, _pairs(gained, lost))
+
+
+def _pairs(one: Array, other: Array) -> dict[str, tuple[int, int]]:
     """Two numbers for every kind of event."""
     return {e.key: (int(one[e]), int(other[e])) for e in Event}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.generators import relayed
 from bridgetrack.learning import Coupling, Domain, JointResult, train_joint
 from bridgetrack.learning.result import Progress as Step
 from bridgetrack.learning.result import TrainingState
@@ -236,10 +237,4 @@ def clearly_larger(loss: Array, other: Array) -> bool:
 def _quietly(
     steps: Generator[Step, None, JointResult], share: float
 ) -> Generator[float, None, JointResult]:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result: JointResult = stop.value
-            return result
-        yield share
+    return relayed(steps, lambda _: share)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
+from bridgetrack.generators import relayed
 from bridgetrack.learning import Regularizer
 from bridgetrack.learning import train as learn
-from bridgetrack.learning.result import Progress as Step
 from bridgetrack.learning.result import TrainingResult
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.assemble import notes_about, plain_model, trained_model
-from bridgetrack.training.compare import choices, common_features, pairs, population_of
-from bridgetrack.training.estimate import estimate_accuracy
+from bridgetrack.training.compare import choices, common_features, population_of
+from bridgetrack.training.conclude import Beginning, Learned, conclude
 from bridgetrack.training.keep import held_out_of, keep_better
 from bridgetrack.training.options import ENOUGH_TO_CHOOSE, STEPS, TrainingOptions, default_strength
 from bridgetrack.training.outcome import Training, TrainingProgress
+from bridgetrack.training.progress import learning_steps
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import balanced, build_training_set
 from bridgetrack.training.validation import (
@@ -94,38 +93,10 @@ def train_steps(
         model, regularizer_of(options, strength, start, tightness), options, features, previous
     )
     kept, reason = keep_better(model, start, result.w, strength, validation, settled)
-    weights = result.w if kept == "trained" else start
     held = held_out_of(validation, strength, kept)
-    yield Progress("Comparing with the starting model", 0.0)
-    after = choices(scenes, weights)
-    population = population_of(scenes, after)
-    changes = pairs(population_of(scenes, before), population)
-    gained = population_of(scenes, [new & ~old for old, new in zip(before, after, strict=True)])
-    lost = population_of(scenes, [old & ~new for old, new in zip(before, after, strict=True)])
-    estimate = None if settled is None else settled.estimate
-    if held is not None:
-        estimate = estimate_accuracy(
-            held.wrong, data.event, population, bool(data.unbiased.all()), options.seed
-        )
-    trained = trained_model(
-        weights, features, prior, options, strength, result, scenes, data.n_annotations, estimate
-    )
-    if kept == "prior":
-        trained = replace(prior, estimate=trained.estimate)
-    return Training(
-        trained,
-        kept,
-        reason,
-        strength,
-        chosen_by,
-        estimate,
-        result,
-        validation if settled is None else settled.validation,
-        changes,
-        pairs(gained, lost),
-        data.n_annotations,
-        notes_about(scenes, data),
-    )
+    learned = Learned(result, strength, chosen_by, kept, reason, held, validation)
+    beginning = Beginning(scenes, features, prior, start, before, options)
+    return (yield from conclude(beginning, data, learned, settled))
 
 
 def _settled(previous: Training | None, options: TrainingOptions) -> bool:
@@ -158,13 +129,9 @@ def _choose(
     choose = options.strength is None and model.data.n_annotations >= ENOUGH_TO_CHOOSE
     strengths = tuple(usual * step for step in STEPS) if choose else (options.strength or usual,)
     steps = cross_validate(model, prior, options, fold, strengths, tightness)
-    while True:
-        try:
-            share, _ = next(steps)
-        except StopIteration as stop:
-            validation: Validation = stop.value
-            break
-        yield Progress("Checking on annotations held out", share)
+    validation = yield from relayed(
+        steps, lambda step: Progress("Checking on annotations held out", step[0])
+    )
     by = "cross-validation" if choose else "default" if options.strength is None else "user"
     return validation.strengths[validation.best], by, validation
 
@@ -187,20 +154,5 @@ def _fit(
         options=options.optimiser,
         state=None if previous is None else previous.state,
     )
-    first = None
-    while True:
-        try:
-            step: Step = next(steps)
-        except StopIteration as stop:
-            result: TrainingResult = stop.value
-            return result
-        gap = step.gap if np.isfinite(step.gap) else 1.0
-        first = max(first or gap, gap)
-        done = np.log(first / max(gap, 1e-9)) / np.log(first / options.optimiser.precision + 1e-9)
-        yield TrainingProgress(
-            "Learning",
-            float(np.clip(done, 0, 1)),
-            step.objective,
-            step.gap,
-            plain_model(step.weights, features),
-        )
+    precision = options.optimiser.precision
+    return (yield from learning_steps(steps, precision, features, lambda step: step.weights))

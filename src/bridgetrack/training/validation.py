@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.generators import relayed
 from bridgetrack.learning import L1, L2, Regularizer, train
 from bridgetrack.learning.result import Progress as Step
 from bridgetrack.learning.result import TrainingResult, TrainingState
@@ -185,10 +186,4 @@ def cross_validate(
 def _shared(
     steps: Generator[Step, None, TrainingResult], share: float
 ) -> Generator[tuple[float, Step], None, TrainingResult]:
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as stop:
-            result: TrainingResult = stop.value
-            return result
-        yield share, step
+    return relayed(steps, lambda step: (share, step))

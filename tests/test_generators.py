@@ -1,0 +1,45 @@
+"""Long work is driven to its end, or told in other words, without losing its result."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from bridgetrack.generators import finish, relayed
+
+
+def counting(n: int) -> Generator[int, None, str]:
+    yield from range(n)
+    return f"counted to {n}"
+
+
+def failing() -> Generator[int, None, str]:
+    yield 1
+    raise ValueError("no more")
+
+
+def test_finish_reports_each_step_and_returns_the_result() -> None:
+    seen: list[int] = []
+    assert finish(counting(3), seen.append) == "counted to 3"
+    assert seen == [0, 1, 2]
+    assert finish(counting(0)) == "counted to 0"
+
+
+def test_relayed_steps_are_other_words_for_the_same_work() -> None:
+    told: list[str] = []
+    assert finish(relayed(counting(2), lambda n: f"step {n}"), told.append) == "counted to 2"
+    assert told == ["step 0", "step 1"]
+
+
+def test_relayed_work_stops_where_it_is_closed() -> None:
+    inner = counting(5)
+    outer = relayed(inner, lambda n: n)
+    assert next(outer) == 0
+    outer.close()
+    assert next(inner) == 1
+
+
+def test_errors_of_the_work_come_through() -> None:
+    with pytest.raises(ValueError, match="no more"):
+        finish(relayed(failing(), lambda n: n))
