@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import threading
-import time
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -15,10 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asking_table import Table
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.jobs import InlineRunner
+from bridgetrack.ui.keeper import Keeper
+from bridgetrack.ui.librarian import Librarian
+from bridgetrack.ui.proposals import proposals
 from bridgetrack.ui.session import Session, Source
+from bridgetrack.ui.trainer import Trainer
+from hand import Hand
+from pace import Pace
 
 FRAMES = 8
 
@@ -71,6 +79,64 @@ def own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
+@pytest.fixture
+def annotator(session: Session) -> Annotator:
+    """Turns pointing on the short movie into answers."""
+    return Annotator(session)
+
+
+@pytest.fixture
+def at(session: Session) -> Callable[[int], tuple[int, tuple[float, float]]]:
+    """Frame and position in pixels of a row."""
+
+    def place(row):
+        table = session.scene.detections.table
+        return int(table["frame"][row]), (float(table["y"][row]), float(table["x"][row]))
+
+    return place
+
+
+@pytest.fixture
+def row(session: Session, annotator: Annotator) -> int:
+    """Row of a cell that moves on and could do otherwise."""
+    # The annotator was made after the movie was opened; tell it.
+    session.scene_changed.emit()
+    found = [proposals(session.tracking, r) for r in range(len(session.scene.detections))]
+    return next(r for r, p in enumerate(found) if len(p) > 2 and p[0].event.event == Event.MOVE)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    """An empty library."""
+    return Library(tmp_path / "models")
+
+
+@pytest.fixture
+def librarian(session: Session, library: Library) -> Librarian:
+    """A controller over the short movie, which is tracked already."""
+    return Librarian(session, Trainer(session), library)
+
+
+@pytest.fixture
+def keeper(librarian: Librarian, session: Session) -> Keeper:
+    """Keeps models in the library."""
+    return Keeper(session, librarian._trainer, librarian)
+
+
+@pytest.fixture
+def table(session: Session) -> Table:
+    """The controllers of the short movie's questions."""
+    return Table(session)
+
+
+@pytest.fixture
+def asked(table: Table) -> Table:
+    """As `table`, with a question in view."""
+    table.annotator.suggest()
+    assert table.asker.current is not None
+    return table
+
+
 def _has_screen() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or shutil.which("Xvfb"))
 
@@ -90,67 +156,20 @@ def viewer(request: pytest.FixtureRequest) -> Any:
     return made
 
 
-class Hand:
-    """Points, clicks and types on the real canvas."""
-
-    def __init__(self, viewer: Any, qtbot: Any) -> None:
-        from qtpy.QtWidgets import QApplication
-
-        self.viewer, self.qtbot = viewer, qtbot
-        kinds = [w for w in QApplication.allWidgets() if "CanvasBackend" in type(w).__name__]
-        self.canvas = next(w for w in kinds if w.isVisible())
-
-    def _pixel(self, world: Any) -> Any:
-        from qtpy.QtCore import QPoint
-
-        from bridgetrack.ui.layers import camera_of
-
-        camera = camera_of(self.viewer)
-        centre = np.array([self.canvas.height(), self.canvas.width()]) / 2
-        y, x = (np.asarray(world)[-2:] - np.array(camera.center[-2:])) * camera.zoom + centre
-        return QPoint(round(x), round(y))
-
-    def point(self, world: Any) -> None:
-        """Move the pointer to a position in the movie's unit."""
-        self.move(self._pixel(world))
-
-    def move(self, pixel: Any, held: bool = False) -> None:
-        """Move the pointer; sent to the canvas directly, for warping the pointer needs the X
-        server to answer in time."""
-        from qtpy.QtCore import QEvent, QPointF, Qt
-        from qtpy.QtGui import QMouseEvent
-        from qtpy.QtWidgets import QApplication
-
-        none, left = Qt.MouseButton.NoButton, Qt.MouseButton.LeftButton
-        where, above = QPointF(pixel), QPointF(self.canvas.mapToGlobal(pixel))
-        event = QMouseEvent(
-            QEvent.Type.MouseMove, where, above, none, left if held else none,
-            Qt.KeyboardModifier.NoModifier,
-        )  # fmt: skip
-        QApplication.sendEvent(self.canvas, event)
-        self.qtbot.wait(5)
-
-    def click(self, world: Any) -> None:
-        """Point and click."""
-        from qtpy.QtCore import Qt
-
-        self.point(world)
-        self.qtbot.mouseClick(self.canvas, Qt.MouseButton.LeftButton, pos=self._pixel(world))
-        self.qtbot.wait(10)
-
-    def key(self, key: str, control: bool = False) -> None:
-        """Press a key, e.g. ``"Z"`` or ``"Return"``."""
-        from qtpy.QtCore import Qt
-
-        held = Qt.KeyboardModifier.ControlModifier if control else Qt.KeyboardModifier.NoModifier
-        self.qtbot.keyClick(self.canvas, getattr(Qt.Key, f"Key_{key}"), held)
-        self.qtbot.wait(10)
-
-
 @pytest.fixture
 def hand(viewer: Any, qtbot: Any) -> Hand:
     """A hand for the viewer's mouse and keyboard."""
     return Hand(viewer, qtbot)
+
+
+@pytest.fixture
+def stack(viewer: Any) -> Any:
+    """A Labels layer of four cells in three dimensions that move to the right."""
+    labels = np.zeros((4, 8, 60, 60), dtype=np.uint16)
+    for t in range(4):
+        for k, (z, y, x) in enumerate([(2, 15, 15), (5, 15, 40), (3, 45, 20), (6, 45, 45)], 1):
+            labels[t, z - 1 : z + 2, y - 5 : y + 6, x - 5 + t : x + 6 + t] = k
+    return viewer.add_labels(labels, name="stack", scale=(1, 2, 0.5, 0.5))
 
 
 @pytest.fixture
@@ -174,50 +193,6 @@ def open_short(
         return widget
 
     return opened
-
-
-class Pace:
-    """Makes background work wait at each of its steps until the event loop has beaten twice.
-
-    Work that stops the event loop would wait for itself; it fails after `_PATIENCE` seconds.
-    """
-
-    _PATIENCE = 30.0
-
-    def __init__(self) -> None:
-        from qtpy.QtCore import QTimer
-
-        self.beats = 0
-        self.held = False
-        self.steps: dict[str, int] = {}
-        self.threads: set[int] = set()
-        self._timer = QTimer()
-        self._timer.timeout.connect(self._beat)
-        self._timer.start(1)
-
-    def _beat(self) -> None:
-        self.beats += 1
-
-    def wrap(self, steps: Generator[Any, None, Any]) -> Generator[Any, None, Any]:
-        """The same work, waiting after each step."""
-        self.threads.add(threading.get_ident())
-        try:
-            while True:
-                step = next(steps)
-                stage = str(getattr(step, "stage", type(step).__name__))
-                self.steps[stage] = self.steps.get(stage, 0) + 1
-                yield step
-                self._wait()
-        except StopIteration as stop:
-            return stop.value
-        finally:
-            steps.close()
-
-    def _wait(self) -> None:
-        wanted, limit = self.beats + 2, time.monotonic() + self._PATIENCE
-        while self.held or self.beats < wanted:
-            time.sleep(0.001)
-            assert time.monotonic() < limit, "the event loop stands still during work"
 
 
 @pytest.fixture

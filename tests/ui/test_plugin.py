@@ -232,14 +232,9 @@ def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
     assert [len(s.annotations) for s in sessions] == [1, 0]
 
 
-def test_stacks_work_in_slices(viewer, hand, qtbot):
+def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     from bridgetrack.ui.desk import desk_of
 
-    labels = np.zeros((4, 8, 60, 60), dtype=np.uint16)
-    for t in range(4):
-        for k, (z, y, x) in enumerate([(2, 15, 15), (5, 15, 40), (3, 45, 20), (6, 45, 45)], 1):
-            labels[t, z - 1 : z + 2, y - 5 : y + 6, x - 5 + t : x + 6 + t] = k
-    viewer.add_labels(labels, name="stack", scale=(1, 2, 0.5, 0.5))
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     desk = desk_of(viewer)
     qtbot.waitUntil(lambda: desk.session.tracking is not None, timeout=20_000)

@@ -230,14 +230,9 @@ def test_the_empty_panel_says_what_to_do(viewer, qtbot):
     assert not panel.yes.isEnabled()
 
 
-def test_stacks_are_asked_about_in_their_planes(viewer, hand, qtbot):
+def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
     from bridgetrack.ui.desk import desk_of
 
-    labels = np.zeros((4, 8, 60, 60), dtype=np.uint16)
-    for t in range(4):
-        for k, (z, y, x) in enumerate([(2, 15, 15), (5, 15, 40), (3, 45, 20), (6, 45, 45)], 1):
-            labels[t, z - 1 : z + 2, y - 5 : y + 6, x - 5 + t : x + 6 + t] = k
-    viewer.add_labels(labels, name="stack", scale=(1, 2, 0.5, 0.5))
     viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     desk = desk_of(viewer)
     qtbot.waitUntil(lambda: desk.session.tracking is not None, timeout=20_000)

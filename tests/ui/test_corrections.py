@@ -1,0 +1,32 @@
+"""Links of the present tracks are corrected."""
+
+from __future__ import annotations
+
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.proposals import chosen_event
+
+
+def test_break_rejects_the_link(session, annotator, at, row):
+    before = chosen_event(session.tracking, row)
+    annotator.hover(*at(row))
+    annotator.break_link()
+    assert chosen_event(session.tracking, row).key != before.key
+    assert [a.source for a in session.annotations] == ["correction"]
+
+
+def test_swap_exchanges_successors(session, annotator, at, row):
+    moving = [
+        r
+        for r in range(60)
+        if chosen_event(session.tracking, r) is not None
+        and chosen_event(session.tracking, r).event == Event.MOVE
+        and session.scene.detections.frame[r] == 0
+    ]
+    one, two = moving[:2]
+    goal = {r: chosen_event(session.tracking, r).targets[0].cell for r in (one, two)}
+    annotator.set_mode(Mode.SWAP)
+    annotator.click(*at(one))
+    annotator.click(*at(two))
+    assert chosen_event(session.tracking, one).targets[0].cell == goal[two]
+    assert chosen_event(session.tracking, two).targets[0].cell == goal[one]

@@ -1,0 +1,34 @@
+"""Events in few words."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+from bridgetrack.ui.event_words import short_answer, short_words
+
+
+def event_of(event: Event) -> EventRef:
+    """Cells 1, 2 of frame 3 become cells 5, 6 of a later one."""
+    before = [CellRef(3, k, (0.0, 0.0)) for k in (1, 2)]
+    later = 5 if event == Event.SKIP else 4
+    after = [CellRef(later, k, (0.0, 0.0)) for k in (5, 6)]
+    return EventRef(event, tuple(before[: N_SOURCES[event]]), tuple(after[: N_TARGETS[event]]))
+
+
+@pytest.mark.parametrize("event", Event)
+def test_every_event_names_its_other_cells(event):
+    ref = event_of(event)
+    fate, past = short_words(ref, False), short_words(ref, True)
+    assert all(str(c.label) in fate for c in ref.targets) or event == Event.APPEAR
+    if event not in (Event.DISAPPEAR, Event.APPEAR, Event.FALSE):
+        assert all(str(c.label) in past for c in ref.sources)
+        assert fate != past
+
+
+def test_an_answer_leaves_out_the_frame_that_stands_beside_it():
+    given = Annotation("a1", Kind.CONFIRM, (event_of(Event.DIVIDE),))
+    assert short_answer(given) == "division of cell 1 into 5 and 6"
+    given = Annotation("a2", Kind.CONFIRM, (event_of(Event.DISAPPEAR),))
+    assert short_answer(given) == "leaving of cell 1"

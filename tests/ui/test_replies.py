@@ -1,0 +1,37 @@
+"""Answers to questions are written down and counted."""
+
+from __future__ import annotations
+
+from bridgetrack.annotations import words
+from bridgetrack.errors import OutputError
+from bridgetrack.ui.replies import PAUSE
+
+
+def test_breaks_do_not_count_as_effort(asked, monkeypatch):
+    monkeypatch.setattr("bridgetrack.ui.replies.time.monotonic", lambda: 1e6)
+    asked.annotator.accept()
+    assert asked.asker.active.effort.seconds == PAUSE
+
+
+def test_answers_are_said_back(asked, said):
+    event = words.describe_event(asked.asker.current.event)
+    asked.annotator.accept()
+    assert said[-1] == ("info", f"Noted: {event}. Z takes it back.")
+    event = words.describe_event(asked.asker.current.event)
+    asked.annotator.reject()
+    assert said[-1][1].startswith(f"Noted: not {event}.")
+    asked.annotator.cannot_tell()
+    assert said[-1][1].startswith("Noted: you cannot tell.")
+
+
+def test_an_answer_that_cannot_be_kept_leaves_the_question(asked, said, monkeypatch):
+    first = asked.asker.current
+
+    def fail(*_):
+        raise OutputError("the disk is full")
+
+    monkeypatch.setattr(asked.session.answers, "answer", fail)
+    asked.annotator.accept()
+    assert said[-1] == ("error", "the disk is full")
+    assert asked.asker.current is first
+    assert asked.asker.active.effort.clicks == 0

@@ -1,0 +1,39 @@
+"""Looking at the kept models, and at the movie only where there is something to compare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bridgetrack.models.library import Library
+from bridgetrack.models.record import Record
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.movie_statistics import statistics_of
+from bridgetrack.pipeline.progress import run
+from bridgetrack.ui.survey import look_at, survey_steps
+
+
+def test_the_movie_is_looked_at_only_for_models_that_know_theirs(session, tmp_path: Path):
+    library, tracking = Library(tmp_path / "models"), session.tracking
+    assert run(survey_steps(library, tracking, None)).entries == ()
+    library.save("plain", shipped_model(), Record())
+    found = run(survey_steps(library, tracking, None))
+    assert [e.name for e in found.entries] == ["plain"]
+    assert found.statistics is None
+    mine = statistics_of(tracking.scene, tracking.solution.chosen)
+    library.save("known", shipped_model(), Record(statistics=mine))
+    assert run(survey_steps(library, tracking, None)).statistics is not None
+    assert run(survey_steps(library, None, None)).statistics is None
+    assert run(survey_steps(library, None, mine)).statistics is mine
+
+
+def test_statistics_do_not_depend_on_the_model_in_use(session):
+    untrained = untrained_model(session.scene.matrix.features)
+    session.set_model(untrained)
+    wanted = run(look_at(session.tracking))
+    session.set_model(replace(untrained, weights=-untrained.weights, name="other"))
+    found = run(look_at(session.tracking))
+    assert np.allclose(found.mean, wanted.mean)
