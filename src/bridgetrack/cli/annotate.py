@@ -8,17 +8,24 @@ from typing import Annotated
 import typer
 
 from bridgetrack.cli.console import emit, plural, say, show
-from bridgetrack.cli.options import Axes, GroundTruth, Image, Json, Labels
-from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.cli.options import (
+    Axes,
+    GroundTruth,
+    Image,
+    Json,
+    Labels,
+    at_least,
+    out_option,
+    seed_option,
+)
+from bridgetrack.cli.reading import Reading
+from bridgetrack.cli.sources import collecting_warnings, open_sources
 
 
 def annotate(
     labels: Labels,
     ground_truth: GroundTruth,
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="A.json", help="File to write.", show_default=False),
-    ],
+    out: Annotated[Path, out_option("A.json", "File to write.")],
     fraction: Annotated[
         float | None,
         typer.Option("--fraction", metavar="F", help="Share of the true events, 0 to 1."),
@@ -26,7 +33,7 @@ def annotate(
     count: Annotated[
         int | None, typer.Option("--count", metavar="N", help="Number of events.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the draw.")] = 0,
+    seed: Annotated[int, seed_option("Seed of the draw.")] = 0,
     uniform: Annotated[
         bool,
         typer.Option(
@@ -46,10 +53,9 @@ def annotate(
         raise typer.BadParameter("give one of --fraction and --count")
     if fraction is not None and not 0 < fraction <= 1:
         raise typer.BadParameter(f"--fraction {fraction} must be above 0 and at most 1")
-    if count is not None and count < 1:
-        raise typer.BadParameter(f"--count {count} must be 1 or more")
-    if seed < 0:
-        raise typer.BadParameter(f"--seed {seed} must be 0 or more")
+    if count is not None:
+        at_least(1, count, "--count")
+    at_least(0, seed, "--seed")
     notes: list[str] = []
     with collecting_warnings(notes):
         drawn = _draw(

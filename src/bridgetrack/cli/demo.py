@@ -93,8 +93,8 @@ def _figure(value: Any) -> str:
 
 def _demo(out: Path, notes: list[str]) -> _Result:
     from bridgetrack.annotations.store import load_annotations
+    from bridgetrack.cli.reading import Reading
     from bridgetrack.cli.record import Given, finish
-    from bridgetrack.cli.sources import Reading
     from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.evaluate import evaluate
     from bridgetrack.evaluation.event_scores import score_events

@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import emit, say, show
-from bridgetrack.cli.options import Image, Json, parse_choice
+from bridgetrack.cli.options import Image, Json, answers_option, parse_choice
+from bridgetrack.cli.reading import Reading
 from bridgetrack.cli.record import RUN_FILE
-from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.cli.sources import (
+    collecting_warnings,
+    open_answers,
+    open_sources,
+    open_weights,
+)
 from bridgetrack.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,10 +72,7 @@ def explain(
         Path | None,
         typer.Option("--model", metavar="MODEL", help="Weights: a file or a library name."),
     ] = None,
-    annotations: Annotated[
-        Path | None,
-        typer.Option("--annotations", metavar="A.json", help="Answers that the tracks honour."),
-    ] = None,
+    annotations: Annotated[Path | None, answers_option("Answers that the tracks honour.")] = None,
     json: Json = False,
 ) -> None:
     """Explain what becomes of a cell, feature by feature, against the best alternative.
@@ -122,12 +125,9 @@ def _inputs(
 
 
 def _tracked(inputs: _Inputs) -> Tracking:
-    from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.models.find import find_model
     from bridgetrack.pipeline.tracking import track_steps
 
-    weights = None if inputs.model is None else find_model(inputs.model)
-    answers = None if inputs.annotations is None else load_annotations(inputs.annotations)
+    weights, answers = open_weights(inputs.model), open_answers(inputs.annotations)
     sources = open_sources(inputs.labels, inputs.image, inputs.reading)
     return show(track_steps(sources.cells, sources.image, weights, answers))
 

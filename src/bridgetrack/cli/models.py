@@ -9,8 +9,9 @@ import typer
 
 from bridgetrack.cli.console import emit, say, show
 from bridgetrack.cli.model_words import described, model_lines, shown_lines
-from bridgetrack.cli.options import Axes, FrameInterval, Image, ImageAxes, Json, Scale, Unit
-from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.cli.options import Image, Json, out_option
+from bridgetrack.cli.reading import Reading, reads_movie
+from bridgetrack.cli.sources import collecting_warnings, open_sources
 
 if TYPE_CHECKING:
     from bridgetrack.models.library import Entry
@@ -28,17 +29,15 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a model.", sh
 
 
 @models.command(name="list")
+@reads_movie
 def list_(
+    *,
     labels: Annotated[
         Path | None,
         typer.Option("--for", metavar="LABELS", help="Movie to compare with.", show_default=False),
     ] = None,
     image: Image = None,
-    scale: Scale = None,
-    unit: Unit = None,
-    frame_interval: FrameInterval = None,
-    axes: Axes = None,
-    image_axes: ImageAxes = None,
+    reading: Reading,
     json: Json = False,
 ) -> None:
     """List the models, the most similar to a movie first."""
@@ -51,7 +50,6 @@ def list_(
     entries = library.entries()
     yours = None
     if labels is not None:
-        reading = Reading(axes, scale, unit, frame_interval, image_axes)
         with collecting_warnings(notes):
             yours, _ = _look_at(labels, image, reading, None, notes)
     ranked = rank(entries, yours)
@@ -97,10 +95,12 @@ def show_(name: Name, json: Json = False) -> None:
 
 
 @models.command()
+@reads_movie
 def save(
     file: Annotated[
         Path, typer.Argument(metavar="MODEL.json", help="Model file.", show_default=False)
     ],
+    *,
     name: Annotated[
         str | None,
         typer.Option(
@@ -123,11 +123,7 @@ def save(
         ),
     ] = None,
     image: Image = None,
-    scale: Scale = None,
-    unit: Unit = None,
-    frame_interval: FrameInterval = None,
-    axes: Axes = None,
-    image_axes: ImageAxes = None,
+    reading: Reading,
     json: Json = False,
 ) -> None:
     """Keep a model in the library."""
@@ -137,7 +133,6 @@ def save(
         raise typer.BadParameter("--image goes with --labels LABELS; give the labels too")
     notes: list[str] = []
     with collecting_warnings(notes):
-        reading = Reading(axes, scale, unit, frame_interval, image_axes)
         entry = _save(Library(), file, name, description, labels, image, reading, notes)
     if json:
         emit({"name": entry.name, "folder": str(entry.folder), "notes": notes})
@@ -230,9 +225,7 @@ def restore(name: Name, json: Json = False) -> None:
 @models.command()
 def export(
     name: Name,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="File to write.", show_default=False)
-    ],
+    out: Annotated[Path, out_option("FILE", "File to write.")],
     json: Json = False,
 ) -> None:
     """Write a model with its description and statistics into one file, to share it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -81,6 +81,46 @@ GroundTruth = Annotated[
         show_default=False,
     ),
 ]
+
+
+Weights = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Weights: a file, or a name in the library; without it the shipped ones.",
+    ),
+]
+
+
+def out_option(metavar: str, text: str) -> Any:
+    """``--out``, which a command needs."""
+    return typer.Option("--out", metavar=metavar, help=text, show_default=False)
+
+
+OutFolder = Annotated[Path, out_option("DIR", "Folder for the results.")]
+
+
+def answers_option(text: str) -> Any:
+    """``--annotations``: a file of answers, and what they are for."""
+    return typer.Option("--annotations", metavar="A.json", help=text)
+
+
+def seed_option(text: str) -> Any:
+    """``--seed``: of what."""
+    return typer.Option("--seed", metavar="S", help=text)
+
+
+def at_least(smallest: int, value: int, option: str) -> None:
+    """Refuse a smaller number.
+
+    Raises
+    ------
+    typer.BadParameter
+        Where it is smaller.
+    """
+    if value < smallest:
+        raise typer.BadParameter(f"{option} {value} must be {smallest} or more")
 
 
 def parse_scale(text: str | None) -> tuple[float, ...] | None:

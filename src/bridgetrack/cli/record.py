@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.cli.console import Stopwatch
-from bridgetrack.cli.sources import Reading
+from bridgetrack.cli.reading import Reading
 from bridgetrack.errors import OutputError
 from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry

@@ -8,17 +8,14 @@ from typing import Annotated
 import typer
 
 from bridgetrack.cli.console import emit, say, show
-from bridgetrack.cli.options import Json
+from bridgetrack.cli.options import Json, OutFolder
 
 
 def run(
     project: Annotated[
         Path, typer.Argument(metavar="PROJECT", help="Project file saved from the plugin.")
     ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False),
-    ],
+    out: OutFolder,
     json: Json = False,
 ) -> None:
     """Track the movie of a project with its model and its answers, and write what it asks for.

@@ -15,16 +15,19 @@ from bridgetrack.cli.options import (
     Json,
     Scale,
     Unit,
+    out_option,
     parse_choice,
     parse_scale,
 )
 from bridgetrack.cli.settings import one_option_each
 from bridgetrack.errors import InputError
+from bridgetrack.generators import relayed
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 if TYPE_CHECKING:
     from bridgetrack.movie.movie import Movie
+    from bridgetrack.segmentation.movie import SegmentedFrame
 
 BACKENDS = ("builtin", "cellpose", "stardist")
 
@@ -42,11 +45,9 @@ def segment(
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            metavar="LABELS",
-            help="Where to write: a name that ends in .tif for a stack, any other for a folder.",
-            show_default=False,
+        out_option(
+            "LABELS",
+            "Where to write: a name that ends in .tif for a stack, any other for a folder.",
         ),
     ],
     backend: Annotated[
@@ -113,12 +114,10 @@ def segmenting(
     counts: list[int] = []
     yield Progress("Segmenting", 0.0)
     frames = segment_to_file(movie, out, settings, channel=channel, backend=backend, model=network)
+
+    def told(done: SegmentedFrame) -> Progress:
+        counts.append(int(done.labels.max(initial=0)))
+        return Progress("Segmenting", (done.frame + 1) / done.n_frames)
+
     with closing(frames):
-        while True:
-            try:
-                done = next(frames)
-            except StopIteration as stop:
-                path: Path = stop.value
-                return path, counts
-            counts.append(int(done.labels.max(initial=0)))
-            yield Progress("Segmenting", (done.frame + 1) / done.n_frames)
+        return (yield from relayed(frames, told)), counts

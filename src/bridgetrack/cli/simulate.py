@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack.cli.console import emit, plural, reporting, say
-from bridgetrack.cli.options import Json
+from bridgetrack.cli.options import Json, out_option
 from bridgetrack.cli.settings import one_option_each
 from bridgetrack.errors import InputError
 from bridgetrack.pipeline.progress import Progress
@@ -18,9 +18,7 @@ from bridgetrack.simulation.settings import SimulationSettings
 @one_option_each(SimulationSettings)
 def simulate(
     *,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder to write into.", show_default=False)
-    ],
+    out: Annotated[Path, out_option("DIR", "Folder to write into.")],
     json: Json = False,
     **settings: Any,
 ) -> None:

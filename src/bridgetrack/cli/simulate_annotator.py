@@ -8,8 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import emit, plural, say, show
-from bridgetrack.cli.options import Axes, GroundTruth, Image, Json, Labels
-from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.cli.options import (
+    Axes,
+    GroundTruth,
+    Image,
+    Json,
+    Labels,
+    Weights,
+    answers_option,
+    at_least,
+    out_option,
+    seed_option,
+)
+from bridgetrack.cli.reading import Reading
+from bridgetrack.cli.sources import (
+    collecting_warnings,
+    open_answers,
+    open_sources,
+    open_weights,
+)
 
 if TYPE_CHECKING:
     from bridgetrack.active.session import ActiveSession
@@ -18,12 +35,7 @@ if TYPE_CHECKING:
 def simulate_annotator(
     labels: Labels,
     ground_truth: GroundTruth,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="A.json", help="File of answers to write.", show_default=False
-        ),
-    ],
+    out: Annotated[Path, out_option("A.json", "File of answers to write.")],
     clicks: Annotated[
         int, typer.Option("-n", "--clicks", metavar="N", help="Suggestions to answer.")
     ] = 50,
@@ -34,18 +46,10 @@ def simulate_annotator(
         float,
         typer.Option("--cannot-tell", metavar="F", help='Rate of "cannot tell" answers, 0 to 1.'),
     ] = 0.0,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="S", help="Seed of mistakes and random suggestions.")
-    ] = 0,
+    seed: Annotated[int, seed_option("Seed of mistakes and random suggestions.")] = 0,
     image: Image = None,
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", metavar="MODEL", help="Weights: a file or a library name."),
-    ] = None,
-    annotations: Annotated[
-        Path | None,
-        typer.Option("--annotations", metavar="A.json", help="Answers to go on from."),
-    ] = None,
+    model: Weights = None,
+    annotations: Annotated[Path | None, answers_option("Answers to go on from.")] = None,
     model_out: Annotated[
         Path | None,
         typer.Option("--model-out", metavar="M.json", help="Write the model learned on the way."),
@@ -58,15 +62,13 @@ def simulate_annotator(
     The model is updated while answers are given. For experiments: how many clicks does a movie
     need, and what do mistakes cost?
     """
-    if clicks < 1:
-        raise typer.BadParameter(f"-n {clicks} must be 1 or more")
+    at_least(1, clicks, "-n")
     if not (wrong >= 0 and cannot_tell >= 0 and wrong + cannot_tell <= 1):
         raise typer.BadParameter(
             f"--wrong {wrong} and --cannot-tell {cannot_tell} must be 0 or more and add up to 1 "
             "at most"
         )
-    if seed < 0:
-        raise typer.BadParameter(f"--seed {seed} must be 0 or more")
+    at_least(0, seed, "--seed")
     notes: list[str] = []
     with collecting_warnings(notes):
         session, right = _simulated(
@@ -97,17 +99,14 @@ def _simulated(
     from bridgetrack.active.session import ActiveSession
     from bridgetrack.active.suggester import SuggestOptions
     from bridgetrack.active.update import SessionOptions
-    from bridgetrack.annotations.store import load_annotations
     from bridgetrack.annotations.truth import read_events
     from bridgetrack.detections.table import Detections
     from bridgetrack.evaluation.match import match_detections
     from bridgetrack.evaluation.true_events import true_events
     from bridgetrack.importing.ctc import read_ctc
-    from bridgetrack.models.find import find_model
     from bridgetrack.pipeline.scene import prepare
 
-    prior = None if model is None else find_model(model)
-    answers = None if annotations is None else load_annotations(annotations)
+    prior, answers = open_weights(model), open_answers(annotations)
     sources = open_sources(labels, image, reading)
     truth = read_ctc(ground_truth)
     scene = show(prepare(sources.cells, sources.image, answers))

@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from bridgetrack.cli.console import show
 from bridgetrack.cli.options import parse_scale
+from bridgetrack.cli.reading import Reading
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.movie.movie import Movie
 
+if TYPE_CHECKING:
+    from bridgetrack.annotations.annotation_set import AnnotationSet
+    from bridgetrack.models.model import Model
+    from bridgetrack.pipeline.progress import Progress
+    from bridgetrack.pipeline.scene import Scene
+
 TABLES = (".csv", ".tsv", ".txt")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How to read a movie, as given on the command line.
-
-    Parameters
-    ----------
-    axes
-        Axis order of the label movie.
-    scale
-        Text of ``--scale``.
-    unit
-        ``"micrometer"`` or ``"pixel"``.
-    frame_interval
-        Minutes.
-    image_axes
-        Axis order of the image.
-    """
-
-    axes: str | None = None
-    scale: str | None = None
-    unit: str | None = None
-    frame_interval: float | None = None
-    image_axes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +100,36 @@ def _open_movies(labels: Path, image: Path | None, reading: Reading, notes: list
             frame_interval=here.frame_interval or there.frame_interval,
         )
     return Sources(cells, pixels, tuple(notes))
+
+
+def open_answers(path: Path | None) -> AnnotationSet | None:
+    """Answers, where a file of them is given."""
+    from bridgetrack.annotations.store import load_annotations
+
+    return None if path is None else load_annotations(path)
+
+
+def open_weights(path: Path | None) -> Model | None:
+    """A model out of a file or of the library, where one is given."""
+    from bridgetrack.models.find import find_model
+
+    return None if path is None else find_model(path)
+
+
+def open_scene(
+    labels: Path,
+    image: Path | None,
+    answers: AnnotationSet | None,
+    reading: Reading,
+    notes: list[str],
+    watch: Callable[[Progress], None] | None = None,
+) -> Scene:
+    """Open and prepare a movie with its answers; remarks are added to ``notes``."""
+    from bridgetrack.pipeline.scene import prepare
+
+    sources = open_sources(labels, image, reading)
+    notes += sources.notes
+    return show(prepare(sources.cells, sources.image, answers), watch)
 
 
 @contextmanager

@@ -8,29 +8,35 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bridgetrack.cli.console import emit, say, show
-from bridgetrack.cli.options import Axes, FrameInterval, Image, ImageAxes, Json, Labels, Scale, Unit
-from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.cli.options import (
+    Image,
+    Json,
+    Labels,
+    Weights,
+    answers_option,
+    at_least,
+    seed_option,
+)
+from bridgetrack.cli.reading import Reading, reads_movie
+from bridgetrack.cli.sources import (
+    collecting_warnings,
+    open_answers,
+    open_scene,
+    open_weights,
+)
 
 if TYPE_CHECKING:
     from bridgetrack.active.suggestion import Suggestion
 
 
+@reads_movie
 def suggest(
     labels: Labels,
+    *,
     image: Image = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="Weights: a file, or a name in the library; without it the shipped ones.",
-        ),
-    ] = None,
+    model: Weights = None,
     annotations: Annotated[
-        Path | None,
-        typer.Option(
-            "--annotations", metavar="A.json", help="Answers so far; they are not asked again."
-        ),
+        Path | None, answers_option("Answers so far; they are not asked again.")
     ] = None,
     count: Annotated[
         int, typer.Option("-n", "--count", metavar="N", help="Number of suggestions.")
@@ -43,12 +49,8 @@ def suggest(
             help="Share drawn at random from all cells, 0 to 1, to know the accuracy.",
         ),
     ] = 0.2,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the random ones.")] = 0,
-    scale: Scale = None,
-    unit: Unit = None,
-    frame_interval: FrameInterval = None,
-    axes: Axes = None,
-    image_axes: ImageAxes = None,
+    seed: Annotated[int, seed_option("Seed of the random ones.")] = 0,
+    reading: Reading,
     json: Json = False,
 ) -> None:
     """List the events that are most worth an answer.
@@ -56,15 +58,12 @@ def suggest(
     They are uncertain, rare and unlike each other and what was answered before; none is a
     neighbour of another.
     """
-    if count < 1:
-        raise typer.BadParameter(f"-n {count} must be 1 or more")
+    at_least(1, count, "-n")
     if not 0 <= random_share <= 1:
         raise typer.BadParameter(f"--random-share {random_share} must be between 0 and 1")
-    if seed < 0:
-        raise typer.BadParameter(f"--seed {seed} must be 0 or more")
+    at_least(0, seed, "--seed")
     notes: list[str] = []
     with collecting_warnings(notes):
-        reading = Reading(axes, scale, unit, frame_interval, image_axes)
         found = _suggestions(
             labels, image, model, annotations, count, random_share, seed, reading, notes
         )
@@ -87,16 +86,11 @@ def _suggestions(
     notes: list[str],
 ) -> list[Suggestion]:
     from bridgetrack.active.suggester import SuggestOptions, suggest_steps
-    from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.models.find import find_model
     from bridgetrack.models.shipped import shipped_model
-    from bridgetrack.pipeline.scene import prepare
 
-    weights = shipped_model() if model is None else find_model(model)
-    answers = None if annotations is None else load_annotations(annotations)
-    sources = open_sources(labels, image, reading)
-    notes += sources.notes
-    scene = show(prepare(sources.cells, sources.image, answers))
+    weights = open_weights(model) or shipped_model()
+    answers = open_answers(annotations)
+    scene = open_scene(labels, image, answers, reading, notes)
     options = SuggestOptions(random_share=random_share, seed=seed)
     answered = 0 if answers is None else len(answers)
     return show(suggest_steps(scene, weights, count, options, answered=answered))

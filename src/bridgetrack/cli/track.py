@@ -9,50 +9,34 @@ import typer
 
 from bridgetrack.cli.console import Stopwatch, emit, say, show
 from bridgetrack.cli.options import (
-    Axes,
-    FrameInterval,
     Image,
-    ImageAxes,
     Json,
     Labels,
-    Scale,
-    Unit,
+    OutFolder,
+    Weights,
+    answers_option,
     parse_choices,
 )
-from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.cli.reading import Reading, reads_movie
+from bridgetrack.cli.sources import collecting_warnings, open_answers, open_sources
 
 FORMATS = ("csv", "ctc", "geff")
 
 
+@reads_movie
 def track(
     labels: Labels,
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder for the results.", show_default=False),
-    ],
+    out: OutFolder,
+    *,
     image: Image = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="Weights: a file, or a name in the library; without it the shipped ones.",
-        ),
-    ] = None,
+    model: Weights = None,
     annotations: Annotated[
-        Path | None,
-        typer.Option(
-            "--annotations", metavar="A.json", help="Answers that the tracks must honour."
-        ),
+        Path | None, answers_option("Answers that the tracks must honour.")
     ] = None,
     formats: Annotated[
         str, typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff.")
     ] = "csv",
-    scale: Scale = None,
-    unit: Unit = None,
-    frame_interval: FrameInterval = None,
-    axes: Axes = None,
-    image_axes: ImageAxes = None,
+    reading: Reading,
     json: Json = False,
 ) -> None:
     """Track the cells of a label movie, or of a table of detections.
@@ -61,7 +45,6 @@ def track(
     needed to repeat the run.
     """
     wanted = parse_choices(formats, FORMATS, "--format")
-    reading = Reading(axes, scale, unit, frame_interval, image_axes)
     notes: list[str] = []
     with collecting_warnings(notes):
         record = _track(labels, out, image, model, annotations, wanted, reading, notes)
@@ -83,7 +66,6 @@ def _track(
     reading: Reading,
     notes: list[str],
 ) -> dict[str, object]:
-    from bridgetrack.annotations.store import load_annotations
     from bridgetrack.cli.record import Given, check_folder, finish
     from bridgetrack.models.find import find_model_file
     from bridgetrack.models.shipped import shipped_model
@@ -93,7 +75,7 @@ def _track(
     check_folder(out)
     model = None if model is None else find_model_file(model)
     weights = load_model(model) if model is not None else shipped_model()
-    answers = load_annotations(annotations) if annotations is not None else None
+    answers = open_answers(annotations)
     sources = open_sources(labels, image, reading)
     watch = Stopwatch()
     tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)

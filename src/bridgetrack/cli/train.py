@@ -18,8 +18,14 @@ from bridgetrack.cli.helpers import (
     needs_annotations,
     open_help,
 )
-from bridgetrack.cli.options import Axes, FrameInterval, Image, ImageAxes, Json, Labels, Scale, Unit
-from bridgetrack.cli.sources import Reading, collecting_warnings, open_sources
+from bridgetrack.cli.options import Image, Json, Labels, answers_option, out_option
+from bridgetrack.cli.reading import Reading, reads_movie
+from bridgetrack.cli.sources import (
+    collecting_warnings,
+    open_answers,
+    open_scene,
+    open_weights,
+)
 from bridgetrack.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,18 +38,12 @@ if TYPE_CHECKING:
 ADVANCED = "Advanced options"
 
 
+@reads_movie
 def train(
     labels: Labels,
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="MODEL.json", help="File to write.", show_default=False),
-    ],
-    annotations: Annotated[
-        Path | None,
-        typer.Option(
-            "--annotations", metavar="A.json", help="Answers to learn from.", show_default=False
-        ),
-    ] = None,
+    out: Annotated[Path, out_option("MODEL.json", "File to write.")],
+    *,
+    annotations: Annotated[Path | None, answers_option("Answers to learn from.")] = None,
     image: Image = None,
     prior: Annotated[
         Path | None,
@@ -94,11 +94,7 @@ def train(
             show_default=False,
         ),
     ] = None,
-    scale: Scale = None,
-    unit: Unit = None,
-    frame_interval: FrameInterval = None,
-    axes: Axes = None,
-    image_axes: ImageAxes = None,
+    reading: Reading,
     json: Json = False,
 ) -> None:
     """Learn from a few annotations how the cells of a movie behave.
@@ -107,15 +103,14 @@ def train(
     seen, and the starting weights are kept where they are better.
     """
     options = _options(loss, regularizer, strength, learner=learner, curriculum=curriculum)
-    reading = Reading(axes, scale, unit, frame_interval, image_axes)
     notes: list[str] = []
     watch = Stopwatch()
     if annotations is None:
         needs_annotations(source, strategy)
     with collecting_warnings(notes):
-        start = _prior(prior)
+        start = open_weights(prior)
         more = open_help(source, strategy, rho, start, watch)
-        scene = _prepared(labels, image, annotations, reading, notes, watch)
+        scene = open_scene(labels, image, open_answers(annotations), reading, notes, watch)
         training = learn(scene, start, options, out, watch, more)
     record = describe_training(training, out, watch, notes)
     if json:
@@ -134,29 +129,6 @@ def _options(loss: str, regularizer: str, strength: str, **more: str | None) -> 
         raise typer.BadParameter(str(error)) from error
     except ValueError:
         raise typer.BadParameter(f"--lambda {strength!r} must be auto or a number") from None
-
-
-def _prepared(
-    labels: Path,
-    image: Path | None,
-    annotations: Path | None,
-    reading: Reading,
-    notes: list[str],
-    watch: Stopwatch,
-) -> Scene:
-    from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.pipeline.scene import prepare
-
-    answers = None if annotations is None else load_annotations(annotations)
-    sources = open_sources(labels, image, reading)
-    notes += sources.notes
-    return show(prepare(sources.cells, sources.image, answers), watch)
-
-
-def _prior(path: Path | None) -> Model | None:
-    from bridgetrack.models.find import find_model
-
-    return None if path is None else find_model(path)
 
 
 def learn(
