@@ -60,14 +60,6 @@ class Entry:
         return bool(self.problem)
 
 
-@dataclass(frozen=True)
-class Removed:
-    """A model that was removed and can be restored."""
-
-    name: str
-    folder: Path
-
-
 def read_entry(folder: Path) -> Entry:
     """What is in a folder of the library; where it is damaged, why."""
     preview = folder / PREVIEW
