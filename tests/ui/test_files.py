@@ -6,14 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from asking_table import Table
 from bridgetrack.export.results import write_results
 from bridgetrack.importing.geff_reader import read_geff
 from bridgetrack.pipeline.project_file import load_project
 from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.ui.answers import project_answers
+from bridgetrack.ui.jobs import InlineRunner
 from bridgetrack.ui.layers import KEY
 from bridgetrack.ui.project_bridge import save_session
 from bridgetrack.ui.readers import csv_reader, ctc_reader, project_reader
 from bridgetrack.ui.sample import sample_movie
+from bridgetrack.ui.session import Session
 from bridgetrack.ui.tracks_layer import least_certain, node_margins, summary, to_layer_data
 from bridgetrack.ui.writers import tracks_of, write_csv_file, write_ctc_folder, write_geff_store
 
@@ -92,6 +96,24 @@ def test_certainty_is_the_smallest_margin(session):
     known = dict(zip(tracks.nodes["id"], margins, strict=True))
     assert known[first] == pytest.approx(doubt.iloc[0]["margin"])
     assert "tracks in" in summary(tracks)
+
+
+def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):
+    asked.annotator.accept()
+    path = tmp_path / "elsewhere" / "movie.json"
+    save_session(asked.session, path)
+    again = Session(InlineRunner())
+    again.open(source, project_answers(path, source.geometry))
+    again.answers.add_all(asked.session.annotations)
+    table = Table(again)
+    table.asker.prepare()
+    assert table.asker.active.effort == asked.asker.active.effort
+    state = table.asker.path
+    assert state.parent == path.parent
+    again.close()
+    asked.asker.path.unlink()
+    save_session(asked.session, path)
+    assert not state.exists(), "what an earlier project of this name asked is gone"
 
 
 def test_a_project_of_pixels_without_a_file_is_whole(session, tmp_path):

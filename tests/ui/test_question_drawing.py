@@ -9,7 +9,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.overlay import Drawing, View
-from bridgetrack.ui.question_drawing import draw_question
+from bridgetrack.ui.question_drawing import draw_question, draw_subject
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
 HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))
@@ -41,7 +41,7 @@ def test_both_frames_show_the_event(frame):
     found = drawn(question(), frame)
     assert len(found.arrows) == 1
     assert found.texts.count("") == 5, "an outline of four points, and a ring in the other frame"
-    assert [t for t in found.texts if t] == ["● Moves on, 60 %"]
+    assert [t for t in found.texts if t] == [f"● Moves on, 60 %, frame {frame}"]
 
 
 @pytest.mark.parametrize("frame", [2, 5])
@@ -56,6 +56,27 @@ def test_a_number_stands_on_each_other_target_once():
     found = drawn(question(*listed), 3)
     numbers = {t: p for t, p in zip(found.texts, found.points, strict=True) if t.isdigit()}
     assert numbers == {"2": THERE.position, "4": FAR.position}
+
+
+def test_words_keep_clear_of_numbers():
+    def place(other):
+        found = drawn(question(EventRef(Event.MOVE, (MOTHER,), (other,))), 3)
+        (words,) = [p for t, p in zip(found.texts, found.points, strict=True) if "frame" in t]
+        return words
+
+    above = place(FAR)
+    assert above[0] < MOTHER.position[0]
+    crowded = place(CellRef(4, 9, above))
+    assert crowded[0] > MOTHER.position[0]
+    assert crowded[1] == above[1]
+
+
+def test_while_the_answer_is_clicked_only_the_cell_asked_about_is_marked():
+    found = Drawing()
+    draw_subject(found, question(), View(3, None, 10.0, 200.0), lambda _: np.zeros((4, 2)))
+    assert len(found.points) == 4
+    assert found.arrows == []
+    assert set(found.texts) == {""}
 
 
 def test_cells_of_other_planes_are_left_out():

@@ -52,7 +52,8 @@ def test_g_goes_to_the_event_and_both_frames_are_shown_in_turns(asked, hand, vie
     near = 3 * shown_diameter(asked.session.scene.detections) * 0.645
     assert np.abs(camera_of(viewer).center[-2:] - middle).max() < near
     assert viewer.layers.selection.active is asked.canvas.events_layer
-    assert any("%" in str(t) for t in asked.canvas.marks_layer.features["text"])
+    written = asked.canvas.marks_layer
+    qtbot.waitUntil(lambda: any("frame" in str(t) for t in written.features["text"]))
     frames = {asked.canvas.frame}
     asked.questions._timer.setInterval(30)
     qtbot.waitUntil(lambda: frames.add(asked.canvas.frame) or len(frames) > 1, timeout=5000)
@@ -240,6 +241,6 @@ def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
     qtbot.waitUntil(lambda: desk.suggester.current is not None, timeout=20_000)
     question = desk.suggester.current
     assert desk.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
-    assert len(desk.canvas.marks_layer.data) > 5
+    qtbot.waitUntil(lambda: len(desk.canvas.marks_layer.data) > 5, timeout=2000)
     hand.key("Return")
     assert len(desk.session.annotations) == 1

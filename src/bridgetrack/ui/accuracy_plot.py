@@ -10,6 +10,8 @@ import pyqtgraph as pg
 from bridgetrack.active.records import Point
 
 _LINE = "#56b4e9"
+_LONE = np.array([-0.15, 0.15])
+"""Where the band of a single point begins and ends, in clicks."""
 
 
 class AccuracyPlot(pg.PlotWidget):
@@ -45,8 +47,9 @@ class AccuracyPlot(pg.PlotWidget):
         if not len(table):
             return
         clicks, accuracy, low, high = table.T
-        self._low.setData(clicks, low)
-        self._high.setData(clicks, high)
+        wide, of = (clicks, slice(None)) if len(table) > 1 else (clicks[0] + _LONE, [0, 0])
+        self._low.setData(wide, low[of])
+        self._high.setData(wide, high[of])
         self._line.setData(clicks, accuracy)
         self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
         self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)

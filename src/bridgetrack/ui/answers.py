@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -18,6 +18,7 @@ from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.movie.geometry import Geometry
 
 SUFFIX = ".annotations.json"
+_QUESTIONS = ".suggestions.json"
 
 
 def autosave_path(movie: Path | None, name: str, geometry: Geometry) -> Path:
@@ -41,6 +42,11 @@ def project_answers(project: Path, geometry: Geometry) -> Path:
     if _writable(project.parent):
         return project.with_name(f"{project.stem}{SUFFIX}")
     return autosave_path(project, project.stem, geometry)
+
+
+def questions_path(answers: Path) -> Path:
+    """Where the state of asking is kept: beside the annotations."""
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + _QUESTIONS)
 
 
 def _writable(folder: Path) -> bool:
@@ -73,9 +79,14 @@ class Answers:
         return self._store.history
 
     def answer(
-        self, kind: Kind, events: Iterable[EventRef], source: str, seconds: float | None = None
+        self,
+        kind: Kind,
+        events: Iterable[EventRef],
+        source: str,
+        seconds: float | None = None,
+        instead_of: Collection[str] = (),
     ) -> tuple[Annotation, int]:
-        """Add an answer in place of those that it contradicts, as one step.
+        """Add an answer in place of those named and of those that it contradicts, as one step.
 
         Returns
         -------
@@ -92,6 +103,7 @@ class Answers:
         if same:
             return have[same[0]], 0
         gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
+        gone |= {i for i in instead_of if i in have}
         self._store.edit(sorted(gone), [new])
         self.changed.emit()
         return new, len(gone)

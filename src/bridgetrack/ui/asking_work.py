@@ -13,15 +13,13 @@ from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Steps
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.ui.answers import SUFFIX as ANSWERS
-from bridgetrack.ui.answers import Answers
+from bridgetrack.ui.answers import Answers, questions_path
 from bridgetrack.ui.session import Session
 from bridgetrack.ui.trainer import Trainer
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
 
-SUFFIX = ".suggestions.json"
 LOW = 4
 """Questions ahead below which new ones are looked for."""
 
@@ -66,7 +64,7 @@ class AskingWork:
         answers = self._session.answers
         if answers is None:
             return None
-        return answers.path.with_name(answers.path.name.removesuffix(ANSWERS) + SUFFIX)
+        return questions_path(answers.path)
 
     # ------------------------------------------------------------------ beginning and ending
 

@@ -18,7 +18,7 @@ from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.progress import Progress, Steps, run
 from bridgetrack.pipeline.project import MovieFile, Project
 from bridgetrack.pipeline.project_file import save_project
-from bridgetrack.ui.answers import project_answers
+from bridgetrack.ui.answers import project_answers, questions_path
 from bridgetrack.ui.session import Session, Source
 
 
@@ -81,7 +81,20 @@ def _saving(
     if beside.exists() and beside != answers:
         # Of an earlier project of this name; opening this one must not bring them back.
         save_annotations(history, beside)
+    _carry_questions(answers, beside)
     return notes
+
+
+def _carry_questions(answers: Path, beside: Path) -> None:
+    """What the model asked goes with the project, so that it goes on asking where it stood."""
+    here, there = questions_path(answers), questions_path(beside)
+    if here == there:
+        return
+    if here.exists():
+        _write(there, lambda file: file.write(here.read_bytes()))
+    else:
+        # Of an earlier project of this name.
+        there.unlink(missing_ok=True)
 
 
 def _cells_file(source: Source, copy: Path, notes: list[str]) -> MovieFile:
@@ -135,7 +148,7 @@ def _table_to_csv(table: Detections, file: IO[bytes]) -> None:
     file.write(table.table[columns].to_csv(index=False, lineterminator="\n").encode())
 
 
-def _write(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
+def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
     """Write a file in one step."""
     with replacing(path, "the file", text=False) as file:
         fill(file)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bridgetrack.active.second_look import still_asked
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.ui.trail import settled_by
 
 
@@ -11,9 +13,12 @@ def next_of(active: ActiveSession) -> Suggestion | None:
     """The first open question of the queue, or its first random one where one is owed.
 
     Answers given while an update was under way would else keep their share below what it should be.
+    A second look at the answer just given comes before both.
     """
     have, counted = active.annotations, active.counted
-    left = [s for s in active.queue if settled_by(have, s) is None]
+    left = [s for s in active.queue if _open(have, s)]
+    if left and left[0].again:
+        return left[0]
     due = int((len(counted) + 1) * active.options.suggest.random_share + 1e-9)
     if sum(r.random for r in counted) < due:
         left.sort(key=lambda s: not s.random)
@@ -39,6 +44,10 @@ def ask_again(active: ActiveSession, asked: Suggestion, before: Suggestion | Non
 def drop(active: ActiveSession, asked: Suggestion) -> None:
     """Ask a question no more."""
     active.queue = _without(active, asked)
+
+
+def _open(have: AnnotationSet, asked: Suggestion) -> bool:
+    return still_asked(have, asked) if asked.again else settled_by(have, asked) is None
 
 
 def _without(active: ActiveSession, asked: Suggestion) -> tuple[Suggestion, ...]:

@@ -15,9 +15,10 @@ from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.overlay import Drawing, View
-from bridgetrack.ui.question_drawing import Array, draw_question
+from bridgetrack.ui.question_drawing import Array, draw_question, draw_subject
 from bridgetrack.ui.session import Session
 from bridgetrack.ui.suggester import Suggester
+from bridgetrack.ui.turns import Turns
 
 BLINK = 900
 """Milliseconds that each of the two frames is in view."""
@@ -42,6 +43,7 @@ class QuestionView:
         self._late = self._moving = self._zoomed = False
         self._outlines: dict[tuple[int, int], Array] = {}
         self.blinking = True
+        self._turns = Turns()
         self._timer = QTimer()
         self._timer.setInterval(BLINK)
         self._timer.timeout.connect(self.flip)
@@ -54,6 +56,7 @@ class QuestionView:
 
     def close(self) -> None:
         """Let go of the viewer."""
+        self._turns.stop()
         # At the end of the program Qt may be gone before this is called.
         with contextlib.suppress(RuntimeError):
             self._timer.stop()
@@ -92,13 +95,15 @@ class QuestionView:
         self._go(late=False, position=asked.position)
         if self.blinking:
             self._timer.start()
-        self._canvas.held = held
-        self._canvas.redraw()
+        self._hold(held)
 
     def _hold(self, held: bool) -> None:
-        """Draw once for an answer and the next question."""
+        """Draw once for an answer and the next question, when their frame is in view."""
         self._canvas.held = held
-        self._canvas.redraw()
+        if held:
+            self._turns.stop()
+        else:
+            self._turns.begin(self._canvas.redraw)
 
     def turn(self) -> None:
         """Show the other frame, and stay there."""
@@ -185,6 +190,8 @@ class QuestionView:
     def _paint(self, drawing: Drawing, view: View) -> None:
         if self._shown is not None:
             draw_question(drawing, self._shown, view, self._outline)
+        elif self._asker.engaged and self._asker.current is not None:
+            draw_subject(drawing, self._asker.current, view, self._outline)
 
     def _outline(self, cell: CellRef) -> Array:
         scene, finder = self._session.scene, self._annotator.finder

@@ -157,7 +157,9 @@ class Questioning:
         if active is None or self._replies.writing:
             return
         back = self._replies.taken_back(active)
-        found = None if asked is None else settled_by(active.annotations, asked)
+        found = None
+        if asked is not None and not asked.again:
+            found = settled_by(active.annotations, asked)
         if back is not None:
             self._ask_again(active, back)
         elif found is not None and asked is not None:

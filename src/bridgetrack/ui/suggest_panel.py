@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import Qt, QTimer
-from qtpy.QtWidgets import QCheckBox, QListWidget
+from qtpy.QtWidgets import QCheckBox, QLabel, QListWidget
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.ui.accuracy_plot import AccuracyPlot
 from bridgetrack.ui.asking_work import JOB
-from bridgetrack.ui.boxes import row
+from bridgetrack.ui.boxes import SPACE, row
 from bridgetrack.ui.colours import LOOKS
 from bridgetrack.ui.event_words import short_words
 from bridgetrack.ui.overlay import percent
@@ -32,9 +32,11 @@ class SuggestPanel(Panel):
         self.column.addWidget(self.go)
         self.question = heading("")
         self.question.setWordWrap(True)
-        self.column.addWidget(self.question)
+        self.column.addWidget(_roomy(self.question, 2))
         self.reason = text()
-        self.column.addWidget(self.reason)
+        self.column.addWidget(_roomy(self.reason, 3))
+        self.about = text()
+        self.column.addWidget(self.about)
         self.choices = self._choices()
         self.column.addWidget(self.choices)
         self.yes = self._button("accept", "Yes", "yes")
@@ -53,8 +55,6 @@ class SuggestPanel(Panel):
         self.blink.setToolTip("Off: T shows the other frame")
         self.blink.toggled.connect(self.desk.questions.set_blinking)
         self.column.addWidget(self.blink)
-        self.work = Work(self, JOB)
-        self.column.addWidget(self.work)
         self.notice = Notice()
         self.column.addWidget(self.notice)
         self.column.addWidget(heading("How far you are"))
@@ -70,6 +70,8 @@ class SuggestPanel(Panel):
             icon="go",
         )
         self.column.addWidget(self.use)
+        self.work = Work(self, JOB)
+        self.column.addWidget(self.work)
         self.column.addStretch(1)
         self._later = QTimer(self)
         self._later.setSingleShot(True)
@@ -119,6 +121,7 @@ class SuggestPanel(Panel):
         self.hint.setText(self.asker.hint)
         self.question.setText("" if asked is None else asked.question)
         self.reason.setText("" if asked is None else f"Why this one: {asked.reason}.")
+        self.about.setText("" if asked is None else _about(asked))
         words = []
         if asked is not None:
             events = (asked.event, *asked.alternatives)
@@ -127,7 +130,7 @@ class SuggestPanel(Panel):
                 words.append(f"{k}  {sign}  {_words(event, asked)}: {percent(belief)}")
         self.choices.clear()
         self.choices.addItems(words)
-        for part in (self.question, self.reason, self.choices):
+        for part in (self.question, self.reason, self.about, self.choices):
             part.setVisible(asked is not None)
         answering = asked is not None and self.asker.asking
         # The question and the buttons say it all.
@@ -148,6 +151,21 @@ class SuggestPanel(Panel):
         self.verdict.setVisible(bool(standing.verdict))
         self.plot.show_points(standing.points)
         self.use.setEnabled(bool(standing.points) and not self.session.busy("track"))
+
+
+def _roomy(label: QLabel, lines: int) -> QLabel:
+    """Room for so many lines, so that the buttons below stay under the mouse."""
+    label.setMinimumHeight(lines * label.fontMetrics().lineSpacing() + SPACE)
+    label.setAlignment(Qt.AlignmentFlag.AlignTop)
+    return label
+
+
+def _about(asked: Suggestion) -> str:
+    """What the list tells, as the words before it."""
+    frame, label = asked.slot[1]
+    if asked.slot[0] == "history":
+        return f"Where cell {label} of frame {frame} comes from:"
+    return f"What becomes of cell {label} of frame {frame}:"
 
 
 def _words(event: EventRef, asked: Suggestion) -> str:

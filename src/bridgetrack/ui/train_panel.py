@@ -19,6 +19,7 @@ from bridgetrack.learning import LOSSES
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.boxes import row
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
+from bridgetrack.ui.trainer import JOB
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, text
 
 _FILES = "Bridgetrack model (*.json)"
@@ -42,7 +43,7 @@ class TrainPanel(Panel):
             hot="Alt+T",
         )
         self.column.addWidget(self.go)
-        self.work = Work(self, "train")
+        self.work = Work(self, JOB)
         self.column.addWidget(self.work)
         self.plot = self._plot()
         self.column.addWidget(self.plot)
@@ -79,7 +80,7 @@ class TrainPanel(Panel):
         self.listen(self.session.scene_changed, self._on_change)
         self.listen(self.session.source_changed, self._on_change)
         self.listen(self.session.message, self.notice.say)
-        self.listen(self.session.progress, lambda *_: self._on_change())
+        self.listen(self.session.progress, self._on_progress)
         self._on_change()
 
     # ------------------------------------------------------------------ parts
@@ -150,6 +151,10 @@ class TrainPanel(Panel):
         """Look at the kept models whenever the panel comes into view."""
         self.desk.librarian.refresh()
         super().showEvent(event)
+
+    def _on_progress(self, name: str, _: object) -> None:
+        if name == JOB:
+            self._on_change()
 
     def _on_change(self) -> None:
         n = len(self.session.annotations or ())

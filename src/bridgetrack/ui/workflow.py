@@ -136,11 +136,14 @@ class WorkflowPanel(Panel):
                 ready=self.session.tracking is not None,
                 answers=len(self.session.annotations or ()),
                 trained=self.desk.trainer.training is not None,
+                asked=self.asked,
             )
         )
 
 
-def next_step(step: int, *, movie: bool, ready: bool, answers: int, trained: bool) -> str:
+def next_step(
+    step: int, *, movie: bool, ready: bool, answers: int, trained: bool, asked: bool = False
+) -> str:
     """What a step needs or what comes next, in plain words."""
     if not movie:
         first = "Open a movie (File > Open Sample > Bridgetrack has one)"
@@ -149,6 +152,8 @@ def next_step(step: int, *, movie: bool, ready: bool, answers: int, trained: boo
         return "The cells are being measured; this takes a moment."
     if step == 0:
         return "Ready. Next: tell what happens to some cells, in step 2."
+    if step == 1 and answers < ENOUGH and asked:
+        return f"{answers} of about {ENOUGH} answers. Then train."
     if step == 1 and answers < ENOUGH:
         return f"{answers} of about {ENOUGH} answers; mix easy and hard ones. Then train."
     if step == 1:
