@@ -209,6 +209,7 @@ def test_an_event_that_was_not_proposed_is_learned_from() -> None:
     assert one.adopt(run(one.update()))
     assert len(one.scene.hypotheses) > len(h)
     assert len(one.scene.constraints) == 1
+    one.answer(following(one))  # the second look
     one.answer(following(one))
     assert one.adopt(run(one.update()))
     assert len(one.scene.constraints) == 2

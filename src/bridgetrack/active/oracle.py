@@ -53,7 +53,8 @@ class Oracle:
         Rate of "cannot tell". Cells that the truth says nothing of are answered so as well.
     seed
         Of wrong and undecided answers. An answer depends on the question and the seed only, not
-        on what was asked before.
+        on what was asked before; a second look is as likely to be wrong as the first, and does
+        not depend on it.
 
     Raises
     ------
@@ -79,7 +80,8 @@ class Oracle:
         self._of: dict[Slot, int] = {
             slot: k for k, ref in enumerate(self._refs) for slot in ref.slots
         }
-        self._mood = np.random.default_rng(seed).random(len(events))
+        rng = np.random.default_rng(seed)
+        self._moods = rng.random(len(events)), rng.random(len(events))
         self._limits = wrong, wrong + cannot_tell
         nothing = events.take(np.zeros(0, dtype=np.int64))
         self._mistakes = Mistakes(detections, nothing)
@@ -94,7 +96,8 @@ class Oracle:
         k = self._of.get(suggestion.slot)
         if k is None:
             return Reply(Kind.CANNOT_TELL, None)
-        if self._mood[k] < self._limits[0]:
+        mood = self._moods[bool(suggestion.again)][k]
+        if mood < self._limits[0]:
             row = self._mistakes.instead_of(self._events, k)
             if row is not None:
                 event, sources, targets = row
@@ -104,7 +107,7 @@ class Oracle:
                     np.asarray([targets], dtype=np.int64),
                 )
                 return Reply(Kind.CONFIRM, false.refs(self._detections)[0], True)
-        elif self._mood[k] < self._limits[1]:
+        elif mood < self._limits[1]:
             return Reply(Kind.CANNOT_TELL, None)
         return Reply(Kind.CONFIRM, self._refs[k])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,9 +20,14 @@ class Answers(Protocol):
         """The present annotations."""
 
     def answer(
-        self, kind: Kind, events: Iterable[EventRef], source: str, seconds: float | None = None
+        self,
+        kind: Kind,
+        events: Iterable[EventRef],
+        source: str,
+        seconds: float | None = None,
+        instead_of: Collection[str] = (),
     ) -> tuple[Annotation, int]:
-        """Add an answer in place of those that it contradicts; it, and how many went."""
+        """Add an answer in place of those named and contradicted; it, and how many went."""
 
 
 class HistoryAnswers:
@@ -37,12 +42,18 @@ class HistoryAnswers:
         return self.history.annotations
 
     def answer(
-        self, kind: Kind, events: Iterable[EventRef], source: str, seconds: float | None = None
+        self,
+        kind: Kind,
+        events: Iterable[EventRef],
+        source: str,
+        seconds: float | None = None,
+        instead_of: Collection[str] = (),
     ) -> tuple[Annotation, int]:
-        """Add an answer in place of those that it contradicts; it, and how many went."""
+        """Add an answer in place of those named and contradicted; it, and how many went."""
         have = self.annotations
         new = Annotation(have.next_id(), kind, tuple(events), now(), source, seconds)
         gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
+        gone |= {i for i in instead_of if i in have}
         self.history = self.history.record(sorted(gone), [new])
         return new, len(gone)
 
@@ -68,6 +79,8 @@ class Record:
         The model's belief that its proposal was wrong, 0 to 1.
     seconds
         Time that the answer took.
+    looks
+        How often it was asked: 2 after a second look.
     """
 
     id: str
@@ -77,6 +90,7 @@ class Record:
     random: bool
     doubt: float
     seconds: float
+    looks: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON values."""
@@ -88,6 +102,7 @@ class Record:
             "random": self.random,
             "doubt": self.doubt,
             "seconds": self.seconds,
+            "looks": self.looks,
         }
 
 

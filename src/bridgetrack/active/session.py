@@ -27,6 +27,7 @@ from bridgetrack.active.gain import Gain, Verdict, expected_gain, judge
 from bridgetrack.active.learner import Start
 from bridgetrack.active.questions import slot_numbers
 from bridgetrack.active.records import Answers, HistoryAnswers, Point, Record
+from bridgetrack.active.second_look import second_look, still_asked, unexpected
 from bridgetrack.active.suggester import rank, weights_of
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.active.update import SessionOptions, Update, update_steps
@@ -143,6 +144,8 @@ class ActiveSession:
         There is none before the first update was adopted, and when nothing is open any more. An
         empty queue is filled from the last update's beliefs, which takes well under a second.
         """
+        have = self.annotations
+        self.queue = tuple(s for s in self.queue if still_asked(have, s))
         if not self.queue:
             self._refill()
         return self.queue[0] if self.queue else None
@@ -155,6 +158,9 @@ class ActiveSession:
         seconds: float | None = None,
     ) -> Annotation:
         """Say what holds.
+
+        An answer that is none of the events listed is kept, and the next suggestion asks for a
+        second look at it.
 
         Parameters
         ----------
@@ -176,13 +182,32 @@ class ActiveSession:
             Where the event does not fit the movie.
         """
         chosen = event or suggestion.event
-        right = chosen.key == suggestion.event.key
-        return self._record(Kind.CONFIRM, suggestion, chosen, chosen.slots, right, seconds)
+        if suggestion.again in self.annotations and chosen.key == suggestion.event.key:
+            return self._confirm_again(suggestion, seconds or 0.0)
+        first = suggestion.alternatives[0] if suggestion.again else suggestion.event
+        right = chosen.key == first.key
+        noted = self._record(Kind.CONFIRM, suggestion, chosen, chosen.slots, right, seconds)
+        if self.options.second_looks and unexpected(suggestion, chosen):
+            self.queue = (second_look(suggestion, chosen, noted.id), *self.queue)
+        return noted
+
+    def _confirm_again(self, suggestion: Suggestion, seconds: float) -> Annotation:
+        """A second look says the same."""
+        self.queue = tuple(s for s in self.queue if s.again != suggestion.again)
+        self.records = tuple(
+            replace(r, looks=r.looks + 1, seconds=r.seconds + seconds)
+            if r.id == suggestion.again
+            else r
+            for r in self.records
+        )
+        return self.annotations[suggestion.again]
 
     def reject(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
         """Say that the proposal is wrong, without saying what is right instead."""
         slots = (suggestion.slot,)
-        return self._record(Kind.REJECT, suggestion, suggestion.event, slots, False, seconds)
+        # after a second look this takes back an answer, and says nothing of the proposal before it
+        right = None if suggestion.again else False
+        return self._record(Kind.REJECT, suggestion, suggestion.event, slots, right, seconds)
 
     def cannot_tell(self, suggestion: Suggestion, *, seconds: float | None = None) -> Annotation:
         """Say that one cannot tell; it is an answer, labels nothing, and is not asked again."""
@@ -204,9 +229,14 @@ class ActiveSession:
         seconds: float | None,
     ) -> Annotation:
         source = RANDOM if suggestion.random else SOURCE
-        noted, _ = self.answers.answer(kind, [event], source, seconds)
+        again = suggestion.again
+        noted, _ = self.answers.answer(kind, [event], source, seconds, (again,) if again else ())
         doubt = float(np.clip(1.0 - suggestion.beliefs[0], 0.0, 1.0))
         record = Record(noted.id, kind, slots, right, suggestion.random, doubt, seconds or 0.0)
+        for before in self.records:
+            if before.id == again:
+                took, looks = before.seconds + record.seconds, before.looks + 1
+                record = replace(record, doubt=before.doubt, seconds=took, looks=looks)
         older = tuple(r for r in self.records if r.id != noted.id)
         self.records = (*older, record)
         self.queue = _without(self.queue, {*slots, suggestion.slot})
@@ -235,7 +265,12 @@ class ActiveSession:
 
     @property
     def wants_update(self) -> bool:
-        """Whether an update is worth while: none yet, enough answers, or few questions left."""
+        """Whether an update is worth while: none yet, enough answers, or few questions left.
+
+        An answer that waits for a second look is not learned from if that can be helped.
+        """
+        if self._last is not None and self.queue and self.queue[0].again:
+            return False
         new = len(self.records) - max(self._learned_clicks, 0)
         few = len(self.queue) < 2 and new > 0
         return self._last is None or new >= self.options.update_every or few
@@ -275,9 +310,8 @@ class ActiveSession:
             for e in a.events
             for s in e.slots
         )
-        self.queue = tuple(
-            s for s in _without(update.suggestions, gone) if s.slot not in self.skipped
-        )
+        fresh = tuple(s for s in _without(update.suggestions, gone) if s.slot not in self.skipped)
+        self.queue = (*(s for s in self.queue if s.again), *fresh)
         if update.held_out:
             self.held_out = update.held_out
             self._judged_clicks = len(self.counted)
@@ -332,7 +366,8 @@ class ActiveSession:
     @property
     def effort(self) -> Effort:
         """Clicks and time so far."""
-        return Effort(len(self.counted), sum(r.seconds for r in self.counted))
+        counted = self.counted
+        return Effort(sum(r.looks for r in counted), sum(r.seconds for r in counted))
 
     def estimate(self) -> Estimate | None:
         """Share of right events in the tracking as it is now, with its 95 % interval.
@@ -368,7 +403,7 @@ class ActiveSession:
             done = recent[-1].clicks - recent[0].clicks
             moved = sum(p.changed for p in recent[1:])
             changed = moved / done if done > 0 else None
-        doubts = [1.0 - s.beliefs[0] for s in self.queue if not s.random]
+        doubts = [1.0 - s.beliefs[0] for s in self.queue if not (s.random or s.again)]
         return expected_gain(self.counted, doubts, clicks, changed)
 
     def verdict(self) -> Verdict:

@@ -169,6 +169,7 @@ def _record(value: Any) -> Record:
         random,
         _share(entry["doubt"]),
         max(_number(entry["seconds"]), 0.0),
+        max(_count(entry.get("looks", 1)), 1),
     )
 
 
@@ -189,4 +190,8 @@ def _options(value: Any) -> SessionOptions:
         chosen["frames"] = _count(first), _count(last)
     suggest = SuggestOptions(**chosen)
     learn = LearnOptions(**_object(entry.pop("learn")))
-    return SessionOptions(suggest, learn, **{k: _count(v) for k, v in entry.items()})
+    looks = entry.pop("second_looks", True)
+    if not isinstance(looks, bool):
+        raise TypeError('"second_looks" must be true or false')
+    counts = {k: _count(v) for k, v in entry.items()}
+    return SessionOptions(suggest, learn, second_looks=looks, **counts)

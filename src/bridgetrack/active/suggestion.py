@@ -31,7 +31,8 @@ class Suggestion:
         ``("fate", (frame, label))`` or ``("history", (frame, label))``: what is asked. It names
         a question across models, and is what `skipped` holds.
     hypothesis
-        Row of the event in ``scene.hypotheses`` of the scene that it was suggested for.
+        Row of the event in ``scene.hypotheses`` of the scene that it was suggested for; -1 for a
+        second look.
     margin
         Lower bound on how much worse the best tracking without the event scores; infinite
         where nothing else is possible.
@@ -45,6 +46,9 @@ class Suggestion:
         Whether it was drawn at random from all cells. Only answers to these tell how accurate
         the tracking is; annotate them with the source `bridgetrack.annotations.annotation.RANDOM`
         (`ActiveSession.answer` does).
+    again
+        Id of the annotation whose event is looked at for a second time, because it was none of
+        those that the model listed (`second_look`); empty for all other suggestions.
     """
 
     event: EventRef
@@ -57,6 +61,7 @@ class Suggestion:
     value: float
     reason: str
     random: bool
+    again: str = ""
 
     @property
     def kind(self) -> Event:

@@ -47,6 +47,8 @@ class SessionOptions:
         Answers after which `ActiveSession.wants_update` asks for an update.
     rejudge_every
         Answers after which random ones are judged anew by models that have not seen them.
+    second_looks
+        Whether an answer that is none of the events listed is asked about again.
     """
 
     suggest: SuggestOptions = field(default_factory=SuggestOptions)
@@ -54,6 +56,7 @@ class SessionOptions:
     queue: int = 12
     update_every: int = 5
     rejudge_every: int = 10
+    second_looks: bool = True
 
 
 @dataclass(frozen=True)
