@@ -7,7 +7,7 @@ from typing import Any
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef
 from bridgetrack.annotations.history import Change, History
-from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.geometry_json import geometry_to_json
 
 FORMAT = "bridgetrack-annotations"
 VERSION = 1
@@ -53,16 +53,6 @@ def _fresh_line(annotation: Annotation) -> str:
     return json.dumps(entry, allow_nan=False)
 
 
-def _movie(geometry: Geometry) -> dict[str, Any]:
-    return {
-        "n_frames": geometry.n_frames,
-        "shape": None if geometry.shape is None else list(geometry.shape),
-        "scale": list(geometry.scale),
-        "unit": geometry.unit,
-        "frame_interval": geometry.frame_interval,
-    }
-
-
 def _list(lines: list[str], indent: str) -> str:
     if not lines:
         return "[]"
@@ -101,7 +91,8 @@ def encode(history: History, known: Lines | None = None) -> str:
     known = {} if known is None else known
     lines = [_line(a, known) for a in history.annotations]
     text = f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n'
-    text += f'  "movie": {json.dumps(_movie(history.annotations.geometry), allow_nan=False)},\n'
+    movie = geometry_to_json(history.annotations.geometry)
+    text += f'  "movie": {json.dumps(movie, allow_nan=False)},\n'
     text += f'  "annotations": {_list(lines, "  ")}'
     if history.past or history.future:
         past = _list([_change(c, history) for c in history.past], "    ")

@@ -14,6 +14,7 @@ from bridgetrack.export.atomic import staged_files
 from bridgetrack.export.presets import PRESETS, ilastik_cells, trackmate_cells, trackmate_edges
 from bridgetrack.export.track_table import space_unit, track_table
 from bridgetrack.export.version import program_version
+from bridgetrack.movie.geometry_json import geometry_to_json
 from bridgetrack.tracks.tracks import Tracks
 
 SIDECAR = "units.json"
@@ -120,7 +121,6 @@ def _write(table: pd.DataFrame, path: Path, header: list[list[str]] | None = Non
 def _sidecar(
     tracks: Tracks, columns: list[str], preset: str, notes: tuple[str, ...]
 ) -> dict[str, Any]:
-    geometry = tracks.geometry
     extra = [c for c in tracks.nodes.columns if c not in _STANDARD]
     return {
         "program": "bridgetrack",
@@ -128,13 +128,7 @@ def _sidecar(
         "format": 1,
         "files": ["detections.csv", "edges.csv", "events.csv", "tracks.csv"],
         "preset": preset,
-        "geometry": {
-            "n_frames": geometry.n_frames,
-            "shape": None if geometry.shape is None else list(geometry.shape),
-            "scale": list(geometry.scale),
-            "unit": geometry.unit,
-            "frame_interval": geometry.frame_interval,
-        },
+        "geometry": geometry_to_json(tracks.geometry),
         "units": _units(tracks, columns, preset),
         "dtypes": {c: _kind(tracks.nodes[c]) for c in extra} if preset == "plain" else {},
         "notes": list(tracks.notes) if preset == "plain" else [],

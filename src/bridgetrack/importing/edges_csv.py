@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,18 +56,16 @@ def own_events(detections: Path) -> pd.DataFrame | None:
     InputError
         Where it is unreadable.
     """
-    path = detections.with_name("events.csv")
-    if not path.is_file():
+    text = _beside(detections, "events.csv", EVENT_COLUMNS)
+    if text is None:
         return None
-    text = read_text_table(path)
-    missing = [c for c in EVENT_COLUMNS if c not in text.header]
-    if missing:
-        raise InputError(f"{path}: the columns {missing} are missing")
     kinds = text.cells["event"].astype(object)
     unknown = ~kinds.isin([e.key for e in Event])
     if unknown.any():
         k = int(np.argmax(unknown))
-        raise InputError(f"{path}, row {text.first_line + k}: {kinds.iloc[k]!r} is not an event")
+        raise InputError(
+            f"{text.source}, row {text.first_line + k}: {kinds.iloc[k]!r} is not an event"
+        )
     named = {column: _id_lists(text, column) for column in ("sources", "targets")}
     return pd.DataFrame(
         {
@@ -87,24 +86,32 @@ def own_links(detections: Path) -> pd.DataFrame | None:
     InputError
         Where it is unreadable.
     """
-    path = detections.with_name("tracks.csv")
-    if not path.is_file():
+    text = _beside(detections, "tracks.csv", ("track_id", "parent_id", "link"))
+    if text is None:
         return None
-    text = read_text_table(path)
-    missing = [c for c in ("track_id", "parent_id", "link") if c not in text.header]
-    if missing:
-        raise InputError(f"{path}: the columns {missing} are missing")
     parents = _id_lists(text, "parent_id")
     events = [tuple(cell.split()) for cell in text.cells["link"]]
     rows = []
     for track, ids, kinds in zip(text.integers("track_id").tolist(), parents, events, strict=True):
         if len(ids) != len(kinds):
             raise InputError(
-                f"{path}: the track {track} has {len(ids)} parents, {len(kinds)} links"
+                f"{text.source}: the track {track} has {len(ids)} parents, {len(kinds)} links"
             )
         rows += [(track, parent, kind) for parent, kind in zip(ids, kinds, strict=True)]
     links = pd.DataFrame(rows, columns=["track_id", "parent_id", "event"])
     return links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object})
+
+
+def _beside(detections: Path, name: str, columns: Sequence[str]) -> TextTable | None:
+    """A table beside another one, where it is there, that must have some columns."""
+    path = detections.with_name(name)
+    if not path.is_file():
+        return None
+    text = read_text_table(path)
+    missing = [c for c in columns if c not in text.header]
+    if missing:
+        raise InputError(f"{path}: the columns {missing} are missing")
+    return text
 
 
 def _id_lists(text: TextTable, column: str) -> list[tuple[int, ...]]:

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.sidecar import geometry_from_json
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.geometry_json import geometry_from_json
 from bridgetrack.tracks.assemble import assemble_tracks
 from bridgetrack.tracks.tracks import Tracks
 

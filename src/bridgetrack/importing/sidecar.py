@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.geometry_json import geometry_from_json
 
 SIDECAR = "units.json"
 
@@ -60,26 +60,3 @@ def read_sidecar(table: Path) -> Sidecar | None:
         raise InputError(
             f"{path}: not a sidecar that this program wrote ({error!r}); remove it or export again"
         ) from error
-
-
-def geometry_to_json(geometry: Geometry) -> dict[str, Any]:
-    """A geometry as plain values."""
-    return {
-        "n_frames": geometry.n_frames,
-        "shape": None if geometry.shape is None else list(geometry.shape),
-        "scale": list(geometry.scale),
-        "unit": geometry.unit,
-        "frame_interval": geometry.frame_interval,
-    }
-
-
-def geometry_from_json(data: dict[str, Any]) -> Geometry:
-    """The geometry of `geometry_to_json`; KeyError, TypeError or ValueError where it is not."""
-    shape, interval = data["shape"], data["frame_interval"]
-    return Geometry(
-        n_frames=int(data["n_frames"]),
-        shape=None if shape is None else tuple(int(n) for n in shape),
-        scale=tuple(float(s) for s in data["scale"]),
-        unit=str(data["unit"]),
-        frame_interval=None if interval is None else float(interval),
-    )

@@ -8,10 +8,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from skimage.segmentation import clear_border, relabel_sequential
 
 from bridgetrack.errors import DependencyError, InputError
-from bridgetrack.segmentation.cells import Labels
+from bridgetrack.segmentation.cells import Labels, numbered, of_right_size
 from bridgetrack.segmentation.frame import segment_builtin
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import finite_image
@@ -114,10 +113,5 @@ def _finished(labels: NDArray[Any], image: NDArray[Any], settings: SegmentationS
     labels = np.where(np.isfinite(image), labels, 0).astype(np.int32)
     if settings.diameter is not None:
         unit = np.pi / (4 if image.ndim == 2 else 6) * settings.diameter**image.ndim
-        sizes = np.bincount(labels.ravel())
-        wrong = (sizes < settings.min_size * unit) | (sizes > settings.max_size * unit)
-        wrong[0] = False
-        labels = np.where(wrong[labels], 0, labels).astype(np.int32)
-    if settings.clear_border:
-        labels = clear_border(labels)
-    return np.asarray(relabel_sequential(labels)[0], dtype=np.int32)
+        labels = of_right_size(labels, settings, unit)
+    return numbered(labels, settings)

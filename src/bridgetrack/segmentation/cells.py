@@ -102,10 +102,19 @@ def clean_cells(
     if labels.ndim == 3:  # a stack thinner than the cells holds slices of them only
         depth = labels.shape[0] * sampling[0]
         unit *= min(1.0, 1.5 * depth / diameter)
+    return numbered(of_right_size(labels, settings, unit), settings)
+
+
+def of_right_size(labels: Labels, settings: SegmentationSettings, unit: float) -> Labels:
+    """Without cells that are too small or too large; ``unit`` is a typical size in pixels."""
     sizes = np.bincount(labels.ravel())
     wrong = (sizes < settings.min_size * unit) | (sizes > settings.max_size * unit)
     wrong[0] = False
-    labels = np.where(wrong[labels], 0, labels).astype(np.int32)
+    return np.where(wrong[labels], 0, labels).astype(np.int32)
+
+
+def numbered(labels: Labels, settings: SegmentationSettings) -> Labels:
+    """Numbered from 1, without cells at the border where they are not wanted."""
     if settings.clear_border:
         labels = clear_border(labels)
     result: Labels = relabel_sequential(labels)[0].astype(np.int32)

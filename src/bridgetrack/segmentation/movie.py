@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.writers import label_writer
-from bridgetrack.segmentation.backends import make_segmenter
+from bridgetrack.segmentation.backends import Segmenter, make_segmenter
 from bridgetrack.segmentation.cells import Labels
 from bridgetrack.segmentation.estimate import complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -92,12 +92,7 @@ def segment_movie(
         Where the back end is not installed.
     """
     number = channel_number(movie, channel)
-    segmenter = make_segmenter(
-        _decided(movie, settings, number, backend),
-        scale=movie.geometry.scale,
-        backend=backend,
-        model=model,
-    )
+    segmenter = _segmenter(movie, settings, number, backend, model)
     for t in range(movie.n_frames):
         labels = segmenter(movie.channel_frame(t, number))
         yield SegmentedFrame(t, movie.n_frames, labels)
@@ -162,12 +157,7 @@ def segment_lazily(
         See `segment_movie`.
     """
     number = channel_number(movie, channel)
-    segmenter = make_segmenter(
-        _decided(movie, settings, number, backend),
-        scale=movie.geometry.scale,
-        backend=backend,
-        model=model,
-    )
+    segmenter = _segmenter(movie, settings, number, backend, model)
 
     def segment(block: NDArray[Any]) -> NDArray[np.int32]:
         return segmenter(block[0, 0])[np.newaxis, np.newaxis]
@@ -194,10 +184,18 @@ def channel_number(movie: Movie, channel: int | str) -> int:
     raise InputError(f"{movie.source}: there is no channel {channel!r}; the movie has {known}")
 
 
-def _decided(
-    movie: Movie, settings: SegmentationSettings | None, channel: int, backend: str
-) -> SegmentationSettings:
-    """Networks find out for themselves what the built-in method has to be told."""
-    if backend != "builtin":
-        return settings or SegmentationSettings()
-    return movie_settings(movie, settings, channel=channel)
+def _segmenter(
+    movie: Movie,
+    settings: SegmentationSettings | None,
+    channel: int,
+    backend: str,
+    model: str | None,
+) -> Segmenter:
+    """The segmenter of a movie, decided once for all frames.
+
+    Networks find out for themselves what the built-in method has to be told.
+    """
+    if backend == "builtin":
+        settings = movie_settings(movie, settings, channel=channel)
+    settings = settings or SegmentationSettings()
+    return make_segmenter(settings, scale=movie.geometry.scale, backend=backend, model=model)
