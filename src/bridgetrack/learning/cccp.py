@@ -33,18 +33,12 @@ from bridgetrack.learning.recycling import first_weights, recycled_bundle, train
 from bridgetrack.learning.regularizers import Regularizer, check_regularizer
 from bridgetrack.learning.result import History, Progress, TrainingResult, TrainingState
 from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.schedule import Schedule
 from bridgetrack.learning.surrogate import Surrogate
 
 PERCEPTRON_EPOCHS = 15
 PERCEPTRON_RATE = 0.1
 """Step of the perceptron, which has no lambda to keep it near the prior."""
-
-REASONS = {
-    "converged": "the wanted precision was reached",
-    "oracle": "bounds cannot get tighter: inference is inexact, or satisfied samples are left out",
-    "limit": "the limit of inference calls was reached",
-    "iterations": "the limit of CCCP iterations was reached",
-}
 
 
 def train(
@@ -124,13 +118,12 @@ def train(
     bundle = recycled_bundle(risk, options, state)
     learner = learner_for(bundle, regularizer)
     reward = bundle.reward(w, None)
-    precision = options.first_precision
-    objectives: list[float] = []
+    schedule, objectives = Schedule(options), list[float]()
     for t in range(options.max_cccp_iterations):
         if t > 0 and not options.recycle:
             learner.forget()
         surrogate = _linearise(bundle, regularizer, reward, w)
-        inner = learner.minimise(surrogate, w, precision)
+        inner = learner.minimise(surrogate, w, schedule.precision)
         outcome = yield from record.follow(inner, t, bundle.counts)
         if not objectives:
             objectives.append(_value(surrogate, bundle, w))
@@ -139,24 +132,17 @@ def train(
             reward = bundle.reward(w, reward)
         tight = _linearise(bundle, regularizer, reward, w)
         objectives.append(_value(tight, bundle, w))
-        reason = outcome.reason
         same = np.array_equal(tight.v, surrogate.v) and tight.c == surrogate.c
-        gained = objectives[-2] - objectives[-1]
-        if reason == "limit":
+        if schedule.ends(outcome.reason, same, objectives):
             break
-        if precision <= options.precision and (same or gained <= options.enough):
-            break
-        reason = "iterations"
-        if options.adaptive:
-            precision = max(options.precision_rate * precision, options.precision)
     return TrainingResult(
         w=w.copy(),
         objective=objectives[-1],
         risk=objectives[-1] - regularizer.value(w),
         gap=outcome.gap,
         lower_bound=outcome.lower,
-        converged=reason == "converged",
-        reason=REASONS[reason],
+        converged=schedule.converged,
+        reason=schedule.reason,
         objectives=np.array(objectives),
         history=History.of(record.steps),
         n_oracle_calls=risk.effort.penalty_calls,

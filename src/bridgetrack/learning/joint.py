@@ -17,7 +17,6 @@ import numpy as np
 
 from bridgetrack.errors import InputError
 from bridgetrack.generators import finish
-from bridgetrack.learning.cccp import REASONS
 from bridgetrack.learning.coupling import Coupling, check_coupling
 from bridgetrack.learning.domains import Domain, JointResult
 from bridgetrack.learning.joint_bundle import JointBundle
@@ -29,6 +28,7 @@ from bridgetrack.learning.recycling import recycled_bundle, training_state
 from bridgetrack.learning.regularizers import L2, centre
 from bridgetrack.learning.result import History, Progress, TrainingState
 from bridgetrack.learning.risk import Risk
+from bridgetrack.learning.schedule import Schedule
 from bridgetrack.learning.surrogate import Half
 
 
@@ -87,12 +87,12 @@ def train_joint(
     bundle = JointBundle(parts, coupling, options)
     weights = _first_weights(coupling, d, initial, states)
     halves = bundle.linearised(bundle.reward(weights, None), weights)
-    precision, objectives = options.first_precision, [float("nan")]
+    schedule, objectives = Schedule(options), list[float]()
     for t in range(options.max_cccp_iterations):
-        inner = bundle.minimise(halves, weights, precision)
+        inner = bundle.minimise(halves, weights, schedule.precision)
         outcome = yield from record.follow(inner, t, bundle.counts)
-        if t == 0:
-            objectives = [_objective(bundle, halves, weights)]
+        if not objectives:
+            objectives.append(_objective(bundle, halves, weights))
         tight = halves
         if not np.array_equal(outcome.w, weights):
             weights = outcome.w
@@ -101,15 +101,9 @@ def train_joint(
         same = all(
             np.array_equal(a.v, b.v) and a.c == b.c for a, b in zip(tight, halves, strict=True)
         )
-        halves, reason = tight, outcome.reason
-        gained = objectives[-2] - objectives[-1]
-        if reason == "limit":
+        halves = tight
+        if schedule.ends(outcome.reason, same, objectives):
             break
-        if precision <= options.precision and (same or gained <= options.enough):
-            break
-        reason = "iterations"
-        if options.adaptive:
-            precision = max(options.precision_rate * precision, options.precision)
     return JointResult(
         shared=coupling.shared(weights),
         weights=weights.copy(),
@@ -117,8 +111,8 @@ def train_joint(
         risks=bundle.risks_at(halves, weights),
         gap=outcome.gap,
         lower_bound=outcome.lower,
-        converged=reason == "converged",
-        reason=REASONS[reason],
+        converged=schedule.converged,
+        reason=schedule.reason,
         objectives=np.array(objectives),
         history=History.of(record.steps),
         n_oracle_calls=bundle.n_calls,
