@@ -20,12 +20,11 @@ from bridgetrack.training.tied import (
     States,
     Tie,
     Trial,
-    clearly_larger,
     preferred,
     train_tied,
     try_ties,
 )
-from bridgetrack.training.validation import folds_of, judge
+from bridgetrack.training.validation import clearly_larger, folds_of, judge
 
 Array = NDArray[np.float64]
 Joint = Literal["source", "union", "transfer"]

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.training.choose_tie import Choice
 from bridgetrack.training.outcome import Training
-from bridgetrack.training.tied import Movies, clearly_larger
+from bridgetrack.training.tied import Movies
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.validation import HeldOut, Validation, judge
+from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, judge
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from bridgetrack.learning.result import Progress as Step
 from bridgetrack.learning.result import TrainingState
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.validation import HeldOut, judge
+from bridgetrack.training.validation import HeldOut, clearly_larger, judge
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -225,13 +225,6 @@ def preferred(trials: Sequence[Trial]) -> Trial:
     best = min(trials, key=lambda trial: round(trial.held_out.risk, 6))
     alike = [t for t in trials if not clearly_larger(t.held_out.loss, best.held_out.loss)]
     return min(alike, key=lambda trial: round(trial.held_out.error, 9))
-
-
-def clearly_larger(loss: Array, other: Array) -> bool:
-    """Whether a mean loss exceeds another by two standard errors of the paired difference."""
-    difference = loss - other
-    error = float(difference.std(ddof=1)) / np.sqrt(len(loss)) if len(loss) > 1 else 0.0
-    return float(difference.mean()) > 2 * error + 1e-9
 
 
 def _quietly(

@@ -78,17 +78,20 @@ class Validation:
         itself is drawn by chance.
         """
         best = int(np.argmin([round(h.risk, 6) for h in self.held_out]))
-        alike = [k for k, held in enumerate(self.held_out) if _alike(held, self.held_out[best])]
+        smallest = self.held_out[best].loss
+        alike = [
+            k for k, h in enumerate(self.held_out) if not clearly_larger(h.loss, smallest, 3.0)
+        ]
         usual = default_strength(len(self.prior.wrong))
         steps = np.abs(np.log(np.asarray(self.strengths) / usual))
         return min(alike, key=lambda k: float(steps[k]))
 
 
-def _alike(held: HeldOut, best: HeldOut) -> bool:
-    """Whether a loss is not clearly larger than the smallest one."""
-    difference = held.loss - best.loss
-    error = float(difference.std(ddof=1)) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0
-    return float(difference.mean()) <= 3 * error + 1e-9
+def clearly_larger(loss: Array, other: Array, errors: float = 2.0) -> bool:
+    """Whether a mean loss exceeds another by some standard errors of the paired difference."""
+    difference = loss - other
+    error = float(difference.std(ddof=1)) / np.sqrt(len(loss)) if len(loss) > 1 else 0.0
+    return float(difference.mean()) > errors * error + 1e-9
 
 
 def folds_of(data: TrainingSet, folds: int) -> Index | None:
