@@ -19,7 +19,7 @@ class AccuracyPlot(pg.PlotWidget):
 
     def __init__(self) -> None:
         super().__init__(background=None)
-        self.setFixedHeight(150)
+        self.setFixedHeight(130)
         self.setMouseEnabled(x=False, y=False)
         self.setMenuEnabled(False)
         self.hideButtons()

@@ -116,9 +116,8 @@ class OverlayLayers:
 
     def warming(self) -> Iterator[Callable[[], None]]:
         """Parts that make the letters ready, unseen; else the first words take long to show."""
-        letters = sorted(
-            set("".join(f"{k.sign}{k.name}" for k in LOOKS.values()) + "0123456789,%frame")
-        )
+        names = "".join(f"{k.sign}{k.name}" for k in LOOKS.values())
+        letters = sorted({*names, *"0123456789,%", *"frame"})
         for k in range(0, len(letters), _AT_ONCE):
             yield self._writer("".join(letters[k : k + _AT_ONCE]))
         yield self.end_warming

@@ -51,4 +51,4 @@ def _open(have: AnnotationSet, asked: Suggestion) -> bool:
 
 
 def _without(active: ActiveSession, asked: Suggestion) -> tuple[Suggestion, ...]:
-    return tuple(s for s in active.queue if s.slot != asked.slot)
+    return tuple(s for s in active.queue if (s.slot, s.again) != (asked.slot, asked.again))

@@ -110,6 +110,12 @@ class QuestionView:
         self._timer.stop()
         self.flip()
 
+    def go_to(self, frame: int) -> None:
+        """Show the earlier or the later frame, and stay there."""
+        if self._shown is not None:
+            self._timer.stop()
+            self._go(late=frame != self._shown.frame)
+
     def flip(self) -> None:
         """Show the other frame."""
         if self._shown is not None and self._canvas.viewer is not None:

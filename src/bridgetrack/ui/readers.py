@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie, open_labels, open_movie
@@ -23,7 +25,17 @@ def image_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
     """A movie as the data of an image layer."""
     meta = tag("image", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
     where = placement(movie.geometry)
-    return movie.array[:, 0], {"name": name, "metadata": meta, "colormap": "gray", **where}, "image"
+    look = {"colormap": "gray", **_contrast(movie)}
+    return movie.array[:, 0], {"name": name, "metadata": meta, **look, **where}, "image"
+
+
+def _contrast(movie: Movie) -> dict[str, tuple[float, float]]:
+    """Limits that a few bright pixels do not darken, from one plane in the middle."""
+    plane = movie.array[movie.n_frames // 2, 0]
+    if plane.ndim == 3:
+        plane = plane[plane.shape[0] // 2]
+    low, high = np.percentile(np.asarray(plane.compute()), (1.0, 99.7)).tolist()
+    return {"contrast_limits": (low, high)} if high > low else {}
 
 
 def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:

@@ -15,9 +15,15 @@ from bridgetrack.ui.asking_work import JOB
 from bridgetrack.ui.boxes import SPACE, row
 from bridgetrack.ui.colours import LOOKS
 from bridgetrack.ui.event_words import short_words
+from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
+from bridgetrack.ui.question_pictures import picture_steps
 from bridgetrack.ui.shortcuts import Shortcut, shortcut
+from bridgetrack.ui.two_frames import TwoFrames
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, heading, text
+
+PICTURES = "pictures of the question"
+"""Name of the background work."""
 
 
 class SuggestPanel(Panel):
@@ -35,6 +41,8 @@ class SuggestPanel(Panel):
         self.column.addWidget(_roomy(self.question, 2))
         self.reason = text()
         self.column.addWidget(_roomy(self.reason, 3))
+        self.frames = self._two_frames()
+        self.column.addWidget(self.frames)
         self.about = text()
         self.column.addWidget(self.about)
         self.choices = self._choices()
@@ -73,6 +81,7 @@ class SuggestPanel(Panel):
         self.work = Work(self, JOB)
         self.column.addWidget(self.work)
         self.column.addStretch(1)
+        self._pictured: Suggestion | None = None
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.timeout.connect(self._on_change)
@@ -96,6 +105,12 @@ class SuggestPanel(Panel):
     def _doer(self, key: Shortcut) -> Callable[[], None]:
         return lambda: key.act(self.desk.annotator)
 
+    def _two_frames(self) -> TwoFrames:
+        made = TwoFrames()
+        made.picked.connect(self.desk.questions.go_to)
+        self.listen(self.desk.viewer.dims.events.current_step, self._on_frame)
+        return made
+
     def _choices(self) -> QListWidget:
         made = QListWidget()
         made.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -116,6 +131,22 @@ class SuggestPanel(Panel):
         """Follow once, when the next question is in view."""
         self._later.start(0)
 
+    def _on_frame(self, _: Any = None) -> None:
+        self.frames.mark(self.desk.canvas.frame)
+
+    def _picture(self, asked: Suggestion | None) -> None:
+        """Cut both frames out in the background."""
+        source, scene = self.session.source, self.session.scene
+        if asked is self._pictured or source is None or scene is None:
+            return
+        self._pictured = asked
+        self.frames.show_pictures(())
+        if asked is not None:
+            size = shown_diameter(scene.detections)
+            self.session.run(
+                PICTURES, lambda: picture_steps(source, asked, size), self.frames.show_pictures
+            )
+
     def _on_change(self) -> None:
         asked = self.asker.current if self.asker.engaged else None
         self.hint.setText(self.asker.hint)
@@ -130,7 +161,9 @@ class SuggestPanel(Panel):
                 words.append(f"{k}  {sign}  {_words(event, asked)}: {percent(belief)}")
         self.choices.clear()
         self.choices.addItems(words)
-        for part in (self.question, self.reason, self.about, self.choices):
+        self._picture(asked)
+        self._on_frame()
+        for part in (self.question, self.reason, self.frames, self.about, self.choices):
             part.setVisible(asked is not None)
         answering = asked is not None and self.asker.asking
         # The question and the buttons say it all.

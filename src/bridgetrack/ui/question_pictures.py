@@ -1,0 +1,145 @@
+"""Both frames of a question cut out, so that they can be seen side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.movie import Movie
+from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.ui.colours import LOOKS, rgba
+from bridgetrack.ui.source import Source
+
+Pixels = NDArray[np.uint8]
+Array = NDArray[np.float64]
+Window = tuple[slice, slice]
+
+_ROOM = 1.5
+"""Cell diameters around the event's cells."""
+_WIDE = 360
+"""Pixels that a picture is at least across."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The surroundings of an event in one frame.
+
+    Parameters
+    ----------
+    frame
+        The frame.
+    pixels
+        Shape (h, w, 3), with the event's cells outlined.
+    """
+
+    frame: int
+    pixels: Pixels
+
+
+def picture_steps(source: Source, asked: Suggestion, size: float) -> Steps[tuple[Picture, ...]]:
+    """Cut the earlier and the later frame of a question out, with the same brightness.
+
+    Parameters
+    ----------
+    source
+        The movie.
+    asked
+        The question.
+    size
+        Diameter of a cell in pixels.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    tuple of Picture
+        One or two: frames that the movie does not have are left out.
+    """
+    yield Progress("Cutting out both frames", 0.0)
+    window = window_of(asked, source.geometry.shape, size)
+    frames = [t for t in (asked.frame, asked.last_frame) if 0 <= t < source.geometry.n_frames]
+    grey = _brightness([_grey(source, asked, t, window) for t in frames])
+    zoom = max(1, round(_WIDE / (window[1].stop - window[1].start)))
+    return tuple(
+        Picture(t, _outlined(g, source.labels, asked, t, window, size, zoom))
+        for t, g in zip(frames, grey, strict=True)
+    )
+
+
+def window_of(asked: Suggestion, shape: tuple[int, ...] | None, size: float) -> Window:
+    """Rows and columns to show: a square around the event's cells, within the image."""
+    places = np.array([c.position[-2:] for c in asked.cells], dtype=np.float64)
+    extent = float(np.ptp(places, axis=0).max())
+    side = max(int(extent + 2 * _ROOM * size + size), 8)
+    middle = (places.min(axis=0) + places.max(axis=0)) / 2
+    corner = np.round(middle - side / 2)
+    if shape is not None:
+        corner = np.minimum(corner, np.asarray(shape[-2:]) - side)
+    top, left = np.maximum(corner, 0).astype(int).tolist()
+    return slice(top, top + side), slice(left, left + side)
+
+
+def _cells(asked: Suggestion, t: int) -> list[CellRef]:
+    return [c for c in asked.cells if c.frame == t]
+
+
+def _cut(movie: Movie, asked: Suggestion, t: int, window: Window) -> NDArray[np.number]:
+    """Pixels of the window, in 3D of the plane of the event's cells."""
+    frame = movie.array[t, 0]
+    if frame.ndim == 3:
+        cells = _cells(asked, t) or list(asked.cells)
+        z = round(float(np.mean([c.position[0] for c in cells])))
+        frame = frame[min(max(z, 0), frame.shape[0] - 1)]
+    return np.asarray(frame[window].compute())
+
+
+def _grey(source: Source, asked: Suggestion, t: int, window: Window) -> Array:
+    if source.image is not None:
+        return _cut(source.image, asked, t, window).astype(np.float64)
+    if source.labels is not None:
+        return np.where(_cut(source.labels, asked, t, window) > 0, 0.6, 0.0)
+    return np.zeros([s.stop - s.start for s in window])
+
+
+def _brightness(pictures: list[Array]) -> list[Array]:
+    """The same contrast for all, from 0 to 1."""
+    values = np.concatenate([p.ravel() for p in pictures])
+    low, high = np.percentile(values, (1.0, 99.8)) if values.size else (0.0, 1.0)
+    span = max(float(high - low), 1e-12)
+    return [np.clip((p - low) / span, 0.0, 1.0) for p in pictures]
+
+
+def _outlined(
+    grey: Array, labels: Movie | None, asked: Suggestion, t: int, window: Window, size: float,
+    zoom: int,
+) -> Pixels:  # fmt: skip
+    """Enlarged and coloured, with a line around the event's cells of this frame."""
+    large = np.repeat(np.repeat(grey, zoom, axis=0), zoom, axis=1)
+    rgb = np.repeat((255 * large).astype(np.uint8)[..., None], 3, axis=2)
+    colour = (255 * np.array(rgba(LOOKS[asked.kind].colour)[:3])).astype(np.uint8)
+    here = _cells(asked, t)
+    known = None if labels is None or not here else _cut(labels, asked, t, window)
+    for cell in here:
+        mask = _disc(cell, window, size) if known is None else known == cell.label
+        thick = 6 if cell.cell == asked.slot[1] else 3
+        rgb[_rim(np.repeat(np.repeat(mask, zoom, axis=0), zoom, axis=1), thick)] = colour
+    return rgb
+
+
+def _disc(cell: CellRef, window: Window, size: float) -> NDArray[np.bool_]:
+    y, x = np.ogrid[window]
+    v, u = cell.position[-2:]
+    return np.asarray((y - v) ** 2 + (x - u) ** 2 <= (size / 2) ** 2)
+
+
+def _rim(mask: NDArray[np.bool_], thick: int) -> NDArray[np.bool_]:
+    """Pixels of a mask at most so far from its edge."""
+    from scipy.ndimage import binary_erosion
+
+    return np.asarray(mask & ~binary_erosion(mask, iterations=thick, border_value=0))

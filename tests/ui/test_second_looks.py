@@ -1,0 +1,72 @@
+"""A second look at an unexpected answer, as it is met in the window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui.picking import Mode
+
+
+@pytest.fixture
+def surprised(asked):
+    """After an answer by its key that the question did not list."""
+    first = asked.until(lambda s: s.slot[0] == "fate" and s.kind == Event.MOVE)
+    listed = [k for k, e in enumerate(first.alternatives) if e.event != Event.DISAPPEAR]
+    asked.asker.current = replace(
+        first,
+        alternatives=tuple(first.alternatives[k] for k in listed),
+        beliefs=(first.beliefs[0], *(first.beliefs[k + 1] for k in listed)),
+    )
+    asked.annotator.start(Mode.DISAPPEAR)
+    return asked, first
+
+
+def test_the_question_comes_back_with_the_answer_as_proposal(surprised):
+    asked, first = surprised
+    again = asked.asker.current
+    assert again.again == asked.answers[0].id
+    assert again.slot == first.slot
+    assert again.event.event == Event.DISAPPEAR
+    assert again.alternatives[0].key == first.event.key
+    assert "once more" in again.reason
+    assert asked.looked[-1] is again
+
+
+def test_enter_keeps_the_answer(surprised):
+    asked, first = surprised
+    asked.annotator.accept()
+    assert [a.events[0].event for a in asked.answers] == [Event.DISAPPEAR]
+    assert asked.asker.current.slot != first.slot
+    assert asked.asker.active.effort.clicks == 2
+
+
+def test_the_first_proposal_takes_its_place_and_undo_brings_it_back(surprised):
+    asked, first = surprised
+    asked.annotator.choose(2)
+    assert [a.events[0].key for a in asked.answers] == [first.event.key]
+    assert [r.right for r in asked.asker.active.counted] == [True]
+    asked.session.undo()
+    assert [a.events[0].event for a in asked.answers] == [Event.DISAPPEAR]
+    assert asked.asker.current.again == asked.answers[0].id
+    asked.session.undo()
+    assert asked.answers == []
+    assert asked.asker.current.slot == first.slot
+    assert not asked.asker.current.again
+
+
+def test_cannot_tell_leaves_no_label(surprised):
+    asked, _ = surprised
+    asked.annotator.cannot_tell()
+    assert [a.kind for a in asked.answers] == [Kind.CANNOT_TELL]
+    assert not asked.asker.current.again
+
+
+def test_passed_on_it_comes_later(surprised):
+    asked, first = surprised
+    asked.annotator.suggest()
+    assert asked.asker.current.slot != first.slot
+    assert any(s.again for s in asked.asker.active.queue)

@@ -1,0 +1,57 @@
+"""Both frames of a question in the panel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot):
+    from qtpy.QtCore import QPoint, Qt
+
+    from bridgetrack.ui.desk import desk_of
+
+    widget = open_short("Bridgetrack")
+    desk, strip = desk_of(viewer), widget.suggest.frames
+    assert not strip.isVisible()
+    widget.by_model.click()
+    qtbot.waitUntil(lambda: len(strip.pictures) == 2, timeout=20_000)
+    question = desk.suggester.current
+    assert strip.isVisible()
+    assert [p.frame for p in strip.pictures] == [question.frame, question.last_frame]
+    before = strip.pictures
+    for spot, frame in ((strip.width() - 40, question.last_frame), (40, question.frame)):
+        qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(spot, 40))
+        assert desk.canvas.frame == frame
+        assert not desk.questions.active, "it stays there"
+    shown = strip.grab().toImage()
+    assert shown.width() >= 2 * 60
+    desk.annotator.accept()
+    qtbot.waitUntil(lambda: len(strip.pictures) == 2 and strip.pictures is not before)
+    assert strip.pictures[0].frame == desk.suggester.current.frame
+    desk.suggester.stop()
+    qtbot.waitUntil(lambda: not strip.isVisible(), timeout=2000)
+
+
+def test_the_frame_in_view_has_a_rim(qtbot):
+    pytest.importorskip("napari")
+    from bridgetrack.ui.question_pictures import Picture
+    from bridgetrack.ui.two_frames import TwoFrames
+
+    strip = TwoFrames()
+    qtbot.addWidget(strip)
+    strip.resize(320, 180)
+    grey = np.full((20, 20, 3), 90, dtype=np.uint8)
+    strip.show_pictures((Picture(3, grey), Picture(4, grey)))
+
+    def rims():
+        image = strip.grab().toImage()
+        return [image.pixelColor(x, 60).lightness() > 200 for x in (1, strip._place(1).left() + 1)]
+
+    assert rims() == [False, False]
+    strip.mark(3)
+    assert rims() == [True, False]
+    strip.mark(4)
+    assert rims() == [False, True]
