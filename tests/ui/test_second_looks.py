@@ -49,10 +49,10 @@ def test_the_first_proposal_takes_its_place_and_undo_brings_it_back(surprised):
     asked.annotator.choose(2)
     assert [a.events[0].key for a in asked.answers] == [first.event.key]
     assert [r.right for r in asked.asker.active.counted] == [True]
-    asked.session.undo()
+    asked.annotator.undo()
     assert [a.events[0].event for a in asked.answers] == [Event.DISAPPEAR]
     assert asked.asker.current.again == asked.answers[0].id
-    asked.session.undo()
+    asked.annotator.undo()
     assert asked.answers == []
     assert asked.asker.current.slot == first.slot
     assert not asked.asker.current.again
