@@ -117,7 +117,7 @@ def learn_tightness(sources: Sequence[Source], leave_out: str | None = None) -> 
     kinds = np.asarray([s.domain.family.split()[0] for s in used])
     tightness = base
     for _ in range(ROUNDS):
-        moved = np.asarray([_fit(s.data, STRENGTH, tightness) - start for s in used]) ** 2
+        moved = np.asarray([fit_movie(s.data, STRENGTH, tightness) - start for s in used]) ** 2
         each = np.asarray([moved[kinds == kind].mean(axis=0) for kind in np.unique(kinds)])
         freedom = each.mean(axis=0) * base
         freedom = freedom / np.exp(np.log(freedom + 1e-3 * freedom.mean()).mean())
@@ -125,7 +125,9 @@ def learn_tightness(sources: Sequence[Source], leave_out: str | None = None) -> 
     return np.asarray(tightness)
 
 
-def _fit(data: TrainingSet, strength: float, tightness: Array, precision: float = 1e-3) -> Array:
+def fit_movie(
+    data: TrainingSet, strength: float, tightness: Array, precision: float = 1e-3
+) -> Array:
     regularizer = L2(strength, prior=untrained_model().weights, metric=tightness)
     found = fit(
         TrackingModel(data),
@@ -151,7 +153,7 @@ def learn_mean(sources: Sequence[Source], strength: float, tightness: Array) -> 
     sizes = np.asarray([s.data.n_annotations for s in sources], dtype=np.float64)
     owner = np.repeat(np.arange(len(sources)), [len(s.data.samples) for s in sources])
     factor = sizes.sum() / len(sources) / sizes
-    return _fit(replace(data, importance=factor[owner]), strength, tightness, 1e-4)
+    return fit_movie(replace(data, importance=factor[owner]), strength, tightness, 1e-4)
 
 
 def starting_model(tightness: Array, sources: Sequence[Source]) -> Model:
