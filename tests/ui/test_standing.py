@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bridgetrack.active.gain import Verdict
-from bridgetrack.active.records import Point
-from bridgetrack.active.session import Effort
+from bridgetrack.active.records import Effort, Point
 from bridgetrack.training.estimate import Estimate
 from bridgetrack.ui.standing import Standing, curve, standing_of
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridgetrack.active.records import Record
+from bridgetrack.active.records import Point, Record
 from bridgetrack.training.estimate import Estimate
 
 _RECENT = 20
@@ -117,3 +117,13 @@ def judge(gain: Gain, estimate: Estimate | None, clicks: int, events: int) -> Ve
     if little:
         return Verdict(False, f"{found}, but the model still changes its mind elsewhere; go on")
     return Verdict(False, f"{found}; it is worth going on")
+
+
+def changes_a_click(points: Sequence[Point]) -> float | None:
+    """Events that lately changed with every click; None before there are two updates."""
+    recent = points[-4:]
+    if len(recent) < 2:
+        return None
+    done = recent[-1].clicks - recent[0].clicks
+    moved = sum(p.changed for p in recent[1:])
+    return moved / done if done > 0 else None

@@ -10,6 +10,7 @@ from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot,
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.annotations.history import History
+from bridgetrack.training.estimate import Estimate
 
 
 class Answers(Protocol):
@@ -107,6 +108,33 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Effort:
+    """Work put in so far.
+
+    Parameters
+    ----------
+    clicks
+        Answers, "cannot tell" included.
+    seconds
+        Time that they took.
+    """
+
+    clicks: int
+    seconds: float
+
+    @property
+    def minutes(self) -> float:
+        """Time in minutes."""
+        return self.seconds / 60.0
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Effort:
+        """The work that some records took; a second look is a click of its own."""
+        listed = list(records)
+        return cls(sum(r.looks for r in listed), sum(r.seconds for r in listed))
+
+
+@dataclass(frozen=True)
 class Point:
     """Where a session stood after some answers: one point of the progress curve.
 
@@ -134,3 +162,11 @@ class Point:
     def minutes(self) -> float:
         """Time spent, in minutes."""
         return self.seconds / 60.0
+
+    @classmethod
+    def of(cls, effort: Effort, estimate: Estimate | None, changed: int) -> Point:
+        """Where a session stands."""
+        clicks, seconds = effort.clicks, effort.seconds
+        if estimate is None:
+            return cls(clicks, seconds, None, None, None, changed)
+        return cls(clicks, seconds, estimate.accuracy, estimate.low, estimate.high, changed)

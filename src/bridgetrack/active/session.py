@@ -17,16 +17,15 @@ over its result, except for what was answered meanwhile. A result that is out of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample, numbered
-from bridgetrack.active.gain import Gain, Verdict, expected_gain, judge
+from bridgetrack.active.gain import Gain, Verdict, changes_a_click, expected_gain, judge
+from bridgetrack.active.judgement import Judgement
 from bridgetrack.active.learner import Start
-from bridgetrack.active.questions import slot_numbers
-from bridgetrack.active.records import Answers, HistoryAnswers, Point, Record
+from bridgetrack.active.records import Answers, Effort, HistoryAnswers, Point, Record
 from bridgetrack.active.second_look import second_look, still_asked, unexpected
 from bridgetrack.active.suggester import rank, weights_of
 from bridgetrack.active.suggestion import Suggestion
@@ -40,7 +39,6 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import Steps
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.assemble import plain_model
 from bridgetrack.training.estimate import Estimate
 from bridgetrack.training.options import TrainingOptions
@@ -51,27 +49,6 @@ Array = NDArray[np.float64]
 
 SOURCE = "suggested"
 """Source noted in answers to suggestions that were not drawn at random."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """Work put in so far.
-
-    Parameters
-    ----------
-    clicks
-        Answers, "cannot tell" included.
-    seconds
-        Time that they took.
-    """
-
-    clicks: int
-    seconds: float
-
-    @property
-    def minutes(self) -> float:
-        """Time in minutes."""
-        return self.seconds / 60.0
 
 
 class ActiveSession:
@@ -292,7 +269,7 @@ class ActiveSession:
             self._last,
             self.skipped,
             clicks,
-            self._random_ids() if due else (),
+            self._judgement().random_ids() if due else (),
             self.options,
         )
 
@@ -315,7 +292,7 @@ class ActiveSession:
         if update.held_out:
             self.held_out = update.held_out
             self._judged_clicks = len(self.counted)
-        self.points = (*self.points, self._point(update.changed))
+        self.points = (*self.points, Point.of(self.effort, self.estimate(), update.changed))
         return True
 
     @property
@@ -328,14 +305,7 @@ class ActiveSession:
 
         Only tracks are put together, which takes a moment; nothing is solved again.
         """
-        last = self._last
-        if last is None:
-            return None
-        scores = last.scene.matrix.scores(last.weights)
-        chosen, margins = last.solution.chosen, last.beliefs.margin
-        scene = last.scene
-        tracks = build_tracks(scene.detections, scene.hypotheses, chosen, scores, margins)
-        return Tracking(scene, self.model, scores, last.solution, margins, tracks)
+        return None if self._last is None else self._last.tracking(self.model)
 
     @property
     def model(self) -> Model:
@@ -366,8 +336,7 @@ class ActiveSession:
     @property
     def effort(self) -> Effort:
         """Clicks and time so far."""
-        counted = self.counted
-        return Effort(sum(r.looks for r in counted), sum(r.seconds for r in counted))
+        return Effort.of(self.counted)
 
     def estimate(self) -> Estimate | None:
         """Share of right events in the tracking as it is now, with its 95 % interval.
@@ -375,47 +344,22 @@ class ActiveSession:
         From answers to random suggestions only; None while there are none. See
         `accuracy.estimate_from`.
         """
-        return estimate_from(self._sample())
+        return self._judgement().estimate()
 
-    def _sample(self) -> list[Outcome]:
-        outcomes = numbered(self.scene, self._outcomes())
-        passed = frozenset(slot_numbers(self.scene, list(self.skipped)).tolist())
-        chosen = self.options.suggest
-        return fair_sample(self.scene, outcomes, chosen.seed, passed, chosen.frames)
-
-    def _outcomes(self) -> dict[Slot, Outcome]:
-        out: dict[Slot, Outcome] = {}
-        for r in self.counted:
-            wrong = None if r.right is None else float(not r.right)
-            error = self.held_out.get(r.id, wrong)
-            outcome = Outcome(r.id, error, len(r.slots))
-            out.update(dict.fromkeys(r.slots, outcome))
-        return out
-
-    def _random_ids(self) -> tuple[str, ...]:
-        return tuple(o.id for o in self._sample())
+    def _judgement(self) -> Judgement:
+        return Judgement(
+            self.scene, self.counted, self.held_out, self.skipped, self.options.suggest
+        )
 
     def expected_gain(self, clicks: int = 10) -> Gain:
         """What more answers would bring."""
-        changed = None
-        recent = self.points[-4:]
-        if len(recent) > 1:
-            done = recent[-1].clicks - recent[0].clicks
-            moved = sum(p.changed for p in recent[1:])
-            changed = moved / done if done > 0 else None
         doubts = [1.0 - s.beliefs[0] for s in self.queue if not (s.random or s.again)]
-        return expected_gain(self.counted, doubts, clicks, changed)
+        return expected_gain(self.counted, doubts, clicks, changes_a_click(self.points))
 
     def verdict(self) -> Verdict:
         """Whether to go on, as a sentence for people."""
         events = 0 if self._last is None else int(self._last.solution.chosen.sum())
         return judge(self.expected_gain(10), self.estimate(), len(self.counted), events)
-
-    def _point(self, changed: int) -> Point:
-        found, effort = self.estimate(), self.effort
-        if found is None:
-            return Point(effort.clicks, effort.seconds, None, None, None, changed)
-        return Point(effort.clicks, effort.seconds, found.accuracy, found.low, found.high, changed)
 
 
 def _without(

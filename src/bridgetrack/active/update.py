@@ -24,9 +24,11 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solution import Solution
 from bridgetrack.inference.solve import solve_steps
+from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.pipeline.tracking import allowed_by
+from bridgetrack.pipeline.tracking import Tracking, allowed_by
+from bridgetrack.tracks.build import build_tracks
 
 Array = NDArray[np.float64]
 
@@ -97,6 +99,14 @@ class Update:
     def weights(self) -> Array:
         """The new weights, shape (d,)."""
         return self.learned.weights
+
+    def tracking(self, model: Model) -> Tracking:
+        """The movie tracked with these weights, given as a model; nothing is solved again."""
+        scene, margins = self.scene, self.beliefs.margin
+        scores = scene.matrix.scores(self.weights)
+        chosen = self.solution.chosen
+        tracks = build_tracks(scene.detections, scene.hypotheses, chosen, scores, margins)
+        return Tracking(scene, model, scores, self.solution, margins, tracks)
 
 
 def update_steps(
