@@ -89,27 +89,19 @@ def movie_of(layer: Any) -> Movie:
     InputError
         Where the layer has no time axis or is a colour picture.
     """
-    scale, unit = scale_of(layer)
-    return open_movie(
-        _pixels(layer),
-        axes=_axes(layer, "an image"),
-        scale=scale,
-        unit=unit,
-        frame_interval=tags_of(layer).get("frame_interval"),
-        channels=[str(layer.name)],
-    )
+    return open_movie(_pixels(layer), channels=[str(layer.name)], **_known_of(layer, "an image"))
 
 
 def labels_of(layer: Any) -> Movie:
     """The label movie behind a Labels layer, not copied; raises as `movie_of`."""
+    return open_labels(_pixels(layer), **_known_of(layer, "a segmentation"))
+
+
+def _known_of(layer: Any, what: str) -> dict[str, Any]:
+    """What a layer tells of its axes."""
     scale, unit = scale_of(layer)
-    return open_labels(
-        _pixels(layer),
-        axes=_axes(layer, "a segmentation"),
-        scale=scale,
-        unit=unit,
-        frame_interval=tags_of(layer).get("frame_interval"),
-    )
+    interval = tags_of(layer).get("frame_interval")
+    return {"axes": _axes(layer, what), "scale": scale, "unit": unit, "frame_interval": interval}
 
 
 def placement(geometry: Geometry) -> dict[str, Any]:
