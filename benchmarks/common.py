@@ -34,8 +34,9 @@ from bridgetrack.learning import Regularizer, TrainingResult, fit
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
+from bridgetrack.training.balance import balanced
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from bridgetrack.training.training_set import TrainingSet, build_training_set
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "learning"

@@ -31,9 +31,10 @@ from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training import tracking_model
+from bridgetrack.training.balance import balanced
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, train_steps
-from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from bridgetrack.training.training_set import TrainingSet, build_training_set
 from common import (
     SETS,
     Part,

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from bridgetrack.training.balance import balanced
 from bridgetrack.training.programs import Programs
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from bridgetrack.training.training_set import TrainingSet, build_training_set
 from training.training_cases import plain_scene, says, some_true, with_annotations
 
 

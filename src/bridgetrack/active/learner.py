@@ -18,8 +18,9 @@ from bridgetrack.learning.result import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.balance import balanced
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import balanced, build_training_set
+from bridgetrack.training.training_set import build_training_set
 
 Array = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ class LearnOptions:
         the number of annotations, between 0.03 and 0.3.
     balance
         How far kinds of events are weighted by how often they occur, see
-        `bridgetrack.training.training_set.balanced`; less than for clicks that people chose by
+        `bridgetrack.training.balance.balanced`; less than for clicks that people chose by
         kind, because rare events were suggested for being doubtful, not for being rare alone.
     tied
         Whether each weight is held as tightly as the starting model says (learned from other

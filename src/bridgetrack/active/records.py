@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot, now
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.contradictions import conflicts_with
+from bridgetrack.annotations.answering import answer_to
 from bridgetrack.annotations.history import History
 from bridgetrack.training.estimate import Estimate
 
@@ -52,11 +52,10 @@ class HistoryAnswers:
     ) -> tuple[Annotation, int]:
         """Add an answer in place of those named and contradicted; it, and how many went."""
         have = self.annotations
-        new = Annotation(have.next_id(), kind, tuple(events), now(), source, seconds)
-        gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
-        gone |= {i for i in instead_of if i in have}
-        self.history = self.history.record(sorted(gone), [new])
-        return new, len(gone)
+        noted, gone = answer_to(have, kind, events, source, seconds, instead_of)
+        if noted.id not in have:
+            self.history = self.history.record(gone, [noted])
+        return noted, len(gone)
 
 
 @dataclass(frozen=True)

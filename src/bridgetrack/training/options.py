@@ -52,7 +52,7 @@ class TrainingOptions:
         `default_strength`, and from `ENOUGH_TO_CHOOSE` annotations on by cross-validation.
     balance
         How far annotated kinds of events are weighted by how often they occur in the movie:
-        0 not at all, 1 fully (see `training_set.balanced`).
+        0 not at all, 1 fully (see `balance.balanced`).
     folds
         Folds of the cross-validation.
     seed

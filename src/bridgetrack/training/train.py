@@ -17,6 +17,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.balance import balanced
 from bridgetrack.training.compare import choices, common_features, population_of
 from bridgetrack.training.conclude import Beginning, Learned, conclude
 from bridgetrack.training.keep import held_out_of, keep_better
@@ -24,7 +25,7 @@ from bridgetrack.training.options import ENOUGH_TO_CHOOSE, STEPS, TrainingOption
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.progress import learning_steps
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import balanced, build_training_set
+from bridgetrack.training.training_set import build_training_set
 from bridgetrack.training.validation import (
     Validation,
     cross_validate,

@@ -23,8 +23,6 @@ from bridgetrack.training.naming import digest
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_STEPS = 4
-
 
 @dataclass(frozen=True)
 class TrainingSet:
@@ -55,7 +53,8 @@ class TrainingSet:
     unbiased
         Whether an annotation was drawn at random, shape (A,).
     importance
-        Factor of every sample's joint features and task loss, shape (n,); see `balanced`.
+        Factor of every sample's joint features and task loss, shape (n,); see
+        `balance.balanced`.
     samples
         The samples as the learners see them; ``x`` is the number of the sample and ``y_star``
         the numbers of its annotations.
@@ -110,38 +109,6 @@ def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> Train
             "cells first (ten moves and every division you see are a good start)"
         )
     return named(parts[0]) if len(parts) == 1 else join_sets(parts)
-
-
-def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSet:
-    """Count kinds of events less that were annotated more often than they occur.
-
-    People seek out divisions and other rare events. Every annotation of kind e gets the factor
-    ``(share of e in the movie / share of e among the annotations) ** balance``, scaled to mean
-    1; a sample has the mean of its annotations, rounded to a quarter of an octave so that some
-    more annotations leave most factors, and what training has cached, as they were.
-
-    Parameters
-    ----------
-    data
-        The annotated components.
-    population
-        How often each kind of event occurs in the movies, shape (len(Event),).
-    balance
-        0 counts annotations as they are, 1 makes them stand for the movie.
-    """
-    annotated = np.bincount(data.event, minlength=len(population)).astype(np.float64)
-    expected = (population + 1.0) / (population + 1.0).sum()
-    factor = (expected / np.maximum(annotated / annotated.sum(), 1e-12)) ** balance
-    each = factor[data.event]
-    each = each / each.mean()
-    count = np.bincount(data.annotation_sample, minlength=len(data.samples))
-    mean = np.bincount(data.annotation_sample, each, minlength=len(data.samples)) / count
-    mean = np.exp2(np.rint(_STEPS * np.log2(mean)) / _STEPS)
-    samples = tuple(
-        Sample(s.x, s.y_star, (s.key, float(c)), s.version)
-        for s, c in zip(data.samples, mean, strict=True)
-    )
-    return replace(data, importance=mean, samples=samples)
 
 
 def _part(scene: Scene, number: int, largest: int) -> TrainingSet | None:

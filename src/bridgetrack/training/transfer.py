@@ -16,6 +16,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.balance import balanced
 from bridgetrack.training.choose_tie import Choice, Joint, choose_tie
 from bridgetrack.training.compare import choices, common_features, population_of
 from bridgetrack.training.conclude import Beginning, Learned, conclude
@@ -26,7 +27,7 @@ from bridgetrack.training.progress import learning_steps
 from bridgetrack.training.sources import name_of
 from bridgetrack.training.tied import Movies, States, train_tied
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import balanced, build_training_set
+from bridgetrack.training.training_set import build_training_set
 
 Array = NDArray[np.float64]
 

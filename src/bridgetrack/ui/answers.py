@@ -10,8 +10,9 @@ from pathlib import Path
 from platformdirs import user_data_path
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, now
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.answering import answer_to
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.annotations.history import History
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
@@ -94,19 +95,11 @@ class Answers:
             The answer, and how many earlier ones it replaced.
         """
         have = self.annotations
-        new = Annotation(have.next_id(), kind, tuple(events), now(), source, seconds)
-        same = [
-            a.id
-            for a in have.at(*new.events[0].cells[0].cell)
-            if a.kind == kind and [e.key for e in a.events] == [e.key for e in new.events]
-        ]
-        if same:
-            return have[same[0]], 0
-        gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
-        gone |= {i for i in instead_of if i in have}
-        self._store.edit(sorted(gone), [new])
-        self.changed.emit()
-        return new, len(gone)
+        noted, gone = answer_to(have, kind, events, source, seconds, instead_of)
+        if noted.id not in have:
+            self._store.edit(gone, [noted])
+            self.changed.emit()
+        return noted, len(gone)
 
     def remove(self, *ids: str) -> None:
         """Remove answers as one step."""
