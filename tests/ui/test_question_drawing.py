@@ -71,6 +71,17 @@ def test_words_keep_clear_of_numbers():
     assert crowded[1] == above[1]
 
 
+@pytest.mark.parametrize("place", [(1.0, 1.0), (99.0, 1.0), (1.0, 199.0), (99.0, 199.0)])
+def test_words_stay_on_the_image(place):
+    there = EventRef(Event.FALSE, (CellRef(3, 1, place),))
+    found = Drawing()
+    view = View(3, None, 10.0, 200.0, 1.0, 100.0)
+    draw_question(found, question(event=there), view, lambda c: np.array([c.position]))
+    ((y, x),) = [p for t, p in zip(found.texts, found.points, strict=True) if "frame" in t]
+    assert 0 < y < 100
+    assert 20 < x < 180
+
+
 def test_while_the_answer_is_clicked_only_the_cell_asked_about_is_marked():
     found = Drawing()
     draw_subject(found, question(), View(3, None, 10.0, 200.0), lambda _: np.zeros((4, 2)))

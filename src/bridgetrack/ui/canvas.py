@@ -228,8 +228,8 @@ class Canvas:
 
     def _draw(self) -> Drawing:
         annotator, session = self._annotator, self._session
-        width = float(self._sight.extent[1]) if self._labels is not None else np.inf
-        view = View(self.frame, self.plane, self._size, width, self._sight.depth)
+        height, width = self._sight.extent if self._labels is not None else (np.inf, np.inf)
+        view = View(self.frame, self.plane, self._size, width, self._sight.depth, height)
         drawing = Drawing()
         for paint in self.painters:
             paint(drawing, view)

@@ -94,13 +94,14 @@ class Drawing:
 @dataclass(frozen=True)
 class View:
     """The slice in view: its frame, its plane in 3D, the size of a cell and the width in pixels,
-    and the distance of two planes in pixels."""
+    the distance of two planes and the height in pixels."""
 
     frame: int
     plane: float | None
     size: float
     width: float = np.inf
     depth: float = 1.0
+    height: float = np.inf
 
     def holds(self, cell: CellRef) -> bool:
         """Whether a cell is to be drawn here."""

@@ -17,6 +17,8 @@ Outline = Callable[[CellRef], Array]
 
 _SHADE: Colour = (0.0, 0.0, 0.0, 0.55)
 """Behind numbers, so that they are legible on bright cells."""
+_LETTER = 0.08
+"""Half the width of a letter in cell diameters, as cells are zoomed when a question comes."""
 
 
 def question_words(asked: Suggestion, frame: int) -> str:
@@ -39,7 +41,7 @@ def draw_question(drawing: Drawing, asked: Suggestion, view: View, outline: Outl
             drawing.arrow(source, target, colour)
     numbered = _numbered(asked, view)
     words = question_words(asked, view.frame)
-    place = _place_of_words(asked, view, shapes, [p for _, p in numbered])
+    place = _place_of_words(asked, len(words), view, shapes, [p for _, p in numbered])
     drawing.mark(place, "disc", 0.1, CLEAR, CLEAR, words)
     for number, position in numbered:
         drawing.mark(position, "disc", 0.4 * view.size, _SHADE, rgba(PROPOSAL, 0.8), number)
@@ -75,26 +77,27 @@ def _near(cell: CellRef, view: View) -> bool:
 
 
 def _place_of_words(
-    asked: Suggestion, view: View, shapes: Array, numbers: list[tuple[float, ...]]
+    asked: Suggestion, length: int, view: View, shapes: Array, numbers: list[tuple[float, ...]]
 ) -> tuple[float, float]:
     """Above the event or else below it, clear of the numbers and of the image's edges."""
-    size = view.size
-    across = min(max(asked.position[-1], 2.0 * size), view.width - 2.0 * size)
+    size, half = view.size, _LETTER * length * view.size
+    across = min(max(asked.position[-1], half), max(view.width - half, view.width / 2))
     top, bottom = float(shapes[:, 0].min()), float(shapes[:, 0].max())
     heights = [top - 0.5 * size, bottom + 0.6 * size, top - 1.1 * size, bottom + 1.2 * size]
-    inside = [y for y in heights if y > 0.3 * size]
+    inside = [y for y in heights if 0.3 * size < y < view.height - 0.3 * size]
     for y in inside:
-        if all(abs(p[-2] - y) > 0.45 * size or abs(p[-1] - across) > 2.5 * size for p in numbers):
+        if all(abs(p[-2] - y) > 0.45 * size or abs(p[-1] - across) > half for p in numbers):
             return y, across
-    return inside[0], across
+    return (inside or heights)[0], across
 
 
 def _numbered(asked: Suggestion, view: View) -> list[tuple[str, tuple[float, ...]]]:
     """A number on the cell of every alternative that differs from the proposal in that one only."""
-    seen = {c.cell for c in asked.cells}
+    proposed = {c.cell for c in asked.cells}
+    seen: set[tuple[int, int]] = set()
     found = []
     for number, event in enumerate(asked.alternatives, 2):
-        fresh = [c for c in event.cells if c.cell not in {c.cell for c in asked.cells}]
+        fresh = [c for c in event.cells if c.cell not in proposed]
         if len(fresh) == 1 and fresh[0].cell not in seen and _near(fresh[0], view):
             seen.add(fresh[0].cell)
             found.append((str(number), fresh[0].position))

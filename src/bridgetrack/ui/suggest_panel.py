@@ -206,4 +206,4 @@ def _words(event: EventRef, asked: Suggestion) -> str:
     history = asked.slot[0] == "history"
     words = short_words(event, history)
     sisters = [str(c.label) for c in event.targets if c.cell != asked.slot[1]]
-    return f"{words}, like {' and '.join(sisters)}" if history and sisters else words
+    return f"{words}, together with {' and '.join(sisters)}" if history and sisters else words

@@ -12,7 +12,7 @@ from bridgetrack.ui.question_pictures import Picture
 
 _GAP = 6
 _CAPTION = 18
-_LARGEST = 150
+_LARGEST = 170
 _HERE = "#ffffff"
 
 
