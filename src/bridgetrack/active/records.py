@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
@@ -80,7 +80,7 @@ class Record:
     seconds
         Time that the answer took.
     looks
-        How often it was asked: 2 after a second look.
+        Answers that led to it: 2 after a second look.
     """
 
     id: str
@@ -91,6 +91,16 @@ class Record:
     doubt: float
     seconds: float
     looks: int = 1
+
+    def after(self, before: Record) -> Record:
+        """This answer, where it repeats or corrects one given before: the work of both counts."""
+        return replace(
+            self,
+            random=self.random or before.random,
+            doubt=before.doubt,
+            seconds=before.seconds + self.seconds,
+            looks=before.looks + self.looks,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON values."""

@@ -206,14 +206,13 @@ class ActiveSession:
         seconds: float | None,
     ) -> Annotation:
         source = RANDOM if suggestion.random else SOURCE
-        again = suggestion.again
+        again, have = suggestion.again, self.annotations
         noted, _ = self.answers.answer(kind, [event], source, seconds, (again,) if again else ())
         doubt = float(np.clip(1.0 - suggestion.beliefs[0], 0.0, 1.0))
         record = Record(noted.id, kind, slots, right, suggestion.random, doubt, seconds or 0.0)
         for before in self.records:
-            if before.id == again:
-                took, looks = before.seconds + record.seconds, before.looks + 1
-                record = replace(record, doubt=before.doubt, seconds=took, looks=looks)
+            if before.id == again or (before.id == noted.id and noted.id in have):
+                record = record.after(before)
         older = tuple(r for r in self.records if r.id != noted.id)
         self.records = (*older, record)
         self.queue = _without(self.queue, {*slots, suggestion.slot})
