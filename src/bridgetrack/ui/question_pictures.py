@@ -101,7 +101,7 @@ def _cut(movie: Movie, asked: Suggestion, t: int, window: Window) -> NDArray[np.
 
 def _grey(source: Source, asked: Suggestion, t: int, window: Window) -> Array:
     if source.image is not None:
-        return _cut(source.image, asked, t, window).astype(np.float64)
+        return np.nan_to_num(_cut(source.image, asked, t, window).astype(np.float64))
     if source.labels is not None:
         return np.where(_cut(source.labels, asked, t, window) > 0, 0.6, 0.0)
     return np.zeros([s.stop - s.start for s in window])
