@@ -8,7 +8,6 @@ from bridgetrack.annotations.answering import answer_to
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 
-
 GEOMETRY = Geometry(3, (10, 10), (1.0, 1.0))
 
 

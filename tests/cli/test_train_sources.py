@@ -10,6 +10,7 @@ import pytest
 
 from bridgetrack.annotations.history import History
 from bridgetrack.annotations.store import load_annotations
+from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.store import load_model, save_model
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.movie.opening import open_labels
@@ -141,6 +142,24 @@ def test_answers_are_needed_unless_movies_stand_in(run: Run, truth: Path, tmp_pa
         assert "annotation" in shown.err
 
 
+def test_a_model_of_the_library_is_a_source_by_its_name(
+    run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "library"))
+    file = save_model(untrained_model(), tmp_path / "source.json")
+    assert run("models", "save", file, "--name", "my nuclei").status == 0
+    given = (truth, "--annotations", clicks, "--lambda", 0.1, "--strategy", "prior", "--out")
+    found = []
+    for source in (file, "my nuclei"):
+        shown = run("train", *given, tmp_path / "m.json", "--source", source)
+        assert shown.status == 0, shown.err
+        found.append(load_model(tmp_path / "m.json").weights)
+    np.testing.assert_array_equal(*found)
+    shown = run("train", *given, tmp_path / "no.json", "--source", "nobody")
+    assert shown.status == 1
+    assert "my nuclei" in shown.err and one_line(shown.err)
+
+
 def test_a_source_that_is_neither(run: Run, truth: Path, clicks: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text("{}")
@@ -158,7 +177,7 @@ def test_a_source_that_is_neither(run: Run, truth: Path, clicks: Path, tmp_path:
         )
         assert shown.status == 1
         assert one_line(shown.err)
-        assert source.name in shown.err and "model file or a project file" in shown.err
+        assert source.name in shown.err and "a project" in shown.err
 
 
 def test_a_project_without_answers(

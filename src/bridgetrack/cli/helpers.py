@@ -26,10 +26,10 @@ SourceFiles = Annotated[
     list[Path] | None,
     typer.Option(
         "--source",
-        metavar="FILE",
+        metavar="MODEL|PROJECT",
         rich_help_panel=PANEL,
-        help="A model file, or a project file saved from the plugin (its movie with its answers); "
-        "may be given several times.",
+        help="A model (a file, or a name in the library), or a project file saved from the plugin "
+        "(its movie with its answers); may be given several times.",
         show_default=False,
     ),
 ]

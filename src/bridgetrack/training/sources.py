@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.feature import FeatureSet
+from bridgetrack.models.find import find_model
 from bridgetrack.models.model import Model
-from bridgetrack.models.store import load_model
 from bridgetrack.pipeline.progress import Steps
 from bridgetrack.pipeline.project_file import is_project, load_project
 from bridgetrack.pipeline.scene import Scene, prepare
@@ -22,8 +22,8 @@ Source = Model | Scene
 """A trained model, or an annotated movie."""
 
 
-def open_source(path: Path | str) -> Steps[Source]:
-    """Open a model file or a project file (its movie, with its answers).
+def open_source(given: Path | str) -> Steps[Source]:
+    """Open a model (a file, a name in the library, ``"shipped"``) or a project with its answers.
 
     Yields
     ------
@@ -32,17 +32,18 @@ def open_source(path: Path | str) -> Steps[Source]:
     Raises
     ------
     BridgetrackError
-        Where the file is neither, is damaged, or its movie is missing.
+        Where it is neither, is damaged, or its movie is missing.
     InputError
         Where the project holds no answers.
     """
-    path = Path(path)
+    path = Path(given)
     if not is_project(path):
         try:
-            return load_model(path)
+            return find_model(given)
         except ModelError as error:
             raise ModelError(
-                f"{error}; a source is a model file or a project file saved from the plugin"
+                f"{error}; a source is a model (a file or a name in the library) or a project "
+                "file saved from the plugin"
             ) from error
     project = load_project(path)
     annotations = project.history.annotations
