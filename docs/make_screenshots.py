@@ -293,10 +293,20 @@ def suggest(camera: Camera) -> None:
     camera.until(lambda: not asker.busy and asker.current is not None)
     camera.save("suggest")
     camera.key("T")
-    camera.save("suggest-later")
     camera.film(5)
+    show_progress(camera)
+    camera.save("suggest-later")
     camera.key("Escape")
     camera.widget.open_step(1)
+
+
+def show_progress(camera: Camera) -> None:
+    """Scroll down to how far one is."""
+    from qtpy.QtWidgets import QScrollArea
+
+    area = camera.widget.stack.currentWidget()
+    assert isinstance(area, QScrollArea)
+    area.ensureWidgetVisible(camera.widget.suggest.use)
 
 
 def give_more(camera: Camera) -> None:
