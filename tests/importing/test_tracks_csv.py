@@ -57,6 +57,16 @@ def test_files_beside_the_table_are_found(tmp_path: Path) -> None:
     assert read_tracks_csv(path).events["event"].tolist() == ["move", "appear"]
 
 
+def test_the_margin_of_an_answered_event_is_infinite(tmp_path: Path) -> None:
+    edges = "source,target,event,score,margin\n0,1,move,2.5,inf\n"
+    cells = "t,y,x,id\n0,1,1,0\n1,1,2,1\n"
+    tracks = read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=edges))
+    assert tracks.edges["margin"].tolist() == [float("inf")]
+    edges = edges.replace("2.5,inf", "inf,1")
+    with pytest.raises(InputError, match="score"):
+        read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=edges))
+
+
 def test_a_column_of_whole_lineages_is_not_taken_for_tracks(tmp_path: Path) -> None:
     text = PARENTS.replace("parent_id", "parent_id,track_id")
     text = "\n".join(f"{row},7" if k else row for k, row in enumerate(text.split("\n")[:-1]))

@@ -41,7 +41,9 @@ class TextTable:
         """Names of the columns."""
         return [str(c) for c in self.cells.columns]
 
-    def numbers(self, column: str, *, empty: float | None = None) -> NDArray[np.float64]:
+    def numbers(
+        self, column: str, *, empty: float | None = None, infinite: bool = False
+    ) -> NDArray[np.float64]:
         """A column as numbers, shape (n,).
 
         Parameters
@@ -50,6 +52,8 @@ class TextTable:
             Its name.
         empty
             What stands for an empty cell; None where empty cells are wrong.
+        infinite
+            Whether ``inf`` is a number too.
 
         Raises
         ------
@@ -59,7 +63,7 @@ class TextTable:
         text = self.cells[column].str.strip()
         blank = text.isin(_EMPTY).to_numpy(dtype=bool)
         values = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, copy=True)
-        wrong = ~np.isfinite(values) & ~blank
+        wrong = (np.isnan(values) if infinite else ~np.isfinite(values)) & ~blank
         if empty is None:
             wrong |= blank
         if np.any(wrong):

@@ -44,7 +44,8 @@ def read_edges(path: Path) -> pd.DataFrame:
             )
     for name in ("score", "margin"):
         if name in plain:
-            edges[name] = text.numbers(plain[name], empty=np.nan)
+            # an event that answers settle has no rival, and an infinite margin
+            edges[name] = text.numbers(plain[name], empty=np.nan, infinite=name == "margin")
     return edges
 
 
@@ -73,7 +74,7 @@ def own_events(detections: Path) -> pd.DataFrame | None:
             "event": kinds,
             **named,
             "score": text.numbers("score", empty=np.nan),
-            "margin": text.numbers("margin", empty=np.nan),
+            "margin": text.numbers("margin", empty=np.nan, infinite=True),
         }
     )
 
