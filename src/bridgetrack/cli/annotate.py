@@ -15,6 +15,7 @@ from bridgetrack.cli.options import (
     Json,
     Labels,
     at_least,
+    keep_inputs,
     out_option,
     seed_option,
 )
@@ -49,6 +50,7 @@ def annotate(
     Detections are matched to the true cells by overlap; divisions, appearances and other rare
     events are drawn more often than they occur.
     """
+    keep_inputs(out, labels, image, ground_truth)
     if (fraction is None) == (count is None):
         raise typer.BadParameter("give one of --fraction and --count")
     if fraction is not None and not 0 < fraction <= 1:

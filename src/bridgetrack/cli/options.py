@@ -159,3 +159,18 @@ def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, 
         wrong = unknown[0] if unknown else text
         raise typer.BadParameter(f"{option} {wrong!r} is unknown; choose from {','.join(known)}")
     return words
+
+
+def keep_inputs(out: Path, *inputs: Path | None) -> None:
+    """Refuse to write over what a command reads.
+
+    Raises
+    ------
+    typer.BadParameter
+        Where the file to write is one of the inputs.
+    """
+    for given in inputs:
+        if given is not None and out.resolve() == given.resolve():
+            raise typer.BadParameter(
+                f"--out {out} is a file that this command reads; give another name"
+            )

@@ -15,6 +15,7 @@ from bridgetrack.cli.options import (
     Json,
     Scale,
     Unit,
+    keep_inputs,
     out_option,
     parse_choice,
     parse_scale,
@@ -76,6 +77,7 @@ def segment(
     """Segment the cells of a movie, frame by frame; works without any option."""
     from bridgetrack.movie.opening import open_movie
 
+    keep_inputs(out, image)
     try:
         wanted = SegmentationSettings(**settings)
     except InputError as error:

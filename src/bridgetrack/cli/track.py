@@ -45,9 +45,8 @@ def track(
     needed to repeat the run.
     """
     wanted = parse_choices(formats, FORMATS, "--format")
-    notes: list[str] = []
-    with collecting_warnings(notes):
-        record = _track(labels, out, image, model, annotations, wanted, reading, notes)
+    with collecting_warnings([]):
+        record = _track(labels, out, image, model, annotations, wanted, reading)
     if json:
         emit(record)
     else:
@@ -64,7 +63,6 @@ def _track(
     annotations: Path | None,
     formats: tuple[str, ...],
     reading: Reading,
-    notes: list[str],
 ) -> dict[str, object]:
     from bridgetrack.cli.record import Given, check_folder, finish
     from bridgetrack.models.find import find_model_file
@@ -76,8 +74,10 @@ def _track(
     model = None if model is None else find_model_file(model)
     weights = load_model(model) if model is not None else shipped_model()
     answers = open_answers(annotations)
-    sources = open_sources(labels, image, reading)
-    watch = Stopwatch()
-    tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)
+    notes: list[str] = []
+    with collecting_warnings(notes):
+        sources = open_sources(labels, image, reading)
+        watch = Stopwatch()
+        tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)
     given = Given(labels, image, model, annotations, formats, reading)
     return finish(tracking, out, given, watch, [*sources.notes, *notes])

@@ -18,7 +18,7 @@ from bridgetrack.cli.helpers import (
     needs_annotations,
     open_help,
 )
-from bridgetrack.cli.options import Image, Json, Labels, answers_option, out_option
+from bridgetrack.cli.options import Image, Json, Labels, answers_option, keep_inputs, out_option
 from bridgetrack.cli.reading import Reading, reads_movie
 from bridgetrack.cli.sources import (
     collecting_warnings,
@@ -102,6 +102,7 @@ def train(
     Ctrl-C keeps the best model so far. The model is checked on annotations that it has not
     seen, and the starting weights are kept where they are better.
     """
+    keep_inputs(out, labels, annotations, image, prior, *(source or ()))
     options = _options(loss, regularizer, strength, learner=learner, curriculum=curriculum)
     notes: list[str] = []
     watch = Stopwatch()
