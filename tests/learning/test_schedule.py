@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from bridgetrack.learning import TrainingOptions
+from bridgetrack.learning import ALGORITHM_1, TrainingOptions
 from bridgetrack.learning.schedule import REASONS, Schedule
 
 OPTIONS = TrainingOptions(precision=0.02, initial_precision=0.1, precision_rate=0.3)
@@ -39,3 +40,27 @@ def test_without_adaptation_it_is_precise_at_once() -> None:
     assert schedule.precision == 0.02
     assert not schedule.ends("converged", False, [3.0, 1.0])
     assert schedule.precision == 0.02
+
+
+def test_what_touches_elsewhere_cannot_be_the_last() -> None:
+    schedule = Schedule(TrainingOptions(precision=0.02, adaptive=False))
+    assert not schedule.ends("converged", False, [1.0, 1.0], plain=False)
+    assert schedule.ends("converged", False, [1.0, 1.0], plain=True)
+
+
+def test_it_looks_ahead_until_that_gains_nothing() -> None:
+    schedule = Schedule(TrainingOptions(precision=0.02, adaptive=False, overshoot=0.5))
+    before, w = np.array([1.0, 2.0]), np.array([2.0, 2.0])
+    assert not schedule.ends("converged", False, [3.0, 2.0])
+    np.testing.assert_allclose(schedule.ahead(before, w), [2.5, 2.0])
+    assert schedule.ahead(w, w) is None
+    assert not schedule.ends("converged", False, [2.0, 2.0], plain=False)
+    assert schedule.ahead(before, w) is None
+    assert not schedule.ends("converged", False, [2.0, 1.0], plain=True)
+    assert schedule.ahead(before, w) is not None
+
+
+def test_as_printed_it_never_looks_ahead() -> None:
+    schedule = Schedule(ALGORITHM_1)
+    assert not schedule.ends("converged", False, [3.0, 2.0])
+    assert schedule.ahead(np.zeros(2), np.ones(2)) is None

@@ -2,9 +2,12 @@
 
     J(w) = regulariser(w) + P(w) - R(w)
 
-Iteration t replaces -R by its tangent at w_t, ``<v_t, w> + c_t``, and minimises the convex
-surrogate to a gap of epsilon_t. ``w_{t+1}`` is the best iterate stored so far, w_t among them, so
-J never increases. With full annotation R is linear, v_t is constant, and the same loop is BMRM.
+Iteration t replaces -R by a tangent, ``<v_t, w> + c_t``, and minimises the convex surrogate to a
+gap of epsilon_t. Its best iterate becomes ``w_{t+1}`` unless J is larger there, so J never
+increases. With full annotation R is linear, v_t is constant, and the same loop is BMRM.
+
+The tangent touches R a little beyond w_t, where the last move was going (see `schedule`); the loop
+ends only where the tangent at w_t itself leads nowhere either.
 """
 
 from __future__ import annotations
@@ -118,23 +121,28 @@ def train(
     bundle = recycled_bundle(risk, options, state)
     learner = learner_for(bundle, regularizer)
     reward = bundle.reward(w, None)
+    surrogate = tight = _linearise(bundle, regularizer, reward, w)
     schedule, objectives = Schedule(options), list[float]()
     for t in range(options.max_cccp_iterations):
         if t > 0 and not options.recycle:
             learner.forget()
-        surrogate = _linearise(bundle, regularizer, reward, w)
         inner = learner.minimise(surrogate, w, schedule.precision)
         outcome = yield from record.follow(inner, t, bundle.counts)
         if not objectives:
-            objectives.append(_value(surrogate, bundle, w))
+            objectives.append(_value(tight, bundle, w))
+        before, plain, same = w, surrogate is tight, True
         if not np.array_equal(outcome.w, w):
-            w = outcome.w
-            reward = bundle.reward(w, reward)
-        tight = _linearise(bundle, regularizer, reward, w)
+            completed = bundle.reward(outcome.w, reward)
+            there = _linearise(bundle, regularizer, completed, outcome.w)
+            if _value(there, bundle, outcome.w) <= objectives[-1]:
+                same = np.array_equal(there.v, tight.v) and there.c == tight.c
+                w, reward, tight = outcome.w, completed, there
         objectives.append(_value(tight, bundle, w))
-        same = np.array_equal(tight.v, surrogate.v) and tight.c == surrogate.c
-        if schedule.ends(outcome.reason, same, objectives):
+        if schedule.ends(outcome.reason, same, objectives, plain=plain):
             break
+        surrogate, point = tight, schedule.ahead(before, w)
+        if point is not None:
+            surrogate = _linearise(bundle, regularizer, bundle.reward(point, None), point)
     return TrainingResult(
         w=w.copy(),
         objective=objectives[-1],
@@ -168,7 +176,7 @@ def fit(
 def _linearise(
     bundle: Bundle, regularizer: Regularizer, reward: InferredBatch, w: FloatArray
 ) -> Surrogate:
-    """Surrogate that touches J at ``w``."""
+    """Surrogate that touches J at ``w``, where the reward was found."""
     half = bundle.half(reward, w)
     return Surrogate(regularizer, half.v, half.c, half.reward)
 

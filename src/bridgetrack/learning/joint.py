@@ -86,29 +86,33 @@ def train_joint(
     parts = [recycled_bundle(r, options, s) for r, s in zip(risks, states, strict=True)]
     bundle = JointBundle(parts, coupling, options)
     weights = _first_weights(coupling, d, initial, states)
-    halves = bundle.linearised(bundle.reward(weights, None), weights)
+    halves = tight = bundle.linearised(bundle.reward(weights, None), weights)
     schedule, objectives = Schedule(options), list[float]()
     for t in range(options.max_cccp_iterations):
         inner = bundle.minimise(halves, weights, schedule.precision)
         outcome = yield from record.follow(inner, t, bundle.counts)
         if not objectives:
-            objectives.append(_objective(bundle, halves, weights))
-        tight = halves
+            objectives.append(_objective(bundle, tight, weights))
+        before, plain, same = weights, halves is tight, True
         if not np.array_equal(outcome.w, weights):
-            weights = outcome.w
-            tight = bundle.linearised(bundle.reward(weights, halves), weights)
+            there = bundle.linearised(bundle.reward(outcome.w, tight), outcome.w)
+            if _objective(bundle, there, outcome.w) <= objectives[-1]:
+                same = all(
+                    np.array_equal(a.v, b.v) and a.c == b.c
+                    for a, b in zip(there, tight, strict=True)
+                )
+                weights, tight = outcome.w, there
         objectives.append(_objective(bundle, tight, weights))
-        same = all(
-            np.array_equal(a.v, b.v) and a.c == b.c for a, b in zip(tight, halves, strict=True)
-        )
-        halves = tight
-        if schedule.ends(outcome.reason, same, objectives):
+        if schedule.ends(outcome.reason, same, objectives, plain=plain):
             break
+        halves, point = tight, schedule.ahead(before, weights)
+        if point is not None:
+            halves = bundle.linearised(bundle.reward(point, None), point)
     return JointResult(
         shared=coupling.shared(weights),
         weights=weights.copy(),
         objective=objectives[-1],
-        risks=bundle.risks_at(halves, weights),
+        risks=bundle.risks_at(tight, weights),
         gap=outcome.gap,
         lower_bound=outcome.lower,
         converged=schedule.converged,

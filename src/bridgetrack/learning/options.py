@@ -71,6 +71,9 @@ class TrainingOptions:
         epsilon and rho of adaptive precision: epsilon_t = max(rho epsilon_{t-1}, epsilon_min).
     decrease
         eta: stop when a CCCP iteration at full precision gains less; None: as ``precision``.
+    overshoot
+        How far beyond the weights, as a share of the last move, R is linearised; 0 for CCCP as
+        printed. See `schedule`.
     recycle
         Keep the bounds on P across CCCP iterations.
     adaptive
@@ -95,6 +98,7 @@ class TrainingOptions:
     initial_precision: float = 0.1
     precision_rate: float = 0.3
     decrease: float | None = None
+    overshoot: float = 0.1
     recycle: bool = True
     adaptive: bool = True
     cache: bool = True
@@ -120,6 +124,8 @@ class TrainingOptions:
                 f"the rate of adaptive precision must lie between 0 and 1, not "
                 f"{self.precision_rate}"
             )
+        if not 0 <= self.overshoot <= 1:
+            raise InputError(f"the overshoot must lie between 0 and 1, not {self.overshoot}")
 
     @property
     def first_precision(self) -> float:
@@ -132,8 +138,8 @@ class TrainingOptions:
         return self.precision if self.decrease is None else self.decrease
 
 
-YU_JOACHIMS = TrainingOptions(recycle=False, adaptive=False, cache=False)
+YU_JOACHIMS = TrainingOptions(overshoot=0.0, recycle=False, adaptive=False, cache=False)
 """CCCP of fixed precision that starts every convex problem from scratch (Yu and Joachims 2009)."""
 
-ALGORITHM_1 = TrainingOptions(cache=False)
+ALGORITHM_1 = TrainingOptions(overshoot=0.0, cache=False)
 """001, Algorithm 1 as printed: bounds recycling and adaptive precision, no output cache."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -35,14 +36,17 @@ class Record:
     def follow(
         self, inner: Generator[Step, None, Outcome], t: int, counts: Callable[[], Counts]
     ) -> Generator[Progress, None, Outcome]:
-        """Pass on the inner loop of CCCP iteration t as progress; its outcome is the value."""
+        """Pass on the inner loop of CCCP iteration t as progress; its outcome is the value.
+
+        Every surrogate bounds the objective from above, so the least value so far does.
+        """
 
         def told(step: Step) -> Progress:
-            now = counts()
+            now, last = counts(), self.steps[-1].objective if self.steps else math.inf
             progress = Progress(
                 iteration=len(self.steps) + 1,
                 cccp_iteration=t,
-                objective=step.objective,
+                objective=min(step.objective, last),
                 gap=step.gap,
                 n_bounds=now.n_bounds,
                 n_oracle_calls=now.n_oracle_calls,
