@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from bridgetrack.training import programs
 from bridgetrack.training.balance import balanced
 from bridgetrack.training.programs import Programs
 from bridgetrack.training.tracking_model import TrackingModel
@@ -41,8 +43,29 @@ def test_other_annotations_keep_the_free_programs_only() -> None:
 
 def test_programs_no_longer_needed_are_forgotten() -> None:
     many, few = data_of(12), data_of(2)
-    programs = Programs.of(few, Programs.of(many))
-    assert len(programs.known) == len(programs.free) + len(programs.compatible)
+    found = Programs.of(few, Programs.of(many))
+    assert len(found.known) == len(found.free) + len(found.compatible)
+
+
+def test_few_solvers_stay_open_and_the_others_answer_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = data_of(12)
+    monkeypatch.setattr(programs, "SIZE", 40)
+    everything = Programs.of(data)
+    monkeypatch.setattr(programs, "OPEN", 3)
+    few = Programs.of(data)
+    assert sum(p.open for p in few.known.values()) == 3 < len(few.known)
+    assert all(p.open for p in everything.known.values())
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        scores = rng.normal(size=data.incidence.shape[0])
+        for kind in ("free", "compatible"):
+            for a, b in zip(getattr(few, kind), getattr(everything, kind), strict=True):
+                mine = scores[a.columns]
+                assert mine @ a.solve(scores) == pytest.approx(mine @ b.solve(scores), abs=1e-7)
+    assert all((p._program is None) == (not p.open) for p in few.known.values())
+    assert sum(p.open for p in Programs.of(data_of(14), few).known.values()) <= 3
 
 
 def test_what_was_taken_over_answers_the_same() -> None:

@@ -8,7 +8,7 @@ of each is cut out once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -138,8 +138,9 @@ class Pieces:
         keys, annotation_sample = self._samples(scene)
         stack = self._stack
         if stack is None or stack.keys != keys:
-            self._known = {key: self._known.get(key) or self._piece(scene, key) for key in keys}
-            stack = self._stack = _stacked(keys, [self._known[key] for key in keys])
+            pieces = [self._known.get(key) or self._piece(scene, key) for key in keys]
+            stack = self._stack = _stacked(keys, pieces)
+            self._known = dict(zip(keys, _sharing(pieces, stack.phi), strict=True))
         cut = Cut(
             stack.cut.columns,
             stack.cut.slots,
@@ -198,6 +199,19 @@ def _stacked(keys: tuple[_Key, ...], pieces: Sequence[Piece]) -> _Stack:
     phi = sp.csr_matrix(sp.vstack([p.phi for p in pieces]))
     incidence = sp.csr_matrix(sp.block_diag([p.incidence for p in pieces], format="csr"))
     return _Stack(keys, cut, phi, incidence, tuple(p.name for p in pieces))
+
+
+def _sharing(pieces: Sequence[Piece], phi: sp.csr_matrix) -> list[Piece]:
+    """The same pieces, whose features are views into those of the stack."""
+    out, begin = [], 0
+    for piece in pieces:
+        end = begin + len(piece.columns)
+        inside = slice(int(phi.indptr[begin]), int(phi.indptr[end]))
+        starts = phi.indptr[begin : end + 1] - phi.indptr[begin]
+        part = (phi.data[inside], phi.indices[inside], starts)
+        out.append(replace(piece, phi=sp.csr_matrix(part, shape=piece.phi.shape)))
+        begin = end
+    return out
 
 
 def _by_value(values: Index, n: int) -> tuple[Index, Index]:

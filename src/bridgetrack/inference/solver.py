@@ -69,6 +69,20 @@ class Integral:
     bound: float
 
 
+@dataclass(frozen=True)
+class Basis:
+    """Where the simplex method stopped: the status of every column and row, as HiGHS numbers them.
+
+    Parameters
+    ----------
+    columns, rows
+        Shapes (H,) and (S,).
+    """
+
+    columns: NDArray[np.int8]
+    rows: NDArray[np.int8]
+
+
 def _doubles(values: Array) -> Any:
     return ffi.from_buffer("double[]", np.ascontiguousarray(values, dtype=np.float64))
 
@@ -164,6 +178,18 @@ class Program:
         ):
             raise InfeasibleError(_NO_CHOICE)
         return Relaxed(x, -price, float(scores @ x), bool(optimal))
+
+    def basis(self) -> Basis:
+        """Where the last `relax` stopped."""
+        solver = self._model.solver
+        columns, rows = (np.zeros(k, dtype=np.int32) for k in self.matrix.shape[::-1])
+        solver._lib.Highs_getBasis(solver._model, _ints(columns), _ints(rows))
+        return Basis(columns.astype(np.int8), rows.astype(np.int8))
+
+    def start_from(self, basis: Basis) -> None:
+        """Let the next `relax` start where another program with the same rows stopped."""
+        solver = self._model.solver
+        solver._lib.Highs_setBasis(solver._model, _ints(basis.columns), _ints(basis.rows))
 
 
 def _look_up_destructor(model: mip.Model) -> None:
