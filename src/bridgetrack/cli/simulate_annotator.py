@@ -22,6 +22,7 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.cli.reading import Reading
 from bridgetrack.cli.sources import (
+    check_belonging,
     collecting_warnings,
     open_answers,
     open_sources,
@@ -73,7 +74,7 @@ def simulate_annotator(
     with collecting_warnings(notes):
         session, right = _simulated(
             labels, image, Reading(axes), ground_truth, model, annotations, clicks,
-            (wrong, cannot_tell), seed,
+            (wrong, cannot_tell), seed, notes,
         )  # fmt: skip
         _write(session, out, model_out)
     record = describe_session(session, right, out, model_out, notes)
@@ -93,6 +94,7 @@ def _simulated(
     clicks: int,
     rates: tuple[float, float],
     seed: int,
+    notes: list[str],
 ) -> tuple[ActiveSession, float]:
     """A session with its answers, and the true share of right events at its end."""
     from bridgetrack.active.oracle import Oracle, simulate_session, true_accuracy
@@ -110,6 +112,8 @@ def _simulated(
     sources = open_sources(labels, image, reading)
     truth = read_ctc(ground_truth)
     scene = show(prepare(sources.cells, sources.image, answers))
+    if annotations is not None:
+        check_belonging(scene, labels, annotations, notes)
     movie = None if isinstance(sources.cells, Detections) else sources.cells
     match = match_detections(scene.detections, movie, truth.tracks, truth.labels)
     found = true_events(scene.detections, truth.tracks, match)

@@ -15,7 +15,7 @@ from bridgetrack.cli.console import show
 from bridgetrack.cli.options import parse_scale
 from bridgetrack.cli.reading import Reading
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.movie import Movie
 
 if TYPE_CHECKING:
@@ -123,13 +123,40 @@ def open_scene(
     reading: Reading,
     notes: list[str],
     watch: Callable[[Progress], None] | None = None,
+    *,
+    named: Path | None = None,
 ) -> Scene:
-    """Open and prepare a movie with its answers; remarks are added to ``notes``."""
+    """Open and prepare a movie with its answers; remarks are added to ``notes``.
+
+    Raises
+    ------
+    InputError
+        Where a movie cannot be used, or none of the answers of the file ``named`` is about it.
+    """
     from bridgetrack.pipeline.scene import prepare
 
     sources = open_sources(labels, image, reading)
     notes += sources.notes
-    return show(prepare(sources.cells, sources.image, answers), watch)
+    scene = show(prepare(sources.cells, sources.image, answers), watch)
+    if named is not None:
+        check_belonging(scene, labels, named, notes)
+    return scene
+
+
+def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[str]) -> None:
+    """Say so where answers are about another movie.
+
+    Raises
+    ------
+    InputError
+        Where none of them is about this one; where most are not, a note is added.
+    """
+    from bridgetrack.pipeline.belonging import all_miss, misfit
+
+    said = misfit(scene.anchored, str(labels), str(answers))
+    if all_miss(scene.anchored):
+        raise InputError(said)
+    notes += [f"warning: {said}"] if said else []
 
 
 @contextmanager

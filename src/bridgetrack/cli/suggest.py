@@ -90,7 +90,7 @@ def _suggestions(
 
     weights = open_weights(model) or shipped_model()
     answers = open_answers(annotations)
-    scene = open_scene(labels, image, answers, reading, notes)
+    scene = open_scene(labels, image, answers, reading, notes, named=annotations)
     options = SuggestOptions(random_share=random_share, seed=seed)
     answered = 0 if answers is None else len(answers)
     return show(suggest_steps(scene, weights, count, options, answered=answered))

@@ -68,6 +68,7 @@ def _track(
     from bridgetrack.models.find import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.models.store import load_model
+    from bridgetrack.pipeline.belonging import misfit
     from bridgetrack.pipeline.tracking import track_steps
 
     check_folder(out)
@@ -79,5 +80,7 @@ def _track(
         sources = open_sources(labels, image, reading)
         watch = Stopwatch()
         tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)
+        said = misfit(tracking.scene.anchored, str(labels), str(annotations))
+        notes += [f"warning: {said}"] if said else []
     given = Given(labels, image, model, annotations, formats, reading)
     return finish(tracking, out, given, watch, [*sources.notes, *notes])

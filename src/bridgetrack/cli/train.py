@@ -111,7 +111,8 @@ def train(
     with collecting_warnings(notes):
         start = open_weights(prior)
         more = open_help(source, strategy, rho, start, watch)
-        scene = open_scene(labels, image, open_answers(annotations), reading, notes, watch)
+        answers = open_answers(annotations)
+        scene = open_scene(labels, image, answers, reading, notes, watch, named=annotations)
         training = learn(scene, start, options, out, watch, more)
     record = describe_training(training, out, watch, notes)
     if json:
