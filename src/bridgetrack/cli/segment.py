@@ -21,6 +21,7 @@ from bridgetrack.cli.options import (
     parse_scale,
 )
 from bridgetrack.cli.settings import one_option_each
+from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.errors import InputError
 from bridgetrack.generators import relayed
 from bridgetrack.pipeline.progress import Progress, Steps
@@ -83,22 +84,53 @@ def segment(
     except InputError as error:
         raise typer.BadParameter(str(error)) from error
     parse_choice(backend, BACKENDS, "--backend")
-    movie = open_movie(
-        image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
-    )
-    number = int(channel) if channel.isdecimal() else channel
+    notes: list[str] = []
     watch = Stopwatch()
-    steps = segmenting(movie, out, wanted, channel=number, backend=backend, network=network)
-    path, counts = show(steps, watch)
+    with collecting_warnings(notes):
+        movie = open_movie(
+            image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
+        )
+        number = int(channel) if channel.isdecimal() else channel
+        steps = segmenting(movie, out, wanted, channel=number, backend=backend, network=network)
+        path, counts = show(steps, watch)
+    notes += remarks(movie, counts, number)
     seconds = sum(watch.seconds.values())
     if json:
         result = {"labels": str(path), "frames": movie.n_frames, "cells": counts}
-        emit({**result, "seconds": round(seconds, 3)})
+        emit({**result, "seconds": round(seconds, 3), "notes": notes})
         return
     cells = plural(sum(counts), "cell")
     frames = plural(movie.n_frames, "frame")
     say(f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)")
+    say(*(f"note: {note}" for note in notes))
     say(f"{seconds:.1f} s; labels: {path}")
+
+
+def remarks(movie: Movie, counts: list[int], channel: int | str) -> list[str]:
+    """What is odd about a segmentation, as sentences with a cure."""
+    found = []
+    n = len(movie.channels)
+    if n > 1:
+        names = ", ".join(f"{k} ({name})" for k, name in enumerate(movie.channels))
+        rgb = "; an RGB picture has its colours as channels" if n in (3, 4) else ""
+        found.append(
+            f"{movie.source}: of the channels {names} only {channel} was segmented; --channel "
+            f"chooses another{rgb}, and --axes says the axis order where these are no channels"
+        )
+    if not any(counts):
+        size = " x ".join(str(k) for k in movie.geometry.shape or ())
+        found.append(
+            f"{movie.source}: no cell was found in any of {plural(movie.n_frames, 'frame')} of "
+            f"{size} pixels; look whether this is the right channel (--channel) and axis order "
+            "(--axes, e.g. TYX or TZYX), and whether cells are bright on dark; otherwise segment "
+            "with another program or --backend"
+        )
+    elif movie.n_frames == 1:
+        found.append(
+            f"{movie.source}: there is only one frame; tracking needs a movie: give the folder of "
+            "all frames or the whole stack, or say the axis order (--axes, e.g. TYX)"
+        )
+    return found
 
 
 def segmenting(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,13 +55,13 @@ def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
         Where one of them cannot be read.
     """
     notes: list[str] = []
+    opener = _open_table if labels.suffix.lower() in TABLES else _open_movies
     with collecting_warnings(notes):
-        if labels.suffix.lower() in TABLES:
-            return _open_table(labels, image, reading, notes)
-        return _open_movies(labels, image, reading, notes)
+        found = opener(labels, image, reading)
+    return replace(found, notes=(*found.notes, *notes))
 
 
-def _open_table(labels: Path, image: Path | None, reading: Reading, notes: list[str]) -> Sources:
+def _open_table(labels: Path, image: Path | None, reading: Reading) -> Sources:
     from bridgetrack.importing.detections_csv import read_detections_csv
 
     if image is not None:
@@ -74,11 +74,11 @@ def _open_table(labels: Path, image: Path | None, reading: Reading, notes: list[
         unit=reading.unit,
         frame_interval=reading.frame_interval,
     )
-    notes.append("a table of detections: cells are taken for discs, without shape and intensity")
-    return Sources(cells, None, tuple(notes))
+    note = "a table of detections: cells are taken for discs, without shape and intensity"
+    return Sources(cells, None, (note,))
 
 
-def _open_movies(labels: Path, image: Path | None, reading: Reading, notes: list[str]) -> Sources:
+def _open_movies(labels: Path, image: Path | None, reading: Reading) -> Sources:
     from bridgetrack.movie.opening import open_labels, open_movie
 
     scale, interval = parse_scale(reading.scale), reading.frame_interval
@@ -86,8 +86,7 @@ def _open_movies(labels: Path, image: Path | None, reading: Reading, notes: list
         labels, axes=reading.axes, scale=scale, unit=reading.unit, frame_interval=interval
     )
     if image is None:
-        notes.append("no image: features of intensity are left out")
-        return Sources(cells, None, tuple(notes))
+        return Sources(cells, None, ("no image: features of intensity are left out",))
     pixels = open_movie(
         image, axes=reading.image_axes, scale=scale, unit=reading.unit, frame_interval=interval
     )
@@ -99,7 +98,7 @@ def _open_movies(labels: Path, image: Path | None, reading: Reading, notes: list
             unit=there.unit,
             frame_interval=here.frame_interval or there.frame_interval,
         )
-    return Sources(cells, pixels, tuple(notes))
+    return Sources(cells, pixels, ())
 
 
 def open_answers(path: Path | None) -> AnnotationSet | None:

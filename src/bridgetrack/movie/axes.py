@@ -18,7 +18,8 @@ def guess_axes(ndim: int, source: str) -> str:
     """Axis order of an array of `ndim` axes that says nothing: YX, TYX, TZYX or TCZYX."""
     if ndim not in _GUESSES:
         raise InputError(
-            f"{source}: an array with {ndim} axes is no movie; expected 2 to 5 axes out of {ORDER}"
+            f"{source}: an array with {ndim} axes is no movie; expected 2 to 5 axes out of {ORDER} "
+            "(--axes or --image-axes says their order)"
         )
     return _GUESSES[ndim]
 
@@ -35,11 +36,12 @@ def check_axes(axes: str, ndim: int, source: str) -> str:
     if set(axes) - set(ORDER) or len(set(axes)) != len(axes) or not {"Y", "X"} <= set(axes):
         raise InputError(
             f"{source}: the axis order {axes!r} must name Y and X, at most once each of {ORDER}; "
-            "e.g. TYX, TCYX or TZYX"
+            "e.g. TYX, TCYX or TZYX (--axes or --image-axes)"
         )
     if len(axes) != ndim:
         raise InputError(
-            f"{source}: the axis order {axes!r} names {len(axes)} axes but the array has {ndim}"
+            f"{source}: the axis order {axes!r} names {len(axes)} axes but the array has {ndim}; "
+            "--axes or --image-axes says the order, e.g. TYX"
         )
     return axes
 

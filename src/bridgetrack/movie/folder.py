@@ -110,7 +110,7 @@ def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
     if "T" in axes:
         raise InputError(
             f"{folder}: each file holds several time points (axes {axes}); open one file, or "
-            "give the axis order, e.g. axes='ZYX'"
+            "say the axis order, e.g. ZYX (--axes or --image-axes)"
         )
     metadata = frames.first.metadata
     if "C" in axes:
@@ -173,12 +173,12 @@ def _warn_of_gaps(folder: Path, files: list[Path]) -> None:
     table = np.array([[min(n, 2**62) for n in row] for row in numbers])
     column = int(np.argmax([len(np.unique(c)) for c in table.T]))
     steps = np.diff(table[:, column])
-    usual = int(np.median(steps))
+    usual = int(steps.min(initial=2**62))
     if usual > 0 and np.any(steps > usual) and np.all(steps % usual == 0):
         after = [files[i].name for i in np.flatnonzero(steps > usual)[:3]]
         warnings.warn(
             f"{folder}: frames seem to be missing after {', '.join(after)}; the remaining ones "
-            "are taken as consecutive",
+            "are taken as consecutive; put the missing files there if they exist",
             stacklevel=2,
         )
 

@@ -68,7 +68,8 @@ def check_same_extent(image: Movie, labels: Movie) -> None:
         raise InputError(
             f"the image ({image.source}) has shape {shapes[0]} and the labels ({labels.source}) "
             f"have shape {shapes[1]} (time, space); they must be the same: give the movie that "
-            "the labels were made from, or the axis order of both"
+            "the labels were made from, or the axis order of both (--axes for the labels, "
+            "--image-axes for the image, e.g. TYX or TZYX)"
         )
 
 
@@ -78,5 +79,6 @@ def _refuse(bad: NDArray[np.bool_], pixels: NDArray[Any], where: str, why: str) 
     position = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
     raise InputError(
         f"{where}: the label {pixels[position]} at pixel {position} {why}; labels are whole "
-        "numbers from 1, background is 0 (is this the image instead of its segmentation?)"
+        "numbers from 1, background is 0 (is this the image instead of its segmentation? then "
+        "segment it first: bridgetrack segment)"
     )

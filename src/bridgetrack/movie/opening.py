@@ -23,6 +23,9 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.tiff import read_tiff
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 
+_WIDE = 16
+"""Pixels along y and x from which three or four along the last axis are taken for colours."""
+
 KNOWN_TYPES = "a TIFF stack, a folder of TIFFs, an OME-TIFF, an OME-Zarr or zarr folder, or .npy"
 
 
@@ -107,7 +110,8 @@ def open_labels(
     if len(movie.channels) != 1:
         raise InputError(
             f"{movie.source}: a label movie has one channel, this one has {len(movie.channels)}; "
-            "give the channel with the labels, or the axis order if that axis is not channels"
+            "save the channel with the labels by itself, or say the axis order if that axis is "
+            "not channels (--axes, e.g. TZYX); a colour picture is no label movie"
         )
     return movie
 
@@ -190,15 +194,27 @@ def _axes(raw: RawMovie, given: str | None, name: str) -> str:
         return check_axes(given, ndim, name)
     axes = raw.metadata.axes
     if axes is None or len(axes) != ndim:
+        _refuse_colours(raw.data.shape, name)
         return guess_axes(ndim, name)
     if "T" not in axes and "Z" in axes and raw.data.shape[axes.index("Z")] > 1:
         warnings.warn(
             f"{name}: the file names a Z axis but no time; the Z axis is taken for time "
-            f"(give axes='{axes}' if this is one 3D frame)",
+            f"(say the axis order {axes} if this is one 3D frame: --axes or --image-axes)",
             stacklevel=4,
         )
         return axes.replace("Z", "T")
     return axes
+
+
+def _refuse_colours(shape: tuple[int, ...], name: str) -> None:
+    """Refuse to guess that a last axis of three or four colours is space."""
+    if len(shape) >= 3 and shape[-1] in (3, 4) and min(shape[-3:-1]) >= _WIDE:
+        said = {3: "YXC", 4: "TYXC"}.get(len(shape), "TZYXC")
+        raise InputError(
+            f"{name}: the shape {tuple(shape)} ends in {shape[-1]}, which looks like the colours "
+            f"of RGB pictures; say the axis order, e.g. {said} (--axes, for an image beside labels "
+            "--image-axes)"
+        )
 
 
 def _channel_names(names: Sequence[str], n: int, source: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from bridgetrack.annotations.anchored import Anchored
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.compile import compile_constraints, find_hypotheses, required_events
 from bridgetrack.annotations.constraints import Constraints
+from bridgetrack.detections.intensities import refuse_image
 from bridgetrack.detections.measure import assemble, check_extents, measure_frames
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning
@@ -131,6 +132,15 @@ def measure(source: Movie | Detections, image: Movie | None = None) -> Steps[Det
             )
         return source
     check_extents(source, image)
+    refuse_image(source)
+    if source.n_frames == 1:
+        warnings.warn(
+            f"{source.source}: there is only one frame, so no cell has anywhere to go; tracking "
+            "needs a movie: give the folder of all frames or the whole stack, or say the axis "
+            "order if time is another axis (--axes, e.g. TYX)",
+            BridgetrackWarning,
+            stacklevel=2,
+        )
     tables = []
     yield Progress("Measuring cells", 0.0)
     for t, table in measure_frames(source, image):
