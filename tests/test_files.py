@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,24 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = write_text(tmp_path / "file", "x", "the note") / "below"
     with pytest.raises(OutputError, match=r"below: the note cannot be written"):
         write_text(blocked, "x", "the note")
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(errno.ENOSPC, "disk is full: make room"), (errno.EACCES, "permission.*another folder")],
+)
+def test_a_cure_is_named_and_no_spare_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, says: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number), str(tmp_path / ".a.txt.spare.tmp"))
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OutputError, match=says) as caught:
+        write_text(tmp_path / "a.txt", "x", "the note")
+    assert "a.txt: the note" in str(caught.value)
+    assert ".tmp" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

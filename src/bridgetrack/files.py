@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -46,11 +47,31 @@ def replacing(path: Path, what: str, *, text: bool = True) -> Iterator[IO[Any]]:
         Path(spare).replace(target)
         spare = ""
     except OSError as error:
-        raise OutputError(f"{path}: {what} cannot be written ({error.strerror})") from error
+        why = error.strerror or error
+        raise OutputError(f"{path}: {what} cannot be written ({why}); {cure(error)}") from error
     finally:
         if spare:
             with suppress(OSError):
                 Path(spare).unlink(missing_ok=True)
+
+
+def cure(error: OSError) -> str:
+    """What to do about a failure to write."""
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
+        return "the disk is full: make room, or write to another disk"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "there is no permission to write there: choose another folder"
+    if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.EEXIST):
+        return "a file and a folder are in each other's place: choose another name"
+    return "choose another place"
+
+
+def unreadable(text: str, kind: str, error: Exception) -> str:
+    """What is wrong with a text that is no JSON: damaged, where it begins like JSON."""
+    if text.lstrip()[:1] in ("{", "["):
+        cause = f"this is {kind} that is damaged or cut off ({error})"
+        return f"{cause}; copy it again or take it from a backup"
+    return f"this is not {kind} ({error})"
 
 
 def write_text(path: Path, text: str, what: str) -> Path:

@@ -87,7 +87,11 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
     ("change", "words"),
     [
         (_set("format", "other"), "no annotation file"),
-        (_set("version", 2), "has version 2, this program reads version 1"),
+        (
+            _set("version", 2),
+            r"file version 2, this program \(bridgetrack .+\) reads version 1;.*update the program",
+        ),
+        (_set("version", 0), "file version 0.*no release ever wrote"),
         (_set("version", True), "expected a whole number"),
         (_set("extra", 1), "unknown entry 'extra'"),
         (_set("annotations", {}), "annotations: expected a list"),

@@ -79,7 +79,37 @@ def test_a_damaged_model_is_listed(run, file: Path, library: Path) -> None:
     listed = run("models", "list")
     assert listed.status == 0
     assert "good" in listed.out and "bad: damaged" in listed.out
-    assert json.loads(run("models", "show", "bad", "--json").out)["damaged"]
+    told = run("models", "show", "bad", "--json")
+    assert json.loads(told.out)["damaged"] and told.status == 1
+    told = run("models", "show", "bad")
+    assert told.status == 1 and told.out == "" and "'bad' of the library is damaged" in told.err
+
+
+@pytest.mark.parametrize("command", ["track", "suggest", "train", "explain", "models"])
+def test_a_model_without_some_features_is_named(
+    run, truth: Path, file: Path, tmp_path: Path, command: str
+) -> None:
+    content = json.loads(file.read_text())
+    gone = content["features"].pop()["name"]
+    file.write_text(json.dumps(content))
+    words = {
+        "track": (truth, "--model", file, "--out", tmp_path / "r"),
+        "suggest": (truth, "--model", file),
+        "train": (truth, "--prior", file, "--annotations", "a.json", "--out", tmp_path / "m.json"),
+        "explain": (truth, "--frame", 1, "--cell", 1, "--model", file),
+        "models": ("save", file),
+    }
+    told = run(command, *words[command])
+    assert told.status == 1
+    assert "mine.json: " in told.err and gone in told.err
+    assert "there are no models" in run("models", "list").out
+
+
+def test_a_cut_off_model_is_called_damaged(run, truth: Path, file: Path, tmp_path: Path) -> None:
+    file.write_text(file.read_text()[:300])
+    told = run("track", truth, "--model", file, "--out", tmp_path / "r")
+    assert told.status == 1
+    assert "mine.json: this is a model file that is damaged or cut off" in told.err
 
 
 def test_names_that_are_nothing(run, truth: Path, file: Path, tmp_path: Path) -> None:

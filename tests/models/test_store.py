@@ -82,7 +82,7 @@ def valid() -> dict[str, Any]:
     ("change", "message"),
     [
         ({"format": "other"}, "not a model file"),
-        ({"version": 2}, "file version 2, this program reads 1"),
+        ({"version": 2}, r"file version 2, this program \(bridgetrack .+\) reads 1"),
         ({"version": None}, "file version None"),
         ({"features": []}, "at least one entry"),
         ({"features": {"move.bias": 1}}, "at least one entry"),

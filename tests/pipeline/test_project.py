@@ -109,6 +109,13 @@ def test_damaged_files_are_explained(project, tmp_path, change, words):
         load_project(path)
 
 
+def test_a_cut_off_file_is_called_damaged(project, tmp_path):
+    path = save_project(project, tmp_path / "a.json")
+    path.write_text(path.read_text()[:-200])
+    with pytest.raises(InputError, match=r"a\.json: .*damaged or cut off"):
+        load_project(path)
+
+
 def test_other_files_are_no_projects(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")

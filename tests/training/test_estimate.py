@@ -109,3 +109,11 @@ def test_random_draws_cover_the_truth_as_often_as_they_say() -> None:
         found = estimate_accuracy(wrong, event, POPULATION, True, trial)
         inside += found.low <= 0.92 <= found.high
     assert 0.91 <= inside / 200 <= 0.99
+
+
+def test_words_for_a_single_annotation() -> None:
+    event = np.asarray([Event.MOVE], dtype=np.int8)
+    right = estimate_accuracy(np.zeros(1), event, POPULATION, False).words
+    assert "the only annotation that the model had not seen was right" in right
+    wrong = estimate_accuracy(np.ones(1), event, POPULATION, False).words
+    assert "from 1 annotation that" in wrong

@@ -13,6 +13,7 @@ from bridgetrack.annotations.history import Change, History
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.version import program_version
 
 
 def _fail(where: str, message: str) -> NoReturn:
@@ -186,6 +187,17 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+def _other_version(version: int) -> str:
+    program = f"this program (bridgetrack {program_version()}) reads version {VERSION}"
+    said = f"the annotations have file version {version}, {program}"
+    if version > VERSION:
+        return (
+            f"{said}; they were written by a later release: update the program Bridgetrack to that "
+            "one (install its newer copy with pip install), or save them again with this one"
+        )
+    return f"{said}, and no release ever wrote that one; restore the file from a copy"
+
+
 def decode(text: str, name: str) -> History:
     """Annotations and their undo history from the text of an annotation file.
 
@@ -204,12 +216,16 @@ def decode(text: str, name: str) -> History:
     try:
         data = json.loads(text, parse_constant=_constant, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        _fail(name, f"is not valid JSON ({error}); restore it from a copy or start a new one")
+        _fail(
+            name,
+            f"the file is damaged or cut off: it is not valid JSON ({error}); restore it from a "
+            "copy or start a new one",
+        )
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         _fail(name, f'is no annotation file: "format" must be "{FORMAT}"')
     version = _int(data.get("version"), f"{name}: version")
     if version != VERSION:
-        _fail(name, f"has version {version}, this program reads version {VERSION}; update it")
+        _fail(name, _other_version(version))
     _object(data, name, ["format", "version", "movie", "annotations"], ["history"])
     geometry = _geometry(data["movie"], f"{name}: movie")
     entries = enumerate(_list(data["annotations"], f"{name}: annotations"))

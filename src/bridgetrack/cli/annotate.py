@@ -20,6 +20,7 @@ from bridgetrack.cli.options import (
     seed_option,
 )
 from bridgetrack.cli.reading import Reading
+from bridgetrack.cli.record import check_file
 from bridgetrack.cli.sources import collecting_warnings, open_sources
 
 
@@ -58,6 +59,7 @@ def annotate(
     if count is not None:
         at_least(1, count, "--count")
     at_least(0, seed, "--seed")
+    check_file(out)
     notes: list[str] = []
     with collecting_warnings(notes):
         drawn = _draw(

@@ -82,9 +82,26 @@ class _Result:
             *([self.training["estimate_words"]] if self.training["estimate_words"] else []),
             "",
             *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
+            *worse(self.scores),
             "",
             f"picture: {self.picture}",
         ]
+
+
+def worse(scores: dict[str, dict[str, Any]]) -> list[str]:
+    """A sentence on the figures that are lower than those of the untrained model."""
+    (name, first), *others = scores.items()
+    lower = [title for title, key in COLUMNS if any(_lower(o[key], first[key]) for _, o in others)]
+    if not lower:
+        return []
+    return [
+        f"lower than {name} in a row below: {', '.join(lower)}; training follows the clicks, which "
+        "are about the events of this segmentation (events right), and does not raise every score"
+    ]
+
+
+def _lower(after: Any, before: Any) -> bool:
+    return after is not None and before is not None and round(after, 4) < round(before, 4)
 
 
 def _figure(value: Any) -> str:

@@ -92,7 +92,13 @@ def open_help(
     BridgetrackError
         Where a source cannot be used.
     """
+    from bridgetrack.training.strategies import STRATEGIES
+
     tie = _number(rho)
+    if strategy is not None and strategy not in STRATEGIES:
+        raise typer.BadParameter(
+            f"there is no strategy {strategy!r}; choose from {', '.join(STRATEGIES)}"
+        )
     if not files:
         if strategy not in (None, "target"):
             raise typer.BadParameter(f"--strategy {strategy} needs a --source")
@@ -100,12 +106,7 @@ def open_help(
             raise typer.BadParameter("--rho needs a --source that is a project file")
         return None
     from bridgetrack.pipeline.project_file import is_project
-    from bridgetrack.training.strategies import STRATEGIES
 
-    if strategy is not None and strategy not in STRATEGIES:
-        raise typer.BadParameter(
-            f"--strategy {strategy!r} is unknown; choose from {', '.join(STRATEGIES)}"
-        )
     projects = [is_project(path) for path in files]
     name = strategy or ("transfer" if any(projects) else "prior")
     _check(name, files, projects, tie, prior)

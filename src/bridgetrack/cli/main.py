@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -12,6 +13,7 @@ from bridgetrack.cli.app import app
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 _NAME = "bridgetrack"
+_OF_THE_DISK = (errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -76,6 +78,11 @@ def _failed(error: Exception, debug: bool) -> int:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, BridgetrackError):
         _say(f"error: {_one_line(error)}")
+    elif isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+        from bridgetrack.files import cure
+
+        where = f"{error.filename}: " if error.filename else ""
+        _say(f"error: {where}{error.strerror}; {cure(error)}")
     elif isinstance(error, MemoryError):
         _say("error: not enough memory; close other programs or track fewer frames at a time")
     else:

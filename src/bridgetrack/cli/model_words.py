@@ -57,9 +57,8 @@ def _learned_from(entry: Entry) -> list[str]:
 
 
 def shown_lines(entry: Entry) -> list[str]:
-    """All that is known of a model."""
-    if entry.record is None:
-        return [f"{entry.name} is damaged: {entry.problem}"]
+    """All that is known of a model that is not damaged."""
+    assert entry.record is not None
     record = entry.record
     lines = [f"{entry.name}{f': {record.description}' if record.description else ''}"]
     lines += [f"made: {record.created}"] if record.created else []

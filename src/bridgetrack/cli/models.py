@@ -12,6 +12,7 @@ from bridgetrack.cli.model_words import described, model_lines, shown_lines
 from bridgetrack.cli.options import Image, Json, out_option
 from bridgetrack.cli.reading import Reading, reads_movie
 from bridgetrack.cli.sources import collecting_warnings, open_sources
+from bridgetrack.errors import ModelError
 
 if TYPE_CHECKING:
     from bridgetrack.models.library import Entry
@@ -90,8 +91,13 @@ def show_(name: Name, json: Json = False) -> None:
     )
     if json:
         emit(record)
-        return
-    say(*shown_lines(entry))
+    elif not entry.damaged:
+        say(*shown_lines(entry))
+    if entry.damaged:
+        raise ModelError(
+            f"the model {entry.name!r} of the library is damaged: {entry.problem}; put its files "
+            f"back, or remove it: bridgetrack models remove '{entry.name}'"
+        )
 
 
 @models.command()
@@ -159,8 +165,10 @@ def _save(
     from bridgetrack.models.names import check_name
     from bridgetrack.models.preview import preview_png
     from bridgetrack.models.record import new_record
+    from bridgetrack.models.usable import check_usable
 
     model, record = read_model_file(file)
+    check_usable(model, file)
     name = library.free_name(file.stem) if name is None else check_name(name)
     record = new_record(model) if record is None else record
     if description is not None:
@@ -205,7 +213,6 @@ def remove(name: Name, json: Json = False) -> None:
 @models.command()
 def restore(name: Name, json: Json = False) -> None:
     """Bring back the model of this name that was removed last."""
-    from bridgetrack.errors import ModelError
     from bridgetrack.models.library import Library
     from bridgetrack.models.names import same_name
 

@@ -70,6 +70,27 @@ def check_folder(out: Path) -> None:
             raise OutputError(f"{place}: this is a file, results need a folder; give another name")
 
 
+def check_file(out: Path | None) -> None:
+    """Complain before the work begins about a file that cannot be written at its end.
+
+    Raises
+    ------
+    OutputError
+        Where there is a folder of that name, or its folder cannot hold it.
+    """
+    if out is None:
+        return
+    if out.is_dir():
+        raise OutputError(f"{out}: this is a folder; give the name of a file in it")
+    place = next((p for p in out.absolute().parents if p.exists()), None)
+    if place is not None and not place.is_dir():
+        raise OutputError(f"{out}: {place} is a file, not a folder; give another name")
+    if place is not None and not os.access(place, os.W_OK):
+        raise OutputError(
+            f"{out}: there is no permission to write in {place}; choose another folder"
+        )
+
+
 def finish(
     tracking: Tracking, out: Path, given: Given, watch: Stopwatch, notes: list[str]
 ) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from bridgetrack.cli.options import (
     seed_option,
 )
 from bridgetrack.cli.reading import Reading
+from bridgetrack.cli.record import check_file
 from bridgetrack.cli.sources import (
     check_belonging,
     collecting_warnings,
@@ -70,6 +71,8 @@ def simulate_annotator(
             "at most"
         )
     at_least(0, seed, "--seed")
+    check_file(out)
+    check_file(model_out)
     notes: list[str] = []
     with collecting_warnings(notes):
         session, right = _simulated(
@@ -174,6 +177,13 @@ def session_lines(record: dict[str, Any]) -> list[str]:
         f"truth: {100 * record['right']:.1f} % of the events are right",
         record["verdict"],
     ]
+    if record["cannot_tell"]:
+        lines.insert(
+            1,
+            '"could not tell": the truth does not settle the event, because a cell of the '
+            "segmentation matches no true cell or several, or --cannot-tell chose it; such answers "
+            "teach nothing and are left out of the estimate",
+        )
     lines += [f"note: {note}" for note in record["notes"]]
     files = record["out"] if record["model"] is None else f"{record['out']}, {record['model']}"
     return [*lines, f"in {files}"]

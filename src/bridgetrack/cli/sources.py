@@ -109,10 +109,17 @@ def open_answers(path: Path | None) -> AnnotationSet | None:
 
 
 def open_weights(path: Path | None) -> Model | None:
-    """A model out of a file or of the library, where one is given."""
-    from bridgetrack.models.find import find_model
+    """A model out of a file or of the library, where one is given.
 
-    return None if path is None else find_model(path)
+    Raises
+    ------
+    ModelError
+        Where it cannot be used; the message names the file.
+    """
+    from bridgetrack.models.find import find_model
+    from bridgetrack.models.usable import check_usable
+
+    return None if path is None else check_usable(find_model(path), path)
 
 
 def open_scene(

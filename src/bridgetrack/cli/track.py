@@ -18,7 +18,12 @@ from bridgetrack.cli.options import (
     parse_choices,
 )
 from bridgetrack.cli.reading import Reading, reads_movie
-from bridgetrack.cli.sources import collecting_warnings, open_answers, open_sources
+from bridgetrack.cli.sources import (
+    collecting_warnings,
+    open_answers,
+    open_sources,
+    open_weights,
+)
 
 FORMATS = ("csv", "ctc", "geff")
 
@@ -67,13 +72,12 @@ def _track(
     from bridgetrack.cli.record import Given, check_folder, finish
     from bridgetrack.models.find import find_model_file
     from bridgetrack.models.shipped import shipped_model
-    from bridgetrack.models.store import load_model
     from bridgetrack.pipeline.belonging import misfit
     from bridgetrack.pipeline.tracking import track_steps
 
     check_folder(out)
     model = None if model is None else find_model_file(model)
-    weights = load_model(model) if model is not None else shipped_model()
+    weights = open_weights(model) or shipped_model()
     answers = open_answers(annotations)
     notes: list[str] = []
     with collecting_warnings(notes):

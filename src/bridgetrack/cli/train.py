@@ -20,6 +20,7 @@ from bridgetrack.cli.helpers import (
 )
 from bridgetrack.cli.options import Image, Json, Labels, answers_option, keep_inputs, out_option
 from bridgetrack.cli.reading import Reading, reads_movie
+from bridgetrack.cli.record import check_file
 from bridgetrack.cli.sources import (
     collecting_warnings,
     open_answers,
@@ -103,6 +104,7 @@ def train(
     seen, and the starting weights are kept where they are better.
     """
     keep_inputs(out, labels, annotations, image, prior, *(source or ()))
+    check_file(out)
     options = _options(loss, regularizer, strength, learner=learner, curriculum=curriculum)
     notes: list[str] = []
     watch = Stopwatch()
@@ -228,7 +230,7 @@ def training_lines(record: dict[str, Any]) -> list[str]:
     lines = [
         f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g} "
         f"({record['lambda_chosen_by']}), gap {gap}",
-        record["reason"],
+        _reason(record),
     ]
     if record.get("sources"):
         lines.insert(0, f"{record['strategy']} from {', '.join(record['sources'])}")
@@ -237,6 +239,14 @@ def training_lines(record: dict[str, Any]) -> list[str]:
     lines.append(f"against the starting model: {_gained_and_lost(record['changes'])}")
     lines += [f"note: {note}" for note in record["notes"]]
     return [*lines, f"{sum(record['seconds'].values()):.1f} s; model: {record['model']}"]
+
+
+def _reason(record: dict[str, Any]) -> str:
+    """Why which weights were kept; says that the starting ones were, where the reason does not."""
+    reason = str(record["reason"])
+    if record["kept"] == "prior" and "kept" not in reason:
+        return f"{reason}; so the starting model was kept, and the file holds its weights"
+    return reason
 
 
 def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:

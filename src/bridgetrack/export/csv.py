@@ -13,9 +13,9 @@ from bridgetrack.errors import OutputError
 from bridgetrack.export.atomic import staged_files
 from bridgetrack.export.presets import PRESETS, ilastik_cells, trackmate_cells, trackmate_edges
 from bridgetrack.export.track_table import space_unit, track_table
-from bridgetrack.export.version import program_version
 from bridgetrack.movie.geometry_json import geometry_to_json
 from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.version import program_version
 
 SIDECAR = "units.json"
 _STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from bridgetrack.export.atomic import refuse_foreign, staged_files
 from bridgetrack.export.csv import as_plain
-from bridgetrack.export.version import program_version
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.assemble import chains, components, edge_rows
 from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.version import program_version
 
 _OURS = (".zgroup", ".zattrs", "zarr.json", "nodes", "edges", ".zmetadata")
 _DESCRIPTIONS = {

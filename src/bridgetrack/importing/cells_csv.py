@@ -96,7 +96,9 @@ def read_cells(
     if not isinstance(columns, Columns):
         corrections = columns or {}
         columns = guess_columns(text.header).corrected(corrections)
-        if "z" not in corrections and 3 not in (len(options.scale or ()), len(options.shape or ())):
+        known = sidecar.geometry if sidecar is not None else None
+        said = (len(options.scale or ()), len(options.shape or ()), known.ndim if known else 0)
+        if "z" not in corrections and 3 not in said:
             columns = _flat(columns, text)
     check_columns(columns, text.header, text.source)
     if len(text.cells) == 0:

@@ -22,6 +22,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "area": ("area", "volume", "size_in_pixels_0", "size_in_pixels", "size"),
     "radius": ("radius", "r", "estimated_radius"),
 }
+_SHOWN = 20
 _NUMBERED = (
     (("centroid_0", "centroid_1", "centroid_2"), ("z", "y", "x")),
     (("centroid_0", "centroid_1"), ("y", "x")),
@@ -134,11 +135,21 @@ def check_columns(columns: Columns, header: Sequence[str], source: str) -> None:
         if column not in header:
             raise InputError(
                 f"{source}: there is no column {column!r} (meant as {role}); "
-                f"the file has {list(header)}"
+                f"the file has {_listed(header)}"
             )
     missing = [role for role in ("frame", "y", "x") if getattr(columns, role) is None]
     if missing:
+        known = "; ".join(f"{role}: {', '.join(_NAMES[role][:4])}" for role in missing)
         raise InputError(
-            f"{source}: found no column for {', '.join(missing)} among {list(header)}; name it in "
-            f"the column mapping, e.g. {{'{missing[0]}': '...'}}"
+            f"{source}: found no column for {', '.join(missing)}; the file has "
+            f"{_listed(header)}. Rename the column in the first line of the file (known names are "
+            f"{known}; in upper or lower case), or, in Python, say which it is: "
+            f"columns={{'{missing[0]}': '...'}}"
         )
+
+
+def _listed(header: Sequence[str]) -> str:
+    """The first columns of a table for messages."""
+    shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
+    more = len(header) - _SHOWN
+    return f"the columns {shown}" + (f" and {more} more" if more > 0 else "")

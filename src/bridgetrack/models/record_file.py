@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.errors import ModelError
+from bridgetrack.files import unreadable
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.record import Record
 from bridgetrack.models.statistics import QUANTILES, FeatureStatistics
@@ -131,7 +132,8 @@ def record_from_text(text: str, where: str) -> Record:
     try:
         content = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{where}: this is no entry of a model library ({error})") from error
+        kind = "an entry of a model library"
+        raise ModelError(f"{where}: {unreadable(text, kind, error)}") from error
     return record_from_json(content, where)
 
 

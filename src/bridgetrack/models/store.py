@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import ModelError
-from bridgetrack.files import write_text
+from bridgetrack.files import unreadable, write_text
 from bridgetrack.models.model import Model
+from bridgetrack.version import program_version
 
 Array = NDArray[np.float64]
 
@@ -22,14 +22,6 @@ VERSION = 1
 
 _TEXT = ("name", "loss", "regularizer")
 _OBJECTS = ("history", "provenance", "estimate")
-
-
-def program_version() -> str:
-    """Version of the installed package."""
-    try:
-        return metadata.version("bridgetrack")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def to_json(model: Model) -> str:
@@ -113,14 +105,14 @@ def from_json(text: str, where: str) -> Model:
     try:
         content = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{where}: this is not a model file ({error})") from error
+        raise ModelError(f"{where}: {unreadable(text, 'a model file', error)}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelError(f'{where}: this is not a model file (no "format": "{FORMAT}")')
     version = content.get("version")
     if version != VERSION:
         raise ModelError(
-            f"{where}: the model has file version {version}, this program reads {VERSION}; "
-            "update Bridgetrack or train the model again"
+            f"{where}: the model has file version {version}, this program (bridgetrack "
+            f"{program_version()}) reads {VERSION}; update Bridgetrack or train the model again"
         )
     keys, weights, units = _features(content.get("features"), where)
     strength = content.get("lambda")

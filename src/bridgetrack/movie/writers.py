@@ -17,6 +17,7 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import cure
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.labels import as_labels
 
@@ -199,7 +200,8 @@ def writing(path: Path) -> Iterator[None]:
     except PermissionError as error:
         raise OutputError(f"{path}: no permission to write there; choose another folder") from error
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror or error})") from error
+        why = error.strerror or error
+        raise OutputError(f"{path}: cannot be written ({why}); {cure(error)}") from error
     except (ValueError, struct.error) as error:
         raise OutputError(f"{path}: cannot be written ({error})") from error
 

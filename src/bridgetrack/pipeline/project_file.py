@@ -10,9 +10,10 @@ from typing import Any
 from bridgetrack.annotations.decode import decode
 from bridgetrack.annotations.encode import encode
 from bridgetrack.errors import InputError
-from bridgetrack.files import write_text
-from bridgetrack.models.store import from_json, program_version, to_json
+from bridgetrack.files import unreadable, write_text
+from bridgetrack.models.store import from_json, to_json
 from bridgetrack.pipeline.project import MovieFile, Project
+from bridgetrack.version import program_version
 
 FORMAT = "bridgetrack-project"
 VERSION = 1
@@ -104,17 +105,21 @@ def load_project(path: Path | str) -> Project:
 
 def _content(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: the project cannot be read ({error.strerror})") from error
-    except ValueError as error:
-        raise InputError(f"{path}: this is not a project file ({error})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: this is not a project file (it is not text)") from error
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: {unreadable(text, 'a project file', error)}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path}: this is not a project file (no "format": "{FORMAT}")')
     if content.get("version") != VERSION:
         raise InputError(
-            f"{path}: the project has file version {content.get('version')}, this program reads "
-            f"{VERSION}; update Bridgetrack"
+            f"{path}: the project has file version {content.get('version')}, this program "
+            f"(bridgetrack {program_version()}) reads {VERSION}; update Bridgetrack"
         )
     return content
 

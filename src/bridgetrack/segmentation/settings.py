@@ -19,12 +19,12 @@ class SegmentationSettings:
     Parameters
     ----------
     diameter
-        Diameter of a typical cell; estimated from the image where None.
+        Diameter of a typical cell; estimated from the image unless given.
     foreground
         What a cell looks like: brighter than the background, darker, or more structured
         (``"texture"``, for phase contrast and DIC); ``"auto"`` decides by the image.
     smoothing
-        Sigma of the Gaussian filter; None for 5 % of the diameter.
+        Sigma of the Gaussian filter; unless given, 5 % of the diameter.
     background_window
         Width of the window, in diameters, in which the background is estimated; 0 takes one
         level for the whole frame.
@@ -44,7 +44,7 @@ class SegmentationSettings:
         Least distance between two seeds, in diameters.
     depth
         Two hills of the landscape are one cell unless the valley between them is deeper than
-        this, in radii; larger splits less. None for 0.05 (bright cells) or 0.15 (others).
+        this, in radii; larger splits less. Unless given, 0.05 (bright cells) or 0.15 (others).
     min_size, max_size
         Smallest and largest area or volume of a cell as a share of that of a disc or ball with
         the diameter.

@@ -24,13 +24,13 @@ class SimulationSettings:
     cells
         Nuclei in the field of view of the first frame, about.
     size
-        Side of the square frames; None chooses it from `cells` and `density`.
+        Side of the square frames; unless given, it follows from `cells` and `density`.
     dim
         2 for flat movies, 3 for stacks.
     seed
         Seed of every random number.
     density
-        Share of the area (in 3D: the volume) that nuclei cover; used where `size` is None.
+        Share of the area (in 3D: the volume) that nuclei cover; used unless `size` is given.
     diameter, diameter_spread
         Mean diameter of a nucleus in interphase, and its relative standard deviation.
     elongation

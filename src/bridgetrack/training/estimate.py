@@ -46,14 +46,20 @@ class Estimate:
         if all(right > n - 1e-9 for _, n, right in self.per_event):
             return (
                 f"at least {100 * self.low:.1f} % of the events are right{scope} (95 % interval "
-                f"up to 100 %: all {self.n_annotations} annotations that the model had not seen "
-                "were right)"
+                f"up to 100 %: {self._all_right})"
             )
         return (
             f"about {100 * self.accuracy:.1f} % of the events are right{scope} "
             f"(95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %, from "
-            f"{self.n_annotations} annotations that the model had not seen)"
+            f"{self.n_annotations} annotation{'' if self.n_annotations == 1 else 's'} that the "
+            "model had not seen)"
         )
+
+    @property
+    def _all_right(self) -> str:
+        if self.n_annotations == 1:
+            return "the only annotation that the model had not seen was right"
+        return f"all {self.n_annotations} annotations that the model had not seen were right"
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as JSON values."""

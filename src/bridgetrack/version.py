@@ -1,4 +1,4 @@
-"""The version that stands in exported files."""
+"""The version of the program, for files and messages."""
 
 from __future__ import annotations
 
