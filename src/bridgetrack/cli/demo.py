@@ -151,6 +151,7 @@ def _demo(out: Path, notes: list[str]) -> _Result:
         answers,
         FORMATS,
         Reading(),
+        command="demo",
     )
     record = finish(last, out, given, watch, notes)
     picture = _picture(image, labels, last, out)

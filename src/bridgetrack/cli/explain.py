@@ -23,6 +23,8 @@ from bridgetrack.cli.sources import (
 from bridgetrack.errors import InputError
 
 if TYPE_CHECKING:
+    from bridgetrack.annotations.annotation_set import AnnotationSet
+    from bridgetrack.models.model import Model
     from bridgetrack.pipeline.explain import Explanation
     from bridgetrack.pipeline.tracking import Tracking
 
@@ -37,6 +39,7 @@ class _Inputs:
     image: Path | None
     model: Path | None
     annotations: Path | None
+    project: Path | None = None
     reading: Reading = field(default_factory=Reading)
 
 
@@ -112,7 +115,7 @@ def _inputs(
     try:
         content: dict[str, Any] = json_library.loads(run.read_text(encoding="utf-8"))
         named = {k: None if v is None else Path(v) for k, v in content["input"].items()}
-        settings = {k: v for k, v in content["settings"].items() if k != "format"}
+        settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
         known = _Inputs(reading=Reading(**settings), **named)  # type: ignore[arg-type]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{run}: this is not the record of a run") from error
@@ -128,8 +131,28 @@ def _tracked(inputs: _Inputs) -> Tracking:
     from bridgetrack.pipeline.tracking import track_steps
 
     weights, answers = open_weights(inputs.model), open_answers(inputs.annotations)
+    if inputs.project is not None:
+        return _tracked_project(inputs.project, inputs.image, weights, answers)
     sources = open_sources(inputs.labels, inputs.image, inputs.reading)
     return show(track_steps(sources.cells, sources.image, weights, answers))
+
+
+def _tracked_project(
+    file: Path, image: Path | None, weights: Model | None, answers: AnnotationSet | None
+) -> Tracking:
+    """Repeat the run of a project, with another image, other weights or answers where given."""
+    from bridgetrack.annotations.history import History
+    from bridgetrack.pipeline.project import MovieFile, run_project
+    from bridgetrack.pipeline.project_file import load_project
+
+    project = load_project(file)
+    if image is not None and (project.image is None or project.image.path != image):
+        project = replace(project, image=MovieFile(image))
+    if weights is not None:
+        project = replace(project, model=weights)
+    if answers is not None:
+        project = replace(project, history=History(answers))
+    return show(run_project(project))
 
 
 def _explained(

@@ -43,6 +43,12 @@ class Given:
         Names of the formats to write.
     reading
         How the movies were to be read.
+    project
+        Project file that holds the model and the answers; None where not given.
+    preset
+        Columns of the tables, see `write_csv`.
+    command
+        Name of the command.
     """
 
     labels: Path
@@ -51,6 +57,9 @@ class Given:
     annotations: Path | None
     formats: tuple[str, ...]
     reading: Reading
+    project: Path | None = None
+    preset: str = "plain"
+    command: str = "track"
 
 
 def check_folder(out: Path) -> None:
@@ -108,7 +117,9 @@ def finish(
 
     watch(Progress("Writing files", 0.0))
     before = _files_of_last_run(out)
-    limits = write_results(tracking.tracks, tracking.scene.labels, out, given.formats)
+    limits = write_results(
+        tracking.tracks, tracking.scene.labels, out, given.formats, preset=given.preset
+    )
     watch.stop()
     record = describe(tracking, out, given, watch, [*notes, *limits])
     names = [name for kind in given.formats for name in FILES[kind] if (out / name).exists()]
@@ -145,15 +156,21 @@ def describe(
     return {
         "format": "bridgetrack-run",
         "version": 1,
+        "command": given.command,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": {
             "labels": _path(given.labels),
             "image": _path(given.image),
             "model": _path(given.model),
             "annotations": _path(given.annotations),
+            "project": _path(given.project),
         },
         "out": str(out),
-        "settings": {"format": list(given.formats), **asdict(given.reading)},
+        "settings": {
+            "format": list(given.formats),
+            "preset": given.preset,
+            **asdict(given.reading),
+        },
         "geometry": _geometry(tracking.tracks.geometry),
         "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
         "counts": count_events(tracking.tracks),

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import emit, say, show
+from bridgetrack.cli.console import Stopwatch, emit, say, show
 from bridgetrack.cli.options import Json, OutFolder
+from bridgetrack.cli.sources import collecting_warnings
+
+if TYPE_CHECKING:
+    from bridgetrack.cli.record import Given
+    from bridgetrack.pipeline.project import Project
+    from bridgetrack.pipeline.tracking import Tracking
 
 
 def run(
@@ -20,25 +26,55 @@ def run(
 ) -> None:
     """Track the movie of a project with its model and its answers, and write what it asks for.
 
-    The result is the one that the plugin exports.
+    The result is the one that the plugin exports, with run.json beside it.
     """
-    from bridgetrack.cli.record import check_folder
-    from bridgetrack.pipeline.project import export_project, run_project
+    from bridgetrack.cli.record import check_folder, finish
+    from bridgetrack.cli.report import tracking_lines
+    from bridgetrack.pipeline.project import run_project
     from bridgetrack.pipeline.project_file import load_project
 
     check_folder(out)
     loaded = load_project(project)
-    tracking = show(run_project(loaded))
-    notes = show(export_project(loaded, tracking, out))
+    notes: list[str] = []
+    watch = Stopwatch()
+    with collecting_warnings(notes):
+        tracking = show(run_project(loaded), watch)
+    record = finish(tracking, out, _given(project, loaded), watch, notes)
     if json:
-        emit(
-            {
-                "tracks": tracking.tracks.n_tracks,
-                "objective": tracking.solution.value,
-                "out": str(out),
-                "formats": list(loaded.formats),
-                "notes": list(notes),
-            }
-        )
-        return
-    say(f"{tracking.tracks.n_tracks} tracks; results: {out}", *notes)
+        emit(_summary(tracking, loaded) | record)
+    else:
+        say(*tracking_lines(record))
+
+
+def _given(file: Path, project: Project) -> Given:
+    """What a project says, in the words of the command line."""
+    from bridgetrack.cli.reading import Reading
+    from bridgetrack.cli.record import Given
+
+    image = project.image
+    reading = Reading(
+        axes=project.labels.axes,
+        scale=",".join(f"{s!r}" for s in project.scale),
+        unit=project.unit,
+        frame_interval=project.frame_interval,
+        image_axes=None if image is None else image.axes,
+    )
+    return Given(
+        project.labels.path,
+        None if image is None else image.path,
+        None,
+        None,
+        project.formats,
+        reading,
+        file,
+        project.preset,
+        "run",
+    )
+
+
+def _summary(tracking: Tracking, project: Project) -> dict[str, Any]:
+    return {
+        "tracks": tracking.tracks.n_tracks,
+        "objective": tracking.solution.value,
+        "formats": list(project.formats),
+    }

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 
+_SHOWN = 12
+
 
 @dataclass(frozen=True)
 class Detections:
@@ -121,11 +123,25 @@ class Detections:
         Raises
         ------
         InputError
-            Where there is no such detection.
+            Where there is no such detection; the message lists some that there are.
         """
         rows = self.rows(frame) if 0 <= frame < self.geometry.n_frames else slice(0, 0)
         labels = self.label[rows]
         k = int(np.searchsorted(labels, label))
         if k >= len(labels) or labels[k] != label:
-            raise InputError(f"there is no cell with label {label} in frame {frame}")
+            raise InputError(
+                f"there is no cell with label {label} in frame {frame}; {self._there(frame)}"
+            )
         return rows.start + k
+
+    def _there(self, frame: int) -> str:
+        """Some labels of a frame for messages, or the frames where there is no such frame."""
+        n = self.geometry.n_frames
+        if not 0 <= frame < n:
+            return f"the movie has the frames 0 to {n - 1}"
+        labels = self.label[self.rows(frame)]
+        if not len(labels):
+            return "that frame has no cells"
+        shown = ", ".join(str(k) for k in labels[:_SHOWN].tolist())
+        more = f" and {len(labels) - _SHOWN} more, up to {labels[-1]}"
+        return f"its labels are {shown}{more if len(labels) > _SHOWN else ''}"
