@@ -141,7 +141,7 @@ _HOME = {name: module for module, names in _PLACES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from bridgetrack.models.store import program_version
+        from bridgetrack.version import program_version
 
         return program_version()
     if name not in _HOME:
