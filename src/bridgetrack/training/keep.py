@@ -50,7 +50,7 @@ def keep_better(
             "the trained model is right on as many held-out annotations as the starting model "
             f"({seen}); it is kept because it has seen this movie"
         )
-    if not _clearly_worse(learned, before):
+    if not clearly_worse(learned, before):
         return "trained", (
             f"the trained model was wrong a little more often than the starting model ({seen}), no "
             "more than chance explains; it is kept because it has seen this movie"
@@ -58,7 +58,7 @@ def keep_better(
     return "prior", f"the trained model was worse than the starting model ({seen})"
 
 
-def _clearly_worse(learned: HeldOut, before: HeldOut) -> bool:
+def clearly_worse(learned: HeldOut, before: HeldOut) -> bool:
     """Wrong more often by more than a standard error of the paired difference."""
     difference = learned.wrong - before.wrong
     return float(difference.mean()) > float(difference.std(ddof=1)) / np.sqrt(len(difference))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.training.choose_tie import Choice
+from bridgetrack.training.keep import clearly_worse
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.tied import Movies
 from bridgetrack.training.tracking_model import TrackingModel
@@ -75,25 +76,31 @@ def keep_better_tied(
     if trial is not None:
         held = trial.held_out
         what = "on its own annotations alone" if choice.tie.alone else "with the earlier movies"
-        return _verdict(held, judged, f"the model trained {what}", "held-out")
+        return _verdict(held, judged, f"the model trained {what}", unseen=True)
     held = judge(target, w if choice.earlier is None else choice.earlier)
-    return _verdict(held, judged, "what the earlier movies say", "these")
+    return _verdict(held, judged, "what the earlier movies say", unseen=False)
 
 
-def _verdict(held: HeldOut, prior: HeldOut, what: str, which: str) -> Verdict:
+def _verdict(held: HeldOut, prior: HeldOut, what: str, *, unseen: bool) -> Verdict:
     """What was learned, unless it is worse where it can be checked.
 
-    Where both are wrong equally often the earlier movies decide, for they are evidence too, unless
-    the starting model's margins are clearly better.
+    Where both are wrong about equally often the earlier movies decide, for they are evidence too,
+    unless the starting model's margins are clearly better. ``unseen``: on held-out annotations,
+    of which there are enough for chance to be told from a difference.
     """
+    which = "held-out" if unseen else "these"
     seen = (
         f"{100 * held.error:.1f} % against {100 * prior.error:.1f} % of {which} annotations wrong"
     )
+    alike = not clearly_larger(held.loss, prior.loss)
     if held.error < prior.error - 1e-9:
         reason = f"{what} is better than the starting model ({seen})"
         return Verdict("trained", reason, held, prior)
-    if held.error <= prior.error + 1e-9 and not clearly_larger(held.loss, prior.loss):
+    if held.error <= prior.error + 1e-9 and alike:
         reason = f"{what} is no worse than the starting model ({seen})"
+        return Verdict("trained", reason, held, prior)
+    if unseen and alike and not clearly_worse(held, prior):
+        reason = f"{what} is hardly worse than the starting model ({seen}), no more than by chance"
         return Verdict("trained", reason, held, prior)
     reason = f"{what} is worse than the starting model ({seen}), which is kept"
     return Verdict("prior", reason, held, prior)

@@ -60,7 +60,7 @@ class Tie:
 
 UNION = (Tie(3.0, np.inf), Tie(1.0, np.inf))
 """What union tries, the strongest first."""
-TIED = (Tie(3.0, np.inf), Tie(1.0, 100.0), Tie(1.0, 10.0))
+TIED = (*UNION, Tie(1.0, 100.0), Tie(1.0, 10.0))
 ALONE = (Tie(np.inf, 10.0), Tie(np.inf, 3.0))
 TRANSFER = (*TIED, *ALONE)
 """What transfer tries, from one model for all movies to a model of the target alone."""

@@ -1,0 +1,63 @@
+"""What was learned with earlier movies is given up where it is clearly worse, not by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridgetrack.training.choose_tie import Choice
+from bridgetrack.training.keep_tied import keep_better_tied
+from bridgetrack.training.tied import ALONE, Movies, Tie, Trial
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.validation import HeldOut, judge
+from training.training_cases import tiny_set
+
+
+def target_and_movies() -> tuple[TrackingModel, Movies]:
+    """A small movie and a prior that is right about some of it."""
+    target = TrackingModel(tiny_set(np.random.default_rng(7), full=True))
+    source = TrackingModel(tiny_set(np.random.default_rng(8), full=True))
+    prior = min(some_weights(target), key=lambda w: judge(target, w).error)
+    return target, Movies(target, (source,), prior, None)
+
+
+def some_weights(target: TrackingModel) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=target.n_features) for _ in range(40)]
+
+
+def verdict(more_wrong: float, more_loss: float, tie: Tie = ALONE[0]) -> tuple[str, str]:
+    """What is kept where so much more is wrong, and lost, on held-out annotations."""
+    target, movies = target_and_movies()
+    judged = judge(target, movies.prior)
+    n = len(judged.wrong)
+    wrong = judged.wrong.copy()
+    changed = np.flatnonzero(wrong < 0.5)[: round(more_wrong * n)]
+    wrong[changed] = 1.0
+    loss = judged.loss + more_loss * np.linspace(0.9, 1.1, n)
+    choice = Choice(tie, "cross-validation", (Trial(tie, HeldOut(wrong, loss)),))
+    found = keep_better_tied(movies, target, movies.prior, choice, None)
+    return found.kept, found.reason
+
+
+def test_one_held_out_annotation_does_not_decide() -> None:
+    target, movies = target_and_movies()
+    one = 1.0 / len(judge(target, movies.prior).wrong)
+    kept, reason = verdict(one, 0.0)
+    assert kept == "trained"
+    assert "by chance" in reason
+
+
+@pytest.mark.parametrize(("more_wrong", "more_loss"), [(0.5, 0.0), (0.0, 1.0)])
+def test_what_is_clearly_worse_is_given_up(more_wrong: float, more_loss: float) -> None:
+    kept, reason = verdict(more_wrong, more_loss)
+    assert kept == "prior"
+    assert "which is kept" in reason
+
+
+def test_too_few_annotations_to_hold_some_out_are_believed() -> None:
+    target, movies = target_and_movies()
+    worse = max(some_weights(target), key=lambda w: judge(target, w).error)
+    assert judge(target, worse).error > judge(target, movies.prior).error
+    choice = Choice(ALONE[0], "default", (), earlier=worse)
+    assert keep_better_tied(movies, target, worse, choice, None).kept == "prior"
