@@ -85,7 +85,9 @@ def test_a_damaged_model_is_listed(run, file: Path, library: Path) -> None:
     assert told.status == 1 and told.out == "" and "'bad' of the library is damaged" in told.err
 
 
-@pytest.mark.parametrize("command", ["track", "suggest", "train", "explain", "models"])
+@pytest.mark.parametrize(
+    "command", ["track", "suggest", "train", "train --source", "explain", "models"]
+)
 def test_a_model_without_some_features_is_named(
     run, truth: Path, file: Path, tmp_path: Path, command: str
 ) -> None:
@@ -96,10 +98,19 @@ def test_a_model_without_some_features_is_named(
         "track": (truth, "--model", file, "--out", tmp_path / "r"),
         "suggest": (truth, "--model", file),
         "train": (truth, "--prior", file, "--annotations", "a.json", "--out", tmp_path / "m.json"),
+        "train --source": (
+            truth,
+            "--source",
+            file,
+            "--annotations",
+            "a.json",
+            "--out",
+            tmp_path / "m.json",
+        ),
         "explain": (truth, "--frame", 1, "--cell", 1, "--model", file),
         "models": ("save", file),
     }
-    told = run(command, *words[command])
+    told = run(command.split(maxsplit=1)[0], *words[command])
     assert told.status == 1
     assert "mine.json: " in told.err and gone in told.err
     assert "there are no models" in run("models", "list").out

@@ -105,12 +105,16 @@ def open_help(
         if tie is not None:
             raise typer.BadParameter("--rho needs a --source that is a project file")
         return None
+    from bridgetrack.models.model import Model
+    from bridgetrack.models.usable import check_usable
     from bridgetrack.pipeline.project_file import is_project
 
     projects = [is_project(path) for path in files]
     name = strategy or ("transfer" if any(projects) else "prior")
     _check(name, files, projects, tie, prior)
     found = tuple(show(_opener()(path), watch) for path in files)
+    if name == "prior" and isinstance(found[0], Model):
+        check_usable(found[0], files[0])
     return Help(name, found, tie)
 
 

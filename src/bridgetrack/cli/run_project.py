@@ -30,11 +30,13 @@ def run(
     """
     from bridgetrack.cli.record import check_folder, finish
     from bridgetrack.cli.report import tracking_lines
+    from bridgetrack.models.usable import check_usable
     from bridgetrack.pipeline.project import run_project
     from bridgetrack.pipeline.project_file import load_project
 
     check_folder(out)
     loaded = load_project(project)
+    check_usable(loaded.model, f"{project}, model")
     notes: list[str] = []
     watch = Stopwatch()
     with collecting_warnings(notes):
