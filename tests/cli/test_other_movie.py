@@ -55,6 +55,9 @@ def test_most_are_not(run: Run, truth: Path, clicks: Path, command: str) -> None
     assert shown.status == 0, shown.err
     assert f"warning: {clicks.with_name('other.json')}: {n - 3} of {n} annotations" in shown.out
     assert "another movie" in shown.out
+    if command == "train":
+        assert shown.out.count("was not used: ") == 5
+        assert shown.out.index("warning: ") < shown.out.index("note: ")
 
 
 def test_the_extents_are_told_where_they_differ(run: Run, truth: Path, clicks: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bridgetrack.cli.console import emit, plural, say, show
+from bridgetrack.cli.console import emit, note_lines, plural, say, show
 from bridgetrack.cli.options import (
     Axes,
     GroundTruth,
@@ -70,7 +70,7 @@ def annotate(
         return
     kinds = ", ".join(f"{n} {name}" for name, n in drawn.items() if n)
     say(f"{plural(sum(drawn.values()), 'annotation')} ({kinds}) in {out}")
-    say(*(f"note: {note}" for note in notes))
+    say(*note_lines(notes))
 
 
 def _draw(

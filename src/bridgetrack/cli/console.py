@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -14,6 +14,10 @@ import typer
 from bridgetrack.pipeline.progress import Progress, Steps, run
 
 Result = TypeVar("Result")
+
+WARNING = "warning: "
+_UNUSED = " was not used"
+_FEW = 5
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -110,6 +114,20 @@ def emit(result: Any) -> None:
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """A number with its noun, e.g. ``"1 cell"`` or ``"1,204 cells"``."""
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+
+
+def note_lines(notes: Sequence[str]) -> list[str]:
+    """Notes for people, warnings first; of annotations that were not used only a few."""
+    told = [f"note: {note}" for note in notes if not note.startswith(WARNING)]
+    unused = [line for line in told if line.startswith("note: annotation ") and _UNUSED in line]
+    hidden = set(unused[_FEW:])
+    lines = [note for note in notes if note.startswith(WARNING)]
+    lines += [line for line in told if line not in hidden]
+    if hidden:
+        lines.append(
+            f"note: ... and {plural(len(hidden), 'more annotation')} not used (--json lists all)"
+        )
+    return lines
 
 
 def table(header: list[str], rows: list[list[str]]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import emit, say, show
+from bridgetrack.cli.console import emit, note_lines, say, show
 from bridgetrack.cli.model_words import described, model_lines, shown_lines
 from bridgetrack.cli.options import Image, Json, out_option
 from bridgetrack.cli.reading import Reading, reads_movie
@@ -72,7 +72,7 @@ def list_(
         say(f"there are no models in {library.folder}; see bridgetrack models save --help")
     if yours is not None:
         say(f"start from: {'the shipped model' if best is None else best.entry.name}")
-    say(*(f"note: {note}" for note in notes))
+    say(*note_lines(notes))
 
 
 @models.command(name="show")
@@ -146,7 +146,7 @@ def save(
     say(f"kept as {entry.name}; use it with --model '{entry.name}' or --prior '{entry.name}'")
     if entry.record is not None and entry.record.statistics is None:
         say("note: without --labels other movies cannot be compared with it")
-    say(*(f"note: {note}" for note in notes))
+    say(*note_lines(notes))
 
 
 def _save(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridgetrack.cli.console import plural
+from bridgetrack.cli.console import note_lines, plural
 
 
 def tracking_lines(record: dict[str, Any]) -> list[str]:
@@ -13,7 +13,7 @@ def tracking_lines(record: dict[str, Any]) -> list[str]:
         *_found(record["counts"]),
         *_annotations(record["annotations"]),
         *_least_certain(record["least_certain"]),
-        *(f"note: {note}" for note in record["notes"]),
+        *note_lines(record["notes"]),
         f"{sum(record['seconds'].values()):.1f} s; files in {record['out']}: "
         + ", ".join([*record["files"], "run.json"]),
     ]

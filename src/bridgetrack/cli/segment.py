@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, emit, plural, say, show
+from bridgetrack.cli.console import Stopwatch, emit, note_lines, plural, say, show
 from bridgetrack.cli.options import (
     Axes,
     FrameInterval,
@@ -102,7 +102,7 @@ def segment(
     cells = plural(sum(counts), "cell")
     frames = plural(movie.n_frames, "frame")
     say(f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)")
-    say(*(f"note: {note}" for note in notes))
+    say(*note_lines(notes))
     say(f"{seconds:.1f} s; labels: {path}")
 
 
@@ -120,7 +120,7 @@ def remarks(movie: Movie, counts: list[int], channel: int | str) -> list[str]:
     if not any(counts):
         size = " x ".join(str(k) for k in movie.geometry.shape or ())
         found.append(
-            f"{movie.source}: no cell was found in any of {plural(movie.n_frames, 'frame')} of "
+            f"{movie.source}: no cell was found in {plural(movie.n_frames, 'frame')} of "
             f"{size} pixels; look whether this is the right channel (--channel) and axis order "
             "(--axes, e.g. TYX or TZYX), and whether cells are bright on dark; otherwise segment "
             "with another program or --backend"

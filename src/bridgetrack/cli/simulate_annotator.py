@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import emit, plural, say, show
+from bridgetrack.cli.console import emit, note_lines, plural, say, show
 from bridgetrack.cli.options import (
     Axes,
     GroundTruth,
@@ -184,6 +184,6 @@ def session_lines(record: dict[str, Any]) -> list[str]:
             "segmentation matches no true cell or several, or --cannot-tell chose it; such answers "
             "teach nothing and are left out of the estimate",
         )
-    lines += [f"note: {note}" for note in record["notes"]]
+    lines += note_lines(record["notes"])
     files = record["out"] if record["model"] is None else f"{record['out']}, {record['model']}"
     return [*lines, f"in {files}"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bridgetrack.cli.console import show
+from bridgetrack.cli.console import WARNING, show
 from bridgetrack.cli.options import parse_scale
 from bridgetrack.cli.reading import Reading
 from bridgetrack.detections.table import Detections
@@ -162,7 +162,7 @@ def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[str])
     said = misfit(scene.anchored, str(labels), str(answers))
     if all_miss(scene.anchored):
         raise InputError(said)
-    notes += [f"warning: {said}"] if said else []
+    notes += [f"{WARNING}{said}"] if said else []
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bridgetrack.cli.console import emit, say, show
+from bridgetrack.cli.console import emit, note_lines, say, show
 from bridgetrack.cli.options import (
     Image,
     Json,
@@ -71,7 +71,7 @@ def suggest(
         emit({"suggestions": [s.to_json() for s in found], "notes": notes})
         return
     say(*suggestion_lines(found))
-    say(*(f"note: {note}" for note in notes))
+    say(*note_lines(notes))
 
 
 def _suggestions(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, emit, say, show
+from bridgetrack.cli.console import WARNING, Stopwatch, emit, say, show
 from bridgetrack.cli.options import (
     Image,
     Json,
@@ -85,6 +85,6 @@ def _track(
         watch = Stopwatch()
         tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
-        notes += [f"warning: {said}"] if said else []
+        notes += [f"{WARNING}{said}"] if said else []
     given = Given(labels, image, model, annotations, formats, reading)
     return finish(tracking, out, given, watch, [*sources.notes, *notes])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopped, Stopwatch, emit, plural, say, show
+from bridgetrack.cli.console import Stopped, Stopwatch, emit, note_lines, plural, say, show
 from bridgetrack.cli.helpers import (
     Help,
     Rho,
@@ -237,7 +237,7 @@ def training_lines(record: dict[str, Any]) -> list[str]:
     if record["estimate_words"]:
         lines.append(f"estimated accuracy: {record['estimate_words']}")
     lines.append(f"against the starting model: {_gained_and_lost(record['changes'])}")
-    lines += [f"note: {note}" for note in record["notes"]]
+    lines += note_lines(record["notes"])
     return [*lines, f"{sum(record['seconds'].values()):.1f} s; model: {record['model']}"]
 
 
