@@ -5,10 +5,10 @@
 A simulated annotator answers suggestions about the training part, one at a time; the session
 updates its model every five answers. Stratified clicks are 60 % moves, 20 % divisions and 20 % of
 the rest by truth, which nobody knows beforehand. Both are then learned from in the same way, by one
-max-margin fit around the shipped model with the lambda of interactive learning (each with the
-balance of kinds that is its default), and, after 50 clicks, by ``bridgetrack train``; both are
-tested on the other half of the movie. Wrong answers are plausible ones (`annotations.mistakes`).
-Prints one table per movie and draws ``docs/images/active/clicks.png``. Finished runs are kept in
+max-margin fit around the shipped model, as sessions do, and, after 50 clicks, by ``bridgetrack
+train``; both are tested on the other half of the movie. How tightly the shipped model ties its
+weights is learned anew where it has seen a movie of that kind. Wrong answers are plausible ones
+(`annotations.mistakes`). Prints one table per movie and draws ``docs/images/active/clicks.png``. Finished runs are kept in
 ``--log``; ``--finished`` shows those and runs no more.
 """
 
@@ -18,6 +18,7 @@ import json
 import sys
 import warnings
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +29,20 @@ from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.oracle import Oracle, answer_by
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.update import SessionOptions
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.compare import choices, population_of
 from bridgetrack.training.train import train_steps
 from common import Task, arguments, frame_pair, header, load_task, row, score, spread
+from learning_curve import FAMILIES
+from pretrain import start_without
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
 SETS = ("HeLa, every 4th", "bacteria", "DIC", "SIM+", "epidermis")
 NUCLEAR = ("HeLa, every 4th", "SIM+", "epidermis")
 CLICKS = (10, 20, 30, 40, 50, 60, 80, 100)
 MORE = (*CLICKS, 160, 200)
-BALANCE = 0.75
-"""How far kinds of stratified clicks are weighted by how often they occur, as in training."""
 TRAINED = 50
 """Clicks after which ``bridgetrack train`` is tried as well."""
 Curve = list[list[float]]
@@ -51,7 +52,6 @@ METHODS: dict[str, dict[str, Any]] = {
     "suggested, 5 % wrong": {"wrong": 0.05},
     "stratified": {"drawn": True},
     "stratified, 5 % wrong": {"drawn": True, "wrong": 0.05},
-    "stratified, balance 0.5": {"drawn": True, "balance": 0.5},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "no rarity": {"suggest": {"rarity": 0.0}},
@@ -66,17 +66,23 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """Tried with ``--methods``, for the choice of defaults."""
 
 
-def loss_of(task: Task, scene: Scene, balance: float) -> float:
-    """Test loss after the one fit that all ways of choosing clicks share but for the balance."""
-    start = Start.of(scene, shipped_model(scene.matrix.features))
+@cache
+def prior_for(name: str) -> Model:
+    """The shipped model as it were had it never seen a movie of this kind."""
+    return start_without(FAMILIES.get(name, ""))
+
+
+def loss_of(task: Task, scene: Scene) -> float:
+    """Test loss after the one fit that all ways of choosing clicks share."""
+    start = Start.of(scene, prior_for(task.name))
     population = population_of([scene], choices([scene], start.weights))
-    options = LearnOptions(balance=balance, precision=2e-3, most_calls=150)
+    options = LearnOptions(precision=2e-3, most_calls=150)
     return score(task, run(learn(scene, start, population, options)).weights).loss
 
 
 def trained_loss(task: Task, scene: Scene) -> float:
     """Test loss of ``bridgetrack train``: lambda by cross-validation, the better model kept."""
-    kept = run(train_steps(scene)).model
+    kept = run(train_steps(scene, prior_for(task.name))).model
     return score(task, kept.aligned(scene.matrix.features)).loss
 
 
@@ -94,7 +100,7 @@ def suggested(task: Task, seed: int, wrong: float, **how: Any) -> Curve:
     )
     # judging random answers anew takes time and changes no suggestion
     options = replace(options, suggest=chosen, rejudge_every=10_000)
-    session = ActiveSession(task.train.scene, options=options)
+    session = ActiveSession(task.train.scene, prior_for(task.name), options=options)
     session.adopt(run(session.update()))
     curve = []
     for clicks in range(1, max(CLICKS) + 1):
@@ -106,7 +112,7 @@ def suggested(task: Task, seed: int, wrong: float, **how: Any) -> Curve:
             session.adopt(run(session.update()))
         if clicks in CLICKS:
             scene = annotate(session.scene, session.annotations)
-            curve.append([clicks, loss_of(task, scene, session.options.learn.balance)])
+            curve.append([clicks, loss_of(task, scene)])
             if clicks == TRAINED:
                 curve.append([-clicks, trained_loss(task, scene)])
     return curve
@@ -118,8 +124,7 @@ def one_run(task: Task, method: str, seed: int) -> Curve:
     wrong = how.get("wrong", 0.0)
     if how.get("drawn"):
         scenes = {c: task.annotated(seed, count=c, wrong=wrong) for c in MORE}
-        balance = how.get("balance", BALANCE)
-        curve = [[c, loss_of(task, scene, balance)] for c, scene in scenes.items()]
+        curve = [[c, loss_of(task, scene)] for c, scene in scenes.items()]
         return [*curve, [-TRAINED, trained_loss(task, scenes[TRAINED])]]
     return suggested(task, seed, wrong, **{k: v for k, v in how.items() if k != "wrong"})
 
@@ -145,8 +150,8 @@ def measure(
                 with log.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(entry) + "\n")
             found[method].append(known[key])
-    start = shipped_model().aligned(task.train.scene.matrix.features)
-    full = loss_of(task, task.annotated(0, fraction=1.0), BALANCE)
+    start = prior_for(task.name).aligned(task.train.scene.matrix.features)
+    full = loss_of(task, task.annotated(0, fraction=1.0))
     return found, full, score(task, start).loss
 
 

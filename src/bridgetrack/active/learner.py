@@ -19,32 +19,28 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.balance import balanced
+from bridgetrack.training.options import default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 
 Array = NDArray[np.float64]
 
 
-WORTH = 5.0
-"""The starting weights count as much as this many annotations."""
-
-
 @dataclass(frozen=True)
 class LearnOptions:
-    """How the model is updated while answers are given.
+    """How the model is updated while answers are given: as training does with its defaults.
 
     Parameters
     ----------
     strength
-        The factor lambda of the regulariser around the starting weights; None: `WORTH` divided by
-        the number of annotations, between 0.03 and 0.3.
+        The factor lambda of the regulariser around the starting weights; None: that of training,
+        `bridgetrack.training.options.default_strength`.
     balance
         How far kinds of events are weighted by how often they occur, see
-        `bridgetrack.training.balance.balanced`; less than for clicks that people chose by
-        kind, because rare events were suggested for being doubtful, not for being rare alone.
+        `bridgetrack.training.balance.balanced`.
     tied
         Whether each weight is held as tightly as the starting model says (learned from other
-        movies), or all alike: with suggested events that did better on movies of new kinds.
+        movies), or all alike.
     precision
         Duality gap that is enough, in task loss per annotation.
     most_calls
@@ -52,16 +48,14 @@ class LearnOptions:
     """
 
     strength: float | None = None
-    balance: float = 0.5
-    tied: bool = False
+    balance: float = 0.75
+    tied: bool = True
     precision: float = 5e-3
     most_calls: int = 60
 
     def strength_for(self, annotations: int) -> float:
         """The factor lambda for a number of annotations."""
-        if self.strength is not None:
-            return self.strength
-        return float(np.clip(WORTH / max(annotations, 1), 0.03, 0.3))
+        return default_strength(annotations) if self.strength is None else self.strength
 
 
 @dataclass(frozen=True)
