@@ -8,8 +8,8 @@ the rest by truth, which nobody knows beforehand. Both are then learned from in 
 max-margin fit around the shipped model, as sessions do, and, after 50 clicks, by ``bridgetrack
 train``; both are tested on the other half of the movie. How tightly the shipped model ties its
 weights is learned anew where it has seen a movie of that kind. Wrong answers are plausible ones
-(`annotations.mistakes`). Prints one table per movie and draws ``docs/images/active/clicks.png``. Finished runs are kept in
-``--log``; ``--finished`` shows those and runs no more.
+(`annotations.mistakes`). Prints one table per movie and draws ``docs/images/active/clicks.png``.
+Finished runs are kept in ``--log``; ``--finished`` shows those and runs no more.
 """
 
 from __future__ import annotations
