@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.active.oracle import Oracle, answer_by, true_accuracy
+from bridgetrack.active.rejudge import Judged
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.update import SessionOptions
 from bridgetrack.pipeline.progress import run
@@ -54,14 +55,14 @@ def one_run(task: Task, seed: int) -> list[dict[str, Any]]:
                 "clicks": clicks,
                 "truth": true_accuracy(session, task.train.events),
             }
-            held = session.held_out
+            held = session.judged
             for way in WAYS:
-                session.held_out = held if way.startswith("held out") else {}
+                session.judged = held if way.startswith("held out") else Judged()
                 estimate = session.estimate()
                 if estimate is not None:
                     entry[way] = [estimate.accuracy, estimate.low, estimate.high]
                     entry["answers"] = estimate.n_annotations
-            session.held_out = held
+            session.judged = held
             found.append(entry)
     return found
 

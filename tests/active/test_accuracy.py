@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,15 @@ def test_plain_share() -> None:
     assert found.low < 0.75 < found.high
     assert (found.n_annotations, found.random) == (4, True)
     assert "cells like those" not in found.words
+
+
+def test_the_interval_reaches_from_unseen_to_seen_errors() -> None:
+    plain = estimate_from(outcomes([0, 0, 1, 0]))
+    learned = estimate_from([replace(o, least=0.0) for o in outcomes([0, 0, 1, 0])])
+    assert plain is not None
+    assert learned is not None
+    assert (learned.accuracy, learned.low) == (plain.accuracy, plain.low)
+    assert plain.high < learned.high == 1.0
 
 
 def test_events_count_once_however_many_slots_they_cover() -> None:

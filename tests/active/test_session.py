@@ -184,7 +184,8 @@ def test_progress_and_verdict() -> None:
     assert estimate is not None
     assert estimate.n_annotations >= 12
     assert estimate.low <= true_accuracy(one, true_rows()) <= estimate.high
-    assert one.held_out
+    assert one.judged.unseen
+    assert set(one.judged.seen) >= set(one.judged.unseen)
     assert one.points[-1].clicks == 40
     assert one.points[-1].accuracy == estimate.accuracy
     clicks = [p.clicks for p in one.points]
@@ -254,6 +255,7 @@ def damaged(content: dict[str, Any], **changes: Any) -> dict[str, Any]:
             ]
         },
         {"held_out": {"a": 3}},
+        {"seen": {"a": -1}},
         {"options": {"suggest": {"seed": -1}, "learn": {}}},
         {"options": {"suggest": {"unknown": 1}, "learn": {}}},
         {"options": None},

@@ -31,11 +31,14 @@ class Outcome:
         Error of the prediction there, 0 to 1; None where nobody could tell.
     width
         Slots that the event covers: it is met that much more often.
+    least
+        Error of the present model, which has learned from the answer; None: as ``wrong``.
     """
 
     id: str
     wrong: float | None
     width: int
+    least: float | None = None
 
 
 def fair_sample(
@@ -82,24 +85,32 @@ def estimate_from(sample: list[Outcome]) -> Estimate | None:
 
     Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers (a ratio
     estimate); the interval is Jeffreys' for the effective number of answers,
-    ``(sum v)**2 / sum v**2``. Weighting strata of the model's own doubt was tried and covered the
-    truth less often, because the model doubts more than it errs.
+    ``(sum v)**2 / sum v**2``. Its lower end goes by the errors of models that had not seen the
+    answers, which learned from less and err more often than the present one; its upper end by the
+    errors of the present model, which errs less often on what it learned from: the truth lies
+    between. Weighting strata of the model's own doubt was tried and covered the truth less often,
+    because the model doubts more than it errs.
     """
-    from scipy.stats import beta
-
     if not sample:
         return None
     weight = np.asarray([1.0 / o.width for o in sample])
     wrong = np.asarray([o.wrong for o in sample], dtype=np.float64)
+    least = np.asarray([o.wrong if o.least is None else o.least for o in sample], dtype=np.float64)
+    low, high = _ends(weight, wrong)[0], _ends(weight, least)[1]
+    accuracy = 1.0 - float((weight * wrong).sum() / weight.sum())
+    return Estimate(accuracy, min(low, accuracy), max(high, accuracy), len(sample), True, ())
+
+
+def _ends(weight: Array, wrong: Array) -> tuple[float, float]:
+    """Jeffreys' 95 % interval of the share that is right."""
+    from scipy.stats import beta
+
     error = float((weight * wrong).sum() / weight.sum())
     n = float(weight.sum() ** 2 / (weight**2).sum())
     low, high = beta.ppf(
         [0.025, 0.975], n * (1 - error) + _JEFFREYS, n * error + _JEFFREYS
     ).tolist()
-    accuracy = 1.0 - error
-    low = 0.0 if error >= 1 else low
-    high = 1.0 if error <= 0 else high
-    return Estimate(accuracy, min(low, accuracy), max(high, accuracy), len(sample), True, ())
+    return 0.0 if error >= 1 else low, 1.0 if error <= 0 else high
 
 
 def numbered(scene: Scene, by_name: Mapping[Slot, Outcome]) -> dict[int, Outcome]:

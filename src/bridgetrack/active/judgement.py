@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample, numbered
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import slot_numbers
 from bridgetrack.active.records import Record
+from bridgetrack.active.rejudge import Judged
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.estimate import Estimate
@@ -24,8 +25,8 @@ class Judgement:
         The movie with its annotations.
     counted
         Records that hold.
-    held_out
-        Error on random answers of models that have not seen them, by annotation id.
+    judged
+        Errors on random answers.
     skipped
         Slots passed over.
     options
@@ -34,7 +35,7 @@ class Judgement:
 
     scene: Scene
     counted: tuple[Record, ...]
-    held_out: Mapping[str, float]
+    judged: Judged
     skipped: Collection[Slot]
     options: SuggestOptions
 
@@ -55,6 +56,7 @@ class Judgement:
         out: dict[Slot, Outcome] = {}
         for r in self.counted:
             wrong = None if r.right is None else float(not r.right)
-            error = self.held_out.get(r.id, wrong)
-            out.update(dict.fromkeys(r.slots, Outcome(r.id, error, len(r.slots))))
+            error = self.judged.unseen.get(r.id, wrong)
+            least = error if error is None else min(self.judged.seen.get(r.id, error), error)
+            out.update(dict.fromkeys(r.slots, Outcome(r.id, error, len(r.slots), least)))
         return out

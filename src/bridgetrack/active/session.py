@@ -26,6 +26,7 @@ from bridgetrack.active.gain import Gain, Verdict, changes_a_click, expected_gai
 from bridgetrack.active.judgement import Judgement
 from bridgetrack.active.learner import Start
 from bridgetrack.active.records import Answers, Effort, HistoryAnswers, Point, Record
+from bridgetrack.active.rejudge import Judged
 from bridgetrack.active.second_look import second_look, still_asked, unexpected
 from bridgetrack.active.suggester import rank, weights_of
 from bridgetrack.active.suggestion import Suggestion
@@ -78,6 +79,8 @@ class ActiveSession:
         What was answered, in order; see `counted` for those that still hold.
     points
         The progress curve, one point per adopted update.
+    judged
+        Errors on random answers, found anew every so often.
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class ActiveSession:
         self.skipped: frozenset[Slot] = frozenset()
         self.records: tuple[Record, ...] = ()
         self.points: tuple[Point, ...] = ()
-        self.held_out: dict[str, float] = {}
+        self.judged = Judged()
         self._weights = weights_of(scene, self.prior)
         self._last: Update | None = None
         self._number = 0
@@ -288,8 +291,8 @@ class ActiveSession:
         )
         fresh = tuple(s for s in _without(update.suggestions, gone) if s.slot not in self.skipped)
         self.queue = (*(s for s in self.queue if s.again), *fresh)
-        if update.held_out:
-            self.held_out = update.held_out
+        if update.judged is not None and update.judged.unseen:
+            self.judged = update.judged
             self._judged_clicks = len(self.counted)
         self.points = (*self.points, Point.of(self.effort, self.estimate(), update.changed))
         return True
@@ -346,9 +349,7 @@ class ActiveSession:
         return self._judgement().estimate()
 
     def _judgement(self) -> Judgement:
-        return Judgement(
-            self.scene, self.counted, self.held_out, self.skipped, self.options.suggest
-        )
+        return Judgement(self.scene, self.counted, self.judged, self.skipped, self.options.suggest)
 
     def expected_gain(self, clicks: int = 10) -> Gain:
         """What more answers would bring."""

@@ -11,6 +11,7 @@ from typing import Any
 from bridgetrack.active.learner import LearnOptions
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.records import Answers, Point, Record
+from bridgetrack.active.rejudge import Judged
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.annotation import Kind, Slot
@@ -34,7 +35,8 @@ def session_to_json(session: ActiveSession) -> dict[str, Any]:
         "skipped": sorted([what, *cell] for what, cell in session.skipped),
         "records": [r.to_json() for r in session.records],
         "points": [asdict(p) for p in session.points],
-        "held_out": dict(sorted(session.held_out.items())),
+        "held_out": dict(sorted(session.judged.unseen.items())),
+        "seen": dict(sorted(session.judged.seen.items())),
     }
 
 
@@ -72,8 +74,12 @@ def session_from_json(
         session.skipped = frozenset(_slot(s) for s in _list(content, "skipped"))
         session.records = tuple(_record(r) for r in _list(content, "records"))
         session.points = tuple(_point(p) for p in _list(content, "points"))
-        held = content.get("held_out", {})
-        session.held_out = {str(k): _share(v) for k, v in _object(held).items()}
+        session.judged = Judged(
+            *(
+                {str(k): _share(v) for k, v in _object(content.get(name, {})).items()}
+                for name in ("held_out", "seen")
+            )
+        )
     except (ModelError, InputError) as error:
         raise InputError(f"{where}: the session is damaged ({error})") from error
     except (TypeError, ValueError, KeyError, IndexError) as error:

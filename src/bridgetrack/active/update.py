@@ -15,7 +15,7 @@ from bridgetrack.active.learner import Learned, LearnOptions, Start, learn
 from bridgetrack.active.memory import give_back_memory
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import Beliefs, believe
-from bridgetrack.active.rejudge import rejudge
+from bridgetrack.active.rejudge import Judged, rejudge
 from bridgetrack.active.suggester import rank
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Slot
@@ -79,9 +79,8 @@ class Update:
         The next questions.
     changed
         Chosen events that differ from those of the update before.
-    held_out
-        Error on random answers of models that have not seen them, by annotation id; empty where
-        this was not due.
+    judged
+        Errors on random answers; None where this was not due.
     """
 
     number: int
@@ -90,7 +89,7 @@ class Update:
     solution: Solution
     suggestions: tuple[Suggestion, ...]
     changed: int
-    held_out: dict[str, float]
+    judged: Judged | None
     beliefs: Beliefs = field(repr=False)
     pieces: Pieces = field(repr=False)
     learned: Learned = field(repr=False)
@@ -167,9 +166,9 @@ def update_steps(
         pieces = Pieces(scene)
     earlier = None if last is None else last.learned
     learned = yield from learn(scene, start, population, options.learn, earlier, pieces)
-    held_out: dict[str, float] = {}
+    errors: Judged | None = None
     if judged and learned.model is not None:
-        held_out = yield from rejudge(scene, learned, judged, start, options.learn)
+        errors = yield from rejudge(scene, learned, judged, start, options.learn)
     yield Progress("Choosing events", 0.0)
     scores, allowed = scene.matrix.scores(learned.weights), allowed_by(scene)
     solution: Solution | None = None
@@ -191,7 +190,7 @@ def update_steps(
         solution,
         tuple(suggestions),
         _changed(last, scene, solution),
-        held_out,
+        errors,
         beliefs,
         pieces,
         learned,
