@@ -39,7 +39,7 @@ from learning_curve import FAMILIES
 from pretrain import start_without
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
-SETS = ("HeLa, every 4th", "bacteria", "DIC", "SIM+", "epidermis")
+SETS = ("HeLa, every 4th", "bacteria", "DIC", "SIM+", "epidermis", "HeLa", "iPSC 03")
 NUCLEAR = ("HeLa, every 4th", "SIM+", "epidermis")
 CLICKS = (10, 20, 30, 40, 50, 60, 80, 100)
 MORE = (*CLICKS, 160, 200)

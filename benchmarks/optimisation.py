@@ -6,8 +6,8 @@ Trains with the bridge loss on a quarter of the events of the training part, by 
 combinations of bounds recycling and adaptive precision (neither: Yu and Joachims), with the cache
 of outputs, and by the default, which also looks beyond ties (`overshoot.py`). Once regularised
 towards the shipped weights, as the program does, and once towards zero with a ten times weaker
-lambda, as the paper does. Both begin
-at the shipped weights: at zero all outputs tie, and CCCP stays there. Draws
+lambda, as the paper does. Both begin at the shipped weights: at zero all outputs tie, and CCCP
+stays there. Draws
 ``docs/images/learning/optimisation.png``.
 
 *Calls* counts inferences over all annotated components for P and for R. Equal objective is the

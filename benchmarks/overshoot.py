@@ -13,11 +13,11 @@ import time
 
 import numpy as np
 
-from bridgetrack.learning import L2, TrainingOptions, fit
+from bridgetrack.learning import L2, TrainingOptions
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.training.options import default_strength
 from bridgetrack.training.tracking_model import TrackingModel
-from common import Task, arguments, header, load_task, row, score, spread, training_data
+from common import Task, arguments, header, learned, load_task, row, score, spread, training_data
 
 SETS = ("epidermis", "bacteria", "HeLa, every 4th", "DIC")
 CLICKS = (20, 50, 200)
@@ -37,18 +37,13 @@ def trained(task: Task, clicks: int, seed: int, options: TrainingOptions) -> Fig
         metric=model.tied(features),
     )
     start = time.process_time()
-    found = fit(
-        TrackingModel(data),
-        data.samples,
-        regularizer,
-        n_annotations=float(data.n_annotations),
-        options=options,
-    )
+    found = learned(TrackingModel(data), regularizer, options=options)
     seconds = time.process_time() - start
     return found.objective, 100 * score(task, found.w).loss, float(found.n_oracle_calls), seconds
 
 
 def main() -> None:
+    """Print one table for each movie and number of clicks."""
     given = arguments(__doc__, 10, SETS)
     for name in given.sets:
         task = load_task(name, given.data)

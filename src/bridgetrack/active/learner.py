@@ -19,6 +19,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.balance import balanced
+from bridgetrack.training.options import TrainingOptions as Choices
 from bridgetrack.training.options import default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
@@ -48,7 +49,7 @@ class LearnOptions:
     """
 
     strength: float | None = None
-    balance: float = 0.75
+    balance: float = Choices.balance
     tied: bool = True
     precision: float = 5e-3
     most_calls: int = 60

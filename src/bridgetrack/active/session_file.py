@@ -17,8 +17,9 @@ from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.annotation import Kind, Slot
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.files import write_text
-from bridgetrack.models.store import from_json, program_version, to_json
+from bridgetrack.models.store import from_json, to_json
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.version import program_version
 
 FORMAT = "bridgetrack-active-session"
 VERSION = 1

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import ModelError
 from bridgetrack.files import unreadable, write_text
 from bridgetrack.models.model import Model
-from bridgetrack.version import program_version as program_version  # noqa: PLC0414 - for readers
+from bridgetrack.version import program_version
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
@@ -33,13 +33,16 @@ class KeptProgram:
         Columns x slots.
     keep
         Columns that may be chosen, shape (columns,); all where None.
-    open
+
+    Attributes
+    ----------
+    stays_open
         Whether the solver stays open. It takes ten times the memory of what is kept otherwise;
         without it solving takes a quarter longer.
     """
 
-    def __init__(self, by_column: sp.csr_matrix, keep: Mask | None, *, open: bool = True) -> None:
-        self.open = open
+    def __init__(self, by_column: sp.csr_matrix, keep: Mask | None) -> None:
+        self.stays_open = False
         self.kept = np.arange(by_column.shape[0]) if keep is None else np.flatnonzero(keep)
         self._width = by_column.shape[0]
         self._by_column = sp.csr_matrix(by_column[self.kept])
@@ -63,13 +66,13 @@ class KeptProgram:
         if self._program is not None:
             return self._program.relax(scores)
         program = Program(sp.csr_matrix(self._by_column.T.tocsr()))
-        if self.open:
-            self._program = program
-            return program.relax(scores)
         if self._basis is not None:
             program.start_from(self._basis)
         found = program.relax(scores)
-        self._basis = program.basis()
+        if self.stays_open:
+            self._program, self._basis = program, None
+        else:
+            self._basis = program.basis()
         return found
 
 
@@ -108,7 +111,7 @@ class Programs:
         """Cut samples into programs, and take over what an earlier training set had the same."""
         known: dict[Hashable, KeptProgram] = {}
         old = {} if earlier is None else earlier.known
-        cut, room = _Sliced(data), OPEN - sum(program.open for program in old.values())
+        cut = _Sliced(data)
         free: list[Chunk] = []
         compatible: list[Chunk] = []
         for begin, end in _groups(cut.columns):
@@ -118,12 +121,19 @@ class Programs:
             for chunks, keep in ((free, None), (compatible, allowed)):
                 key = (name, None if keep is None else keep.tobytes())
                 program = old.get(key) if data.names else None
-                if program is None:
-                    program = KeptProgram(cut.rows(begin, end), keep, open=room > 0)
-                    room -= 1
-                known[key] = program
+                known[key] = program or KeptProgram(cut.rows(begin, end), keep)
                 chunks.append(Chunk(columns, known[key]))
+        _share_solvers(known.values())
         return cls(tuple(free), tuple(compatible), known)
+
+
+def _share_solvers(programs: Collection[KeptProgram]) -> None:
+    """Let `OPEN` programs keep their solver, those that were taken over with one first."""
+    room = OPEN - sum(program.stays_open for program in programs)
+    for program in programs:
+        if room > 0 and not program.stays_open:
+            program.stays_open = True
+            room -= 1
 
 
 class _Sliced:
