@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgetrack.annotations.history import History
+from bridgetrack.annotations.store import load_annotations
 from bridgetrack.cli.main import main
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.movie.opening import open_labels
+from bridgetrack.pipeline.project import MovieFile, Project
+from bridgetrack.pipeline.project_file import save_project
 from bridgetrack.simulation.ctc import simulate_to_folder
 from bridgetrack.simulation.settings import SimulationSettings
 
@@ -52,6 +58,30 @@ def movie(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def truth(movie: Path) -> Path:
     """Masks of the small movie."""
     return movie / "01_GT" / "TRA"
+
+
+def draw_answers(run: Run, truth: Path, out: Path, count: int, seed: int = 0) -> Path:
+    """Answers about the small movie, drawn from its truth."""
+    words = ("--ground-truth", truth.parent, "--count", count, "--seed", seed, "--out", out)
+    assert run("annotate", truth, *words).status == 0
+    return out
+
+
+def project_of(truth: Path, answers: Path, out: Path, **more: Any) -> Path:
+    """A project of the small movie with answers and the untrained model."""
+    geometry = open_labels(truth).geometry
+    made = Project(
+        MovieFile(truth),
+        None,
+        geometry.n_frames,
+        tuple(geometry.shape or ()),
+        geometry.scale,
+        geometry.unit,
+        geometry.frame_interval,
+        History(load_annotations(answers)),
+        untrained_model(),
+    )
+    return save_project(replace(made, **more), out)
 
 
 def one_line(text: str) -> bool:

@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run, one_line
+from cli.conftest import Run, draw_answers, one_line
 
 
 @pytest.fixture
-def clicks(run: Run, movie: Path, truth: Path, tmp_path: Path) -> Path:
+def clicks(run: Run, truth: Path, tmp_path: Path) -> Path:
     """Answers about the small movie."""
-    out = tmp_path / "a.json"
-    words = ("--ground-truth", movie / "01_GT", "--count", 12, "--out", out)
-    assert run("annotate", truth, *words).status == 0
-    return out
+    return draw_answers(run, truth, tmp_path / "a.json", 12)
 
 
 def moved(clicks: Path, away: int) -> Path:

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bridgetrack.annotations.history import History
-from bridgetrack.annotations.store import load_annotations
 from bridgetrack.models.untrained import untrained_model
-from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.project import MovieFile, Project
-from bridgetrack.pipeline.project_file import save_project
-from cli.conftest import Run, one_line
+from cli.conftest import Run, draw_answers, one_line, project_of
 
 
 @pytest.fixture
-def project(run: Run, movie: Path, truth: Path, tmp_path: Path) -> Path:
+def project(run: Run, truth: Path, tmp_path: Path) -> Path:
     """A project of the small movie, with answers and a model whose name tells it apart."""
-    from dataclasses import replace
-
-    answers = tmp_path / "a.json"
-    words = ("--ground-truth", movie / "01_GT", "--count", 10, "--out", answers)
-    assert run("annotate", truth, *words).status == 0
-    geometry = open_labels(truth).geometry
-    made = Project(
-        MovieFile(truth),
-        None,
-        geometry.n_frames,
-        tuple(geometry.shape or ()),
-        geometry.scale,
-        geometry.unit,
-        geometry.frame_interval,
-        History(load_annotations(answers)),
-        replace(untrained_model(), name="of the project"),
-        formats=("csv", "geff"),
-    )
-    return save_project(made, tmp_path / "p.json")
+    model = replace(untrained_model(), name="of the project")
+    answers = draw_answers(run, truth, tmp_path / "a.json", 10)
+    return project_of(truth, answers, tmp_path / "p.json", model=model, formats=("csv", "geff"))
 
 
 def test_a_record_is_left(run: Run, truth: Path, project: Path, tmp_path: Path) -> None:

@@ -11,16 +11,13 @@ import pytest
 
 from bridgetrack.models.store import load_model
 from bridgetrack.models.untrained import untrained_model
-from cli.conftest import Run, one_line
+from cli.conftest import Run, draw_answers, one_line
 
 
 @pytest.fixture
-def clicks(run: Run, movie: Path, truth: Path, tmp_path: Path) -> Path:
+def clicks(run: Run, truth: Path, tmp_path: Path) -> Path:
     """A few answers about the small movie."""
-    out = tmp_path / "a.json"
-    words = ("--ground-truth", movie / "01_GT", "--count", 25, "--out", out)
-    assert run("annotate", truth, *words).status == 0
-    return out
+    return draw_answers(run, truth, tmp_path / "a.json", 25)
 
 
 def test_clicks_to_a_model_that_tracks(

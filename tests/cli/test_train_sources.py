@@ -8,46 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bridgetrack.annotations.history import History
-from bridgetrack.annotations.store import load_annotations
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.store import load_model, save_model
 from bridgetrack.models.untrained import untrained_model
-from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.project import MovieFile, Project
-from bridgetrack.pipeline.project_file import save_project
-from cli.conftest import Run, one_line
+from cli.conftest import Run, draw_answers, one_line, project_of
 
 
 @pytest.fixture
-def clicks(run: Run, movie: Path, truth: Path, tmp_path: Path) -> Path:
+def clicks(run: Run, truth: Path, tmp_path: Path) -> Path:
     """A few answers about the small movie."""
-    out = tmp_path / "a.json"
-    words = ("--ground-truth", movie / "01_GT", "--count", 12, "--out", out)
-    assert run("annotate", truth, *words).status == 0
-    return out
+    return draw_answers(run, truth, tmp_path / "a.json", 12)
 
 
 @pytest.fixture
-def project(run: Run, movie: Path, truth: Path, tmp_path: Path) -> Path:
+def project(run: Run, truth: Path, tmp_path: Path) -> Path:
     """A project of the small movie with more answers."""
-    answers = tmp_path / "more.json"
-    words = ("--ground-truth", movie / "01_GT", "--count", 30, "--seed", 5, "--out", answers)
-    assert run("annotate", truth, *words).status == 0
-    labels = open_labels(truth)
-    geometry = labels.geometry
-    made = Project(
-        MovieFile(truth),
-        None,
-        geometry.n_frames,
-        tuple(geometry.shape or ()),
-        geometry.scale,
-        geometry.unit,
-        geometry.frame_interval,
-        History(load_annotations(answers)),
-        untrained_model(),
-    )
-    return save_project(made, tmp_path / "earlier.json")
+    answers = draw_answers(run, truth, tmp_path / "more.json", 30, seed=5)
+    return project_of(truth, answers, tmp_path / "earlier.json")
 
 
 def test_an_earlier_project_helps(

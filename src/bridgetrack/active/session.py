@@ -291,7 +291,7 @@ class ActiveSession:
         )
         fresh = tuple(s for s in _without(update.suggestions, gone) if s.slot not in self.skipped)
         self.queue = (*(s for s in self.queue if s.again), *fresh)
-        if update.judged is not None and update.judged.unseen:
+        if update.judged.unseen:
             self.judged = update.judged
             self._judged_clicks = len(self.counted)
         self.points = (*self.points, Point.of(self.effort, self.estimate(), update.changed))

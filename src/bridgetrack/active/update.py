@@ -80,7 +80,7 @@ class Update:
     changed
         Chosen events that differ from those of the update before.
     judged
-        Errors on random answers; None where this was not due.
+        Errors on random answers; empty where this was not due.
     """
 
     number: int
@@ -89,7 +89,7 @@ class Update:
     solution: Solution
     suggestions: tuple[Suggestion, ...]
     changed: int
-    judged: Judged | None
+    judged: Judged
     beliefs: Beliefs = field(repr=False)
     pieces: Pieces = field(repr=False)
     learned: Learned = field(repr=False)
@@ -116,7 +116,7 @@ def update_steps(
     last: Update | None,
     skipped: frozenset[Slot],
     clicks: int,
-    judged: tuple[str, ...],
+    due: tuple[str, ...],
     options: SessionOptions,
 ) -> Steps[Update]:
     """Learn from the answers and find the next questions.
@@ -137,7 +137,7 @@ def update_steps(
         Slots passed over.
     clicks
         Answers to questions so far.
-    judged
+    due
         Ids of the random answers to judge by models that have not seen them; empty where that
         is not due.
     options
@@ -166,9 +166,9 @@ def update_steps(
         pieces = Pieces(scene)
     earlier = None if last is None else last.learned
     learned = yield from learn(scene, start, population, options.learn, earlier, pieces)
-    errors: Judged | None = None
-    if judged and learned.model is not None:
-        errors = yield from rejudge(scene, learned, judged, start, options.learn)
+    errors = Judged()
+    if due:
+        errors = yield from rejudge(scene, learned, due, start, options.learn)
     yield Progress("Choosing events", 0.0)
     scores, allowed = scene.matrix.scores(learned.weights), allowed_by(scene)
     solution: Solution | None = None
