@@ -21,6 +21,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.balance import balanced
 from bridgetrack.training.options import TrainingOptions as Choices
 from bridgetrack.training.options import default_strength
+from bridgetrack.training.sure import Held, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 
@@ -42,6 +43,9 @@ class LearnOptions:
     tied
         Whether each weight is held as tightly as the starting model says (learned from other
         movies), or all alike.
+    hold_sure
+        Whether events that the starting model is sure of are held near annotated ones, see
+        `bridgetrack.training.sure.hold_sure`.
     precision
         Duality gap that is enough, in task loss per annotation.
     most_calls
@@ -51,6 +55,7 @@ class LearnOptions:
     strength: float | None = None
     balance: float = Choices.balance
     tied: bool = True
+    hold_sure: bool = Choices.hold_sure
     precision: float = 5e-3
     most_calls: int = 60
 
@@ -104,11 +109,14 @@ class Learned:
     model
         The annotated components as they were learned from; None where no annotation constrains
         anything.
+    held
+        Them and the events that the starting weights are sure of; None as for ``model``.
     """
 
     weights: Array
     state: TrainingState | None
     model: TrackingModel | None
+    held: Held | None = None
 
 
 def learn(
@@ -141,11 +149,13 @@ def learn(
     if not len(scene.constraints):
         return Learned(start.weights, state, None)
     found = build_training_set([scene]) if pieces is None else pieces.training_set(scene)
-    data = balanced(found, population, options.balance)
-    model = TrackingModel(data, earlier=earlier)
-    rows = np.arange(len(data.samples))
+    held = Held(balanced(found, population, options.balance))
+    if options.hold_sure:
+        held = hold_sure(held.data, start.weights, None if last is None else last.held)
+    model = TrackingModel(held.data, earlier=earlier)
+    rows = np.arange(len(held.data.samples))
     result: TrainingResult = yield from fit_part(model, rows, start, options, state)
-    return Learned(result.w, result.state, model)
+    return Learned(result.w, result.state, model, held)
 
 
 def fit_part(

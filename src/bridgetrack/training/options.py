@@ -53,6 +53,9 @@ class TrainingOptions:
     balance
         How far annotated kinds of events are weighted by how often they occur in the movie:
         0 not at all, 1 fully (see `balance.balanced`).
+    hold_sure
+        Whether events that the starting model is sure of are held near annotated ones, see
+        `sure.hold_sure`.
     folds
         Folds of the cross-validation.
     seed
@@ -78,6 +81,7 @@ class TrainingOptions:
     regularizer: Literal["l2", "l1"] = "l2"
     strength: float | None = None
     balance: float = 0.75
+    hold_sure: bool = True
     folds: int = 5
     seed: int = 0
     optimiser: Optimiser = field(default_factory=Optimiser)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +23,7 @@ from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
 from bridgetrack.training import paced
+from bridgetrack.training.constrained import constrained
 from bridgetrack.training.programs import Chunk, Programs
 from bridgetrack.training.training_set import TrainingSet
 
@@ -38,6 +41,8 @@ class TrackingModel:
     features and task losses carry the sample's importance as a factor, which makes the risk a
     weighted one without the learners knowing.
 
+    Events that are held although nobody annotated them (`TrainingSet.sure`) count as annotations.
+
     Parameters
     ----------
     data
@@ -54,13 +59,20 @@ class TrackingModel:
     ) -> None:
         self.data = data
         self.exact = exact
-        count = np.asarray(data.sets.sum(axis=0)).ravel()
-        self._credit = count
-        self._n_of = np.bincount(data.annotation_sample, minlength=len(data.samples)).astype(float)
+        self._rows = rows = constrained(data)
+        self._credit = np.asarray(rows.sets.sum(axis=0)).ravel()
+        self._n_of = np.bincount(rows.sample, minlength=len(data.samples)).astype(float)
         self._cut = np.searchsorted(data.column_sample, np.arange(len(data.samples) + 1))
         known: Programs | None = None if earlier is None else earlier.programs
-        self.programs: Programs = Programs.of(data, known)
+        self.programs: Programs = Programs.of(replace(data, allowed=rows.allowed), known)
         self._problems: dict[int, Problem] = {}
+
+    @cached_property
+    def judge(self) -> TrackingModel:
+        """The same without the events that are held unasked: what a model is judged by."""
+        if self.data.sure is None:
+            return self
+        return TrackingModel(replace(self.data, sure=None), self.exact, self)
 
     @property
     def n_features(self) -> int:
@@ -138,7 +150,7 @@ class TrackingModel:
             (x[used], (self.data.column_sample[used], np.arange(len(used)))), shape=(n, len(used))
         )
         features = np.asarray((picked @ self.data.phi[used]).todense())
-        kept = np.bincount(self.data.annotation_sample, self.data.sets @ x, minlength=n)
+        kept = np.bincount(self._rows.sample, self._rows.sets @ x, minlength=n)
         losses = np.asarray(self._n_of - kept, dtype=np.float64)
         losses[np.abs(losses) < 1e-9] = 0.0
         values = np.bincount(self.data.column_sample[used], x[used] * scores[used], minlength=n)
@@ -189,8 +201,8 @@ class TrackingModel:
         if not y_star:
             return 0.0
         x = int(self.data.annotation_sample[y_star[0]])
-        sets = self.data.sets[list(y_star)][:, self.columns(x)]
-        return float(len(y_star) - (sets @ y).sum()) * float(self.data.importance[x])
+        sets = self._sets(x, y_star)
+        return float(sets.shape[0] - (sets @ y).sum()) * float(self.data.importance[x])
 
     def inference(self, x: int, w: Array) -> Inferred:
         """Maximise f over all outputs."""
@@ -202,13 +214,13 @@ class TrackingModel:
         """Maximise f + sign * Delta over all outputs."""
         columns = self.columns(x)
         scores = self.data.phi[columns] @ w - sign * self._credit[columns]
-        return self._one(x, y_star, scores, None, sign * len(y_star))
+        return self._one(x, y_star, scores, None, sign * self._n_of[x])
 
     def compatible_inference(self, x: int, y_star: tuple[int, ...], w: Array) -> Inferred:
         """Maximise f over the compatible outputs."""
         columns = self.columns(x)
         try:
-            return self._one(x, y_star, self.data.phi[columns] @ w, self.data.allowed[columns])
+            return self._one(x, y_star, self.data.phi[columns] @ w, self._rows.allowed[columns])
         except InfeasibleError as error:
             raise ContradictionError("the annotations exclude each other") from error
 
@@ -216,11 +228,16 @@ class TrackingModel:
         """Maximise f + Delta over the incompatible outputs, exactly; None if there are none."""
         columns = self.columns(x)
         scores = self.data.phi[columns] @ w - self._credit[columns]
-        sets = sp.csr_matrix(self.data.sets[list(y_star)][:, columns])
-        chosen = cheapest_flip(self._problem(x), scores, sets)
+        chosen = cheapest_flip(self._problem(x), scores, self._sets(x, y_star))
         if chosen is None:
             return None
-        return self._inferred(x, y_star, chosen.astype(np.float64), scores, float(len(y_star)))
+        return self._inferred(x, y_star, chosen.astype(np.float64), scores, float(self._n_of[x]))
+
+    def _sets(self, x: int, y_star: tuple[int, ...]) -> sp.csr_matrix:
+        """Sets of some annotations of a sample and of the events held there, over its columns."""
+        held = np.arange(self.data.n_annotations, len(self._rows.sample))
+        rows = [*y_star, *held[self._rows.sample[held] == x].tolist()]
+        return sp.csr_matrix(self._rows.sets[rows][:, self.columns(x)])
 
     def _problem(self, x: int) -> Problem:
         if x not in self._problems:

@@ -24,6 +24,7 @@ from bridgetrack.training.keep import held_out_of, keep_better
 from bridgetrack.training.options import ENOUGH_TO_CHOOSE, STEPS, TrainingOptions, default_strength
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.progress import learning_steps
+from bridgetrack.training.sure import hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 from bridgetrack.training.validation import (
@@ -87,7 +88,7 @@ def train_steps(
     found = build_training_set(scenes)
     before = choices(scenes, start)
     data = balanced(found, population_of(scenes, before), options.balance)
-    model = TrackingModel(data)
+    model = TrackingModel(hold_sure(data, start).data if options.hold_sure else data)
     settled = previous if _settled(previous, options) else None
     strength, chosen_by, validation = yield from _choose(model, start, tightness, options, settled)
     result = yield from _fit(

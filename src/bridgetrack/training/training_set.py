@@ -60,6 +60,9 @@ class TrainingSet:
         the numbers of its annotations.
     names
         A name for every sample's features and slots, by content; empty where none was given.
+    sure
+        Columns that are held as if they were confirmed, shape (H,), see `sure.hold_sure`; None
+        where there are none.
     """
 
     phi: sp.csr_matrix
@@ -77,6 +80,7 @@ class TrainingSet:
     importance: Array
     samples: tuple[Sample, ...]
     names: tuple[bytes, ...] = ()
+    sure: NDArray[np.bool_] | None = None
 
     @property
     def n_annotations(self) -> int:

@@ -116,6 +116,7 @@ def folds_of(data: TrainingSet, folds: int) -> Index | None:
 
 def judge(model: TrackingModel, w: Array) -> HeldOut:
     """What weights do on all annotations of a training set."""
+    model = model.judge
     data = model.data
     augmented = model.loss_augmented_batch(data.samples, w).values(w, 1)
     compatible = model.compatible_batch(data.samples, w).values(w, 0)
