@@ -62,6 +62,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "temperature 3": {"suggest": {"temperature": 3.0}},
     "random half": {"suggest": {"random_share": 0.5}},
     "random only": {"suggest": {"random_share": 1.0}},
+    "nothing held": {"learn": {"hold_sure": False}},
+    "nothing held, 5 % wrong": {"wrong": 0.05, "learn": {"hold_sure": False}},
 }
 """Tried with ``--methods``, for the choice of defaults."""
 
@@ -72,11 +74,11 @@ def prior_for(name: str) -> Model:
     return start_without(FAMILIES.get(name, ""))
 
 
-def loss_of(task: Task, scene: Scene) -> float:
+def loss_of(task: Task, scene: Scene, **learning: Any) -> float:
     """Test loss after the one fit that all ways of choosing clicks share."""
     start = Start.of(scene, prior_for(task.name))
     population = population_of([scene], choices([scene], start.weights))
-    options = LearnOptions(precision=2e-3, most_calls=150)
+    options = LearnOptions(precision=2e-3, most_calls=150, **learning)
     return score(task, run(learn(scene, start, population, options)).weights).loss
 
 
@@ -98,6 +100,8 @@ def suggested(task: Task, seed: int, wrong: float, **how: Any) -> Curve:
     chosen: SuggestOptions = replace(
         options.suggest, seed=seed, frames=frames_of(task), **how.get("suggest", {})
     )
+    learning = how.get("learn", {})
+    options = replace(options, learn=replace(options.learn, **learning))
     # judging random answers anew takes time and changes no suggestion
     options = replace(options, suggest=chosen, rejudge_every=10_000)
     session = ActiveSession(task.train.scene, prior_for(task.name), options=options)
@@ -112,8 +116,8 @@ def suggested(task: Task, seed: int, wrong: float, **how: Any) -> Curve:
             session.adopt(run(session.update()))
         if clicks in CLICKS:
             scene = annotate(session.scene, session.annotations)
-            curve.append([clicks, loss_of(task, scene)])
-            if clicks == TRAINED:
+            curve.append([clicks, loss_of(task, scene, **learning)])
+            if clicks == TRAINED and not learning:
                 curve.append([-clicks, trained_loss(task, scene)])
     return curve
 

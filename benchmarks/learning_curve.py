@@ -27,6 +27,7 @@ from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.forest import train_forest
 from bridgetrack.training.options import default_strength
+from bridgetrack.training.sure import hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import build_training_set
@@ -69,7 +70,7 @@ def learn(method: str, task: Task, scene: Scene, seed: int, prior: Model) -> Sco
         kept = run(train_steps(scene, prior)).model
         return score(task, kept.aligned(scene.matrix.features))
     if method == "bridge, default lambda":
-        model = TrackingModel(training_data(scene))
+        model = TrackingModel(hold_sure(training_data(scene), start).data)
         strength = default_strength(model.data.n_annotations)
         regularizer = L2(strength, prior=start, metric=prior.tied(scene.matrix.features))
         return score(task, learned(model, regularizer).w)

@@ -24,12 +24,13 @@ from bridgetrack.learning import (
     train_perceptron,
 )
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.training_set import build_training_set
 from partition_problems import brute_force
 from training.training_cases import (
     bad_prior,
     confirmed,
     middle_set,
+    outputs,
     plain_scene,
     problem_in,
     some_true,
@@ -45,27 +46,6 @@ def weights(rng: np.random.Generator, n: int) -> np.ndarray:
     if kind == 0:
         return np.zeros(n)
     return rng.integers(-1, 2, n).astype(float) if kind == 1 else rng.normal(size=n)
-
-
-def outputs(data: TrainingSet, sample: int) -> list[np.ndarray]:
-    """All choices of a sample, by enumeration."""
-    problem, _ = problem_in(data, sample)
-    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots]
-    found: list[np.ndarray] = []
-
-    def extend(picked: list[int], open_slots: set[int]) -> None:
-        if not open_slots:
-            y = np.zeros(problem.n_columns)
-            y[picked] = 1
-            found.append(y)
-            return
-        first = min(open_slots)
-        for h, cover in enumerate(covers):
-            if first in cover and cover <= open_slots:
-                extend([*picked, h], open_slots - cover)
-
-    extend([], set(range(problem.n_slots)))
-    return found
 
 
 @settings(max_examples=30, deadline=None)

@@ -172,3 +172,24 @@ def problem_in(data: TrainingSet, sample: int) -> tuple[Problem, slice]:
     part = slice(int(columns[0]), int(columns[-1]) + 1)
     incidence = data.incidence[part]
     return Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)])), part
+
+
+def outputs(data: TrainingSet, sample: int) -> list[np.ndarray]:
+    """All choices of a sample, by enumeration."""
+    problem, _ = problem_in(data, sample)
+    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots]
+    found: list[np.ndarray] = []
+
+    def extend(picked: list[int], open_slots: set[int]) -> None:
+        if not open_slots:
+            y = np.zeros(problem.n_columns)
+            y[picked] = 1
+            found.append(y)
+            return
+        first = min(open_slots)
+        for h, cover in enumerate(covers):
+            if first in cover and cover <= open_slots:
+                extend([*picked, h], open_slots - cover)
+
+    extend([], set(range(problem.n_slots)))
+    return found

@@ -1,0 +1,224 @@
+"""Events that the starting model is sure of are held near annotations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.active.learner import LearnOptions, Start, learn
+from bridgetrack.models.untrained import untrained_model
+from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.training import sure as module
+from bridgetrack.training.compare import choices, population_of
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.sure import SURE, Held, hold_sure, trusted
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.train import train_steps
+from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.validation import judge
+from partition_problems import brute_force
+from training.training_cases import (
+    bad_prior,
+    confirmed,
+    middle_set,
+    outputs,
+    plain_scene,
+    problem_in,
+    says,
+    some_true,
+    tiny_set,
+    true_columns,
+    with_annotations,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def held_of(data: TrainingSet, w: np.ndarray) -> np.ndarray:
+    """Which columns are held."""
+    found = hold_sure(data, w).data.sure
+    assert found is not None
+    return found
+
+
+def believed(rng: np.random.Generator) -> tuple[TrainingSet, np.ndarray]:
+    """Samples and weights that are sure of some of their events."""
+    return tiny_set(rng, 4), 4 * rng.normal(size=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_only_events_with_a_wide_margin_are_held(seed: int) -> None:
+    data, w = believed(np.random.default_rng(seed))
+    held = held_of(data, w)
+    for k in range(4):
+        problem, part = problem_in(data, k)
+        scores, best = data.phi[part] @ w, brute_force(problem, data.phi[part] @ w)
+        for column in np.flatnonzero(held[part]).tolist():
+            others = np.ones(problem.n_columns, dtype=bool)
+            others[column] = False
+            assert best - brute_force(problem, scores, others) >= SURE - 1e-6
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_held_events_agree_with_the_annotations_and_with_each_other(seed: int) -> None:
+    data, w = believed(np.random.default_rng(seed))
+    held = hold_sure(data, w).data
+    assert held.sure is not None
+    annotated = np.asarray(data.sets.sum(axis=0)).ravel() > 0
+    assert not (held.sure & (annotated | ~data.allowed)).any()
+    plain = TrackingModel(data, exact=True).compatible_batch(data.samples, w)
+    mine = TrackingModel(held, exact=True).compatible_batch(held.samples, w)
+    # the best completion of the annotations holds them already
+    np.testing.assert_allclose(mine.bounds, plain.bounds, atol=1e-6)
+    np.testing.assert_allclose(mine.losses, 0, atol=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_they_count_as_annotations(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data, w = believed(rng)
+    data = replace(data, importance=rng.random(4) + 0.5)
+    held = hold_sure(data, w).data
+    assert held.sure is not None
+    model, v = TrackingModel(held, exact=True), rng.normal(size=4)
+    up = model.loss_augmented_batch(held.samples, v).bounds
+    down = model.compatible_batch(held.samples, v).bounds
+    for sample in held.samples:
+        k, part = sample.x, model.columns(sample.x)
+        rows = data.sets[list(sample.y_star)][:, part]
+        values, losses = [], []
+        for y in outputs(data, k):
+            missed = rows.shape[0] - (rows @ y).sum() + (held.sure[part] & (y == 0)).sum()
+            losses.append(data.importance[k] * missed)
+            values.append(data.importance[k] * float((data.phi[part] @ v) @ y))
+            assert model.task_loss(sample.y_star, y) == pytest.approx(losses[-1])
+        value, loss = np.array(values), np.array(losses)
+        assert up[k] == pytest.approx((value + loss).max(), abs=1e-6)
+        assert down[k] == pytest.approx(value[loss < 1e-9].max(), abs=1e-6)
+        single = model.loss_augmented_inference(k, sample.y_star, v)
+        assert single.bound == pytest.approx(up[k], abs=1e-6)
+        wrong = model.incompatible_inference(k, sample.y_star, v)
+        if (loss > 1e-9).any():
+            assert wrong is not None
+            assert wrong.bound == pytest.approx((value + loss)[loss > 1e-9].max(), abs=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_models_are_judged_without_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data, w = believed(rng)
+    held = hold_sure(data, w).data
+    assume(held.sure is not None and held.sure.any())
+    v = rng.normal(size=4)
+    mine, plain = judge(TrackingModel(held), v), judge(TrackingModel(data), v)
+    np.testing.assert_allclose(mine.wrong, plain.wrong, atol=1e-9)
+    np.testing.assert_allclose(mine.loss, plain.loss, atol=1e-9)
+    assert held.n_annotations == data.n_annotations
+
+
+def test_nothing_is_held_by_weights_that_know_nothing() -> None:
+    assert not held_of(middle_set(np.random.default_rng(0)), np.zeros(6)).any()
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Slots of every problem that is solved from now on."""
+    sizes: list[int] = []
+    solve = module.solve
+
+    def counting(problem, *rest):  # type: ignore[no-untyped-def]
+        sizes.append(problem.n_slots)
+        return solve(problem, *rest)
+
+    monkeypatch.setattr(module, "solve", counting)
+    return sizes
+
+
+def test_what_was_found_before_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = untrained_model().weights
+    true = some_true(12)
+    earlier = hold_sure(build_training_set([confirmed(plain_scene(), true[:11])]), w)
+    data = build_training_set([confirmed(plain_scene(), true)])
+    fresh = hold_sure(data, w)
+    sizes = counted(monkeypatch)
+    again = hold_sure(data, w, earlier)
+    assert again.data.sure is not None
+    assert again.data.sure.any()
+    np.testing.assert_array_equal(again.data.sure, fresh.data.sure)
+    assert again.data.samples == fresh.data.samples
+    assert 0 < sum(sizes) < len(data.slot_sample)
+    sizes.clear()
+    hold_sure(data, w, again)
+    assert not sizes
+
+
+def swapped(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """For each true move another move of the same cell, the one that the weights like least."""
+    scores, h = scene.matrix.scores(w), scene.hypotheses
+    out = []
+    for column in columns.tolist():
+        rivals = np.flatnonzero(
+            (h.event == h.event[column])
+            & (h.sources[:, 0] == h.sources[column, 0])
+            & (np.arange(len(h)) != column)
+        )
+        out.append(int(rivals[np.argmin(scores[rivals])]))
+    return np.array(out)
+
+
+def far_apart(count: int) -> np.ndarray:
+    """True moves in frame pairs of their own, which no swap can bring into contradiction."""
+    scene = plain_scene()
+    true = some_true(200, divisions=0)
+    frame = scene.detections.frame[scene.hypotheses.sources[true, 0]]
+    _, first = np.unique(frame, return_index=True)
+    return true[first][:count]
+
+
+def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
+    scene, w = plain_scene(), untrained_model().weights
+    moves = far_apart(6)
+    for slips in range(4):
+        said = moves.copy()
+        said[:slips] = swapped(scene, moves[:slips], w)
+        data = build_training_set([confirmed(scene, said)])
+        firm = hold_sure(data, w).firm
+        names = [firm[name] for name in data.names]
+        assert trusted(data, np.concatenate(names)) == (slips < 3), slips
+        assert held_of(data, w).any() == (slips < 3), slips
+
+
+def test_a_slip_does_not_turn_a_good_model_round() -> None:
+    """One wrong answer among three, about a cell that the starting model is sure of."""
+    scene, prior = plain_scene(), untrained_model()
+    true, few = true_columns(), far_apart(3)
+    wrong = swapped(scene, few[:1], prior.weights)
+    lied = with_annotations(scene, says(scene, np.concatenate([wrong, few[1:]])))
+    right = {}
+    for hold in (True, False):
+        training = run(train_steps(lied, prior, TrainingOptions(strength=0.1, hold_sure=hold)))
+        chosen = choices([scene], training.result.w)[0]
+        right[hold] = float(chosen[true].mean())
+    assert choices([scene], prior.weights)[0][true].all()
+    assert right[True] > 0.97
+    assert right[False] < 0.7
+
+
+def test_a_session_learns_what_training_learns() -> None:
+    scene, prior = confirmed(plain_scene(), some_true(9)), bad_prior()
+    training = run(train_steps(scene, prior))
+    start = Start.of(scene, prior)
+    population = population_of([scene], choices([scene], start.weights))
+    options = LearnOptions(precision=1e-4, most_calls=300)
+    learned = run(learn(annotate(scene, scene.anchored.annotations), start, population, options))
+    assert training.result.w == pytest.approx(learned.weights, abs=0.02)
+    assert isinstance(learned.held, Held)
+    assert not np.allclose(learned.weights, start.weights, atol=0.1)
