@@ -25,6 +25,7 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, Transfer
 from bridgetrack.training.progress import learning_steps
 from bridgetrack.training.sources import name_of
+from bridgetrack.training.sure import hold_sure
 from bridgetrack.training.tied import Movies, States, train_tied
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
@@ -50,8 +51,10 @@ def joint_steps(
     before = choices(targets, start)
     target = None
     if any(len(scene.constraints) for scene in targets):
-        target = _model_of(targets, before, options)
-    others = tuple(_model_of([source], choices([source], start), options) for source in sources)
+        target = _model_of(targets, before, start, options)
+    others = tuple(
+        _model_of([source], choices([source], start), start, options) for source in sources
+    )
     learnt_from = None if strategy == "source" else target
     movies = Movies(learnt_from, others, start, prior.tied(features))
     settled = previous if _settled(previous, options, tie, target) else None
@@ -101,10 +104,14 @@ def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: Training
 
 
 def _model_of(
-    scenes: Sequence[Scene], chosen: Sequence[NDArray[np.bool_]], options: TrainingOptions
+    scenes: Sequence[Scene],
+    chosen: Sequence[NDArray[np.bool_]],
+    start: Array,
+    options: TrainingOptions,
 ) -> TrackingModel:
     population = population_of(scenes, chosen)
-    return TrackingModel(balanced(build_training_set(scenes), population, options.balance))
+    data = balanced(build_training_set(scenes), population, options.balance)
+    return TrackingModel(hold_sure(data, start).data if options.hold_sure else data)
 
 
 def _settled(
