@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.active.learner import LearnOptions, Start, learn
@@ -16,12 +16,12 @@ from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training import sure as module
 from bridgetrack.training.compare import choices, population_of
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.sure import SURE, Held, hold_sure, trusted
+from bridgetrack.training.sure import SURE, Held, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet, build_training_set
 from bridgetrack.training.validation import judge
-from partition_problems import brute_force
+from partition_problems import brute_force, problem_of, random_covers
 from training.training_cases import (
     bad_prior,
     confirmed,
@@ -30,8 +30,8 @@ from training.training_cases import (
     plain_scene,
     problem_in,
     says,
+    set_of,
     some_true,
-    tiny_set,
     true_columns,
     with_annotations,
 )
@@ -47,8 +47,15 @@ def held_of(data: TrainingSet, w: np.ndarray) -> np.ndarray:
 
 
 def believed(rng: np.random.Generator) -> tuple[TrainingSet, np.ndarray]:
-    """Samples and weights that are sure of some of their events."""
-    return tiny_set(rng, 4), 4 * rng.normal(size=4)
+    """Samples with an annotation each, and weights that are sure of some of their events."""
+    sizes = rng.integers(4, 7, 4).tolist()
+    problems = [problem_of(random_covers(rng, n, 10), n) for n in sizes]
+    return set_of(rng, problems, 4, 0.1), 6 * rng.normal(size=4)
+
+
+def test_the_cases_below_hold_events() -> None:
+    held = [held_of(*believed(np.random.default_rng(seed))).any() for seed in range(40)]
+    assert sum(held) > 20
 
 
 @settings(max_examples=60, deadline=None)
@@ -117,7 +124,6 @@ def test_models_are_judged_without_them(seed: int) -> None:
     rng = np.random.default_rng(seed)
     data, w = believed(rng)
     held = hold_sure(data, w).data
-    assume(held.sure is not None and held.sure.any())
     v = rng.normal(size=4)
     mine, plain = judge(TrackingModel(held), v), judge(TrackingModel(data), v)
     np.testing.assert_allclose(mine.wrong, plain.wrong, atol=1e-9)
@@ -190,10 +196,14 @@ def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
         said = moves.copy()
         said[:slips] = swapped(scene, moves[:slips], w)
         data = build_training_set([confirmed(scene, said)])
-        firm = hold_sure(data, w).firm
-        names = [firm[name] for name in data.names]
-        assert trusted(data, np.concatenate(names)) == (slips < 3), slips
+        held = hold_sure(data, w)
+        assert held.against == slips
+        assert len(moves) - 1 <= held.asked <= len(moves)
+        assert held.trusted == (slips < 3), slips
         assert held_of(data, w).any() == (slips < 3), slips
+    training = run(train_steps(confirmed(scene, said), untrained_model()))
+    (note,) = [n for n in training.notes if "taken for granted" in n]
+    assert note.startswith(f"3 of {held.asked} annotations")
 
 
 def test_a_slip_does_not_turn_a_good_model_round() -> None:

@@ -47,13 +47,35 @@ class Held:
     ----------
     data
         The training set; `TrainingSet.sure` says which columns.
+    against, asked
+        Annotations that contradict what the starting model is sure of, and all about such events.
     firm, agreeing
         What was found, by the content of samples and of their annotations, for the next time.
     """
 
     data: TrainingSet
+    against: int = 0
+    asked: int = 0
     firm: _Known = field(default_factory=dict, repr=False)
     agreeing: _Known = field(default_factory=dict, repr=False)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether no more annotations contradict sure events than slips explain."""
+        # the chance that as many or more do, binomial
+        chance = betainc(self.against, self.asked - self.against + 1, SLIPS)
+        return self.against == 0 or float(chance) >= _CHANCE
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A remark where it is not trusted."""
+        if self.trusted:
+            return ()
+        return (
+            f"{self.against} of {self.asked} annotations of events that the starting model is sure "
+            "of contradict it, so nothing of it was taken for granted; where they are slips, "
+            "correct them",
+        )
 
 
 def hold_sure(data: TrainingSet, w: Array, earlier: Held | None = None) -> Held:
@@ -84,29 +106,18 @@ def hold_sure(data: TrainingSet, w: Array, earlier: Held | None = None) -> Held:
     agreeing, known = _found(
         data, versions, usable.agreeing if usable else {}, lambda part: _agreeing(part, scores)
     )
+    found = Held(data, *_asked(data, firm), known_firm, known)
     sure = firm & agreeing & data.allowed & (np.asarray(data.sets.sum(axis=0)).ravel() == 0)
-    if not trusted(data, firm):
-        sure = np.zeros(len(sure), dtype=bool)
-    return Held(_holding(data, sure), known_firm, known)
+    return replace(found, data=_holding(data, sure & found.trusted))
 
 
-def trusted(data: TrainingSet, firm: Mask) -> bool:
-    """Whether annotations of sure events contradict them no more often than slips explain.
-
-    Parameters
-    ----------
-    data
-        The annotated components.
-    firm
-        Columns that the starting weights choose by a wide margin, shape (H,).
-    """
+def _asked(data: TrainingSet, firm: Mask) -> tuple[int, int]:
+    """Annotations that contradict columns chosen by a wide margin, and all about such."""
     agree = np.asarray(data.sets @ firm.astype(np.float64)) > 0
     slots = sp.csr_matrix(data.sets @ data.incidence)
-    against = data.incidence[firm & ~data.allowed].sum(axis=0)
-    differ = ~agree & (np.asarray(slots @ np.asarray(against).ravel()) > 0)
-    wrong, n = int(differ.sum()), int((agree | differ).sum())
-    # the chance that as many or more differ, binomial
-    return wrong == 0 or float(betainc(wrong, n - wrong + 1, SLIPS)) >= _CHANCE
+    against = np.asarray(data.incidence[firm & ~data.allowed].sum(axis=0)).ravel()
+    differ = ~agree & (np.asarray(slots @ against) > 0)
+    return int(differ.sum()), int((agree | differ).sum())
 
 
 @dataclass(frozen=True)
