@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.oracle import Oracle, answer_by
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.update import SessionOptions
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate
@@ -93,44 +95,55 @@ def frames_of(task: Task) -> tuple[int, int]:
     return 0, int(frame_pair(task.train.scene, task.train.events).max()) + 1
 
 
-def suggested(task: Task, seed: int, wrong: float, **how: Any) -> Curve:
-    """Clicks and test loss of one session; those of ``train`` have negative clicks."""
+def answers(
+    task: Task, seed: int, wrong: float = 0.0, **how: Any
+) -> Iterator[tuple[int, AnnotationSet]]:
+    """The answers of one session after each number of `CLICKS`."""
     oracle = Oracle(task.train.events, task.train.scene.detections, wrong=wrong, seed=seed)
     options = SessionOptions()
     chosen: SuggestOptions = replace(
         options.suggest, seed=seed, frames=frames_of(task), **how.get("suggest", {})
     )
-    learning = how.get("learn", {})
-    options = replace(options, learn=replace(options.learn, **learning))
-    # judging random answers anew takes time and changes no suggestion
-    options = replace(options, suggest=chosen, rejudge_every=10_000)
+    options = replace(
+        options,
+        suggest=chosen,
+        learn=replace(options.learn, **how.get("learn", {})),
+        # judging random answers anew takes time and changes no suggestion
+        rejudge_every=10_000,
+    )
     session = ActiveSession(task.train.scene, prior_for(task.name), options=options)
     session.adopt(run(session.update()))
-    curve = []
     for clicks in range(1, max(CLICKS) + 1):
         suggestion = session.next()
         if suggestion is None:
-            break
+            return
         answer_by(session, oracle, suggestion)
         if session.wants_update:
             session.adopt(run(session.update()))
         if clicks in CLICKS:
-            scene = annotate(session.scene, session.annotations)
-            curve.append([clicks, loss_of(task, scene, **learning)])
-            if clicks == TRAINED and not learning:
-                curve.append([-clicks, trained_loss(task, scene)])
+            yield clicks, session.annotations
+
+
+def suggested(task: Task, seed: int, **how: Any) -> Curve:
+    """Clicks and test loss of one session; those of ``train`` have negative clicks."""
+    curve = []
+    for clicks, given in answers(task, seed, **how):
+        scene = annotate(task.train.scene, given)
+        curve.append([clicks, loss_of(task, scene, **how.get("learn", {}))])
+        if clicks == TRAINED and "learn" not in how:
+            curve.append([-clicks, trained_loss(task, scene)])
     return curve
 
 
 def one_run(task: Task, method: str, seed: int) -> Curve:
     """Clicks and test loss."""
     how = {**METHODS, **VARIANTS}[method]
+    if not how.get("drawn"):
+        return suggested(task, seed, **how)
     wrong = how.get("wrong", 0.0)
-    if how.get("drawn"):
-        scenes = {c: task.annotated(seed, count=c, wrong=wrong) for c in MORE}
-        curve = [[c, loss_of(task, scene)] for c, scene in scenes.items()]
-        return [*curve, [-TRAINED, trained_loss(task, scenes[TRAINED])]]
-    return suggested(task, seed, wrong, **{k: v for k, v in how.items() if k != "wrong"})
+    scenes = {c: task.annotated(seed, count=c, wrong=wrong) for c in MORE}
+    curve = [[c, loss_of(task, scene)] for c, scene in scenes.items()]
+    return [*curve, [-TRAINED, trained_loss(task, scenes[TRAINED])]]
 
 
 def measure(
