@@ -3,11 +3,8 @@
     J(w) = regulariser(w) + P(w) - R(w)
 
 Iteration t replaces -R by a tangent, ``<v_t, w> + c_t``, and minimises the convex surrogate to a
-gap of epsilon_t. Its best iterate becomes ``w_{t+1}`` unless J is larger there, so J never
-increases. With full annotation R is linear, v_t is constant, and the same loop is BMRM.
-
-The tangent touches R a little beyond w_t, where the last move was going (see `schedule`); the loop
-ends only where the tangent at w_t itself leads nowhere either.
+gap of epsilon_t (see `descent`). With full annotation R is linear, v_t is constant, and the same
+loop is BMRM.
 """
 
 from __future__ import annotations
@@ -20,11 +17,11 @@ import numpy as np
 from bridgetrack.generators import finish
 from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.curriculum import paced
-from bridgetrack.learning.learners import learner_for
+from bridgetrack.learning.descent import descend
+from bridgetrack.learning.learners import Learner, learner_for
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
 from bridgetrack.learning.model import (
     FloatArray,
-    InferredBatch,
     Sample,
     StructuredModel,
     as_samples,
@@ -36,8 +33,7 @@ from bridgetrack.learning.recycling import first_weights, recycled_bundle, train
 from bridgetrack.learning.regularizers import Regularizer, check_regularizer
 from bridgetrack.learning.result import History, Progress, TrainingResult, TrainingState
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.schedule import Schedule
-from bridgetrack.learning.surrogate import Surrogate
+from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
 
 PERCEPTRON_EPOCHS = 15
 PERCEPTRON_RATE = 0.1
@@ -120,44 +116,23 @@ def train(
         return (yield from paced(train, risk, regularizer, w, options, options.curriculum, **kept))
     bundle = recycled_bundle(risk, options, state)
     learner = learner_for(bundle, regularizer)
-    reward = bundle.reward(w, None)
-    surrogate = tight = _linearise(bundle, regularizer, reward, w)
-    schedule, objectives = Schedule(options), list[float]()
-    for t in range(options.max_cccp_iterations):
-        if t > 0 and not options.recycle:
-            learner.forget()
-        inner = learner.minimise(surrogate, w, schedule.precision)
-        outcome = yield from record.follow(inner, t, bundle.counts)
-        if not objectives:
-            objectives.append(_value(tight, bundle, w))
-        before, plain, same = w, surrogate is tight, True
-        if not np.array_equal(outcome.w, w):
-            completed = bundle.reward(outcome.w, reward)
-            there = _linearise(bundle, regularizer, completed, outcome.w)
-            if _value(there, bundle, outcome.w) <= objectives[-1]:
-                same = np.array_equal(there.v, tight.v) and there.c == tight.c
-                w, reward, tight = outcome.w, completed, there
-        objectives.append(_value(tight, bundle, w))
-        if schedule.ends(outcome.reason, same, objectives, plain=plain):
-            break
-        surrogate, point = tight, schedule.ahead(before, w)
-        if point is not None:
-            surrogate = _linearise(bundle, regularizer, bundle.reward(point, None), point)
+    objective = _Objective(bundle, learner, regularizer)
+    end = yield from descend(objective, w, options, record)
     return TrainingResult(
-        w=w.copy(),
-        objective=objectives[-1],
-        risk=objectives[-1] - regularizer.value(w),
-        gap=outcome.gap,
-        lower_bound=outcome.lower,
-        converged=schedule.converged,
-        reason=schedule.reason,
-        objectives=np.array(objectives),
+        w=end.w.copy(),
+        objective=float(end.objectives[-1]),
+        risk=float(end.objectives[-1]) - regularizer.value(end.w),
+        gap=end.outcome.gap,
+        lower_bound=end.outcome.lower,
+        converged=end.schedule.converged,
+        reason=end.schedule.reason,
+        objectives=end.objectives,
         history=History.of(record.steps),
         n_oracle_calls=risk.effort.penalty_calls,
         n_reward_calls=risk.effort.reward_calls,
         oracle_seconds=risk.effort.seconds,
         seconds=record.seconds,
-        state=training_state(bundle, w),
+        state=training_state(bundle, end.w),
     )
 
 
@@ -173,15 +148,30 @@ def fit(
     return finish(train(model, samples, regularizer, **keywords), callback)
 
 
-def _linearise(
-    bundle: Bundle, regularizer: Regularizer, reward: InferredBatch, w: FloatArray
-) -> Surrogate:
-    """Surrogate that touches J at ``w``, where the reward was found."""
-    half = bundle.half(reward, w)
-    return Surrogate(regularizer, half.v, half.c, half.reward)
+class _Objective:
+    """J, bounded by surrogates that a learner minimises."""
 
+    def __init__(self, bundle: Bundle, learner: Learner, regularizer: Regularizer) -> None:
+        self.counts = bundle.counts
+        self._bundle, self._learner, self._regularizer = bundle, learner, regularizer
+        self._begun = False
 
-def _value(surrogate: Surrogate, bundle: Bundle, w: FloatArray) -> float:
-    """Surrogate at an iterate; where it touches, the objective J (an upper bound on it)."""
-    penalty = np.array([bundle.penalty_at(w)])
-    return float(surrogate.values(w[None, :], penalty)[0])
+    def touching(self, w: FloatArray, near: Surrogate | None) -> Surrogate:
+        reward = self._bundle.reward(w, None if near is None else near.reward)
+        half = self._bundle.half(reward, w)
+        return Surrogate(self._regularizer, half.v, half.c, half.reward)
+
+    def value(self, surrogate: Surrogate, w: FloatArray) -> float:
+        penalty = np.array([self._bundle.penalty_at(w)])
+        return float(surrogate.values(w[None, :], penalty)[0])
+
+    def same(self, one: Surrogate, other: Surrogate) -> bool:
+        return np.array_equal(one.v, other.v) and one.c == other.c
+
+    def minimise(
+        self, surrogate: Surrogate, w: FloatArray, precision: float
+    ) -> Generator[Step, None, Outcome]:
+        if self._begun and not self._bundle.options.recycle:
+            self._learner.forget()
+        self._begun = True
+        return self._learner.minimise(surrogate, w, precision)

@@ -18,6 +18,7 @@ import numpy as np
 from bridgetrack.errors import InputError
 from bridgetrack.generators import finish
 from bridgetrack.learning.coupling import Coupling, check_coupling
+from bridgetrack.learning.descent import descend
 from bridgetrack.learning.domains import Domain, JointResult
 from bridgetrack.learning.joint_bundle import JointBundle
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
@@ -28,8 +29,6 @@ from bridgetrack.learning.recycling import recycled_bundle, training_state
 from bridgetrack.learning.regularizers import L2, centre
 from bridgetrack.learning.result import History, Progress, TrainingState
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.schedule import Schedule
-from bridgetrack.learning.surrogate import Half
 
 
 def train_joint(
@@ -86,44 +85,23 @@ def train_joint(
     parts = [recycled_bundle(r, options, s) for r, s in zip(risks, states, strict=True)]
     bundle = JointBundle(parts, coupling, options)
     weights = _first_weights(coupling, d, initial, states)
-    halves = tight = bundle.linearised(bundle.reward(weights, None), weights)
-    schedule, objectives = Schedule(options), list[float]()
-    for t in range(options.max_cccp_iterations):
-        inner = bundle.minimise(halves, weights, schedule.precision)
-        outcome = yield from record.follow(inner, t, bundle.counts)
-        if not objectives:
-            objectives.append(_objective(bundle, tight, weights))
-        before, plain, same = weights, halves is tight, True
-        if not np.array_equal(outcome.w, weights):
-            there = bundle.linearised(bundle.reward(outcome.w, tight), outcome.w)
-            if _objective(bundle, there, outcome.w) <= objectives[-1]:
-                same = all(
-                    np.array_equal(a.v, b.v) and a.c == b.c
-                    for a, b in zip(there, tight, strict=True)
-                )
-                weights, tight = outcome.w, there
-        objectives.append(_objective(bundle, tight, weights))
-        if schedule.ends(outcome.reason, same, objectives, plain=plain):
-            break
-        halves, point = tight, schedule.ahead(before, weights)
-        if point is not None:
-            halves = bundle.linearised(bundle.reward(point, None), point)
+    end = yield from descend(bundle, weights, options, record)
     return JointResult(
-        shared=coupling.shared(weights),
-        weights=weights.copy(),
-        objective=objectives[-1],
-        risks=bundle.risks_at(tight, weights),
-        gap=outcome.gap,
-        lower_bound=outcome.lower,
-        converged=schedule.converged,
-        reason=schedule.reason,
-        objectives=np.array(objectives),
+        shared=coupling.shared(end.w),
+        weights=end.w.copy(),
+        objective=float(end.objectives[-1]),
+        risks=bundle.risks_at(end.surrogate, end.w),
+        gap=end.outcome.gap,
+        lower_bound=end.outcome.lower,
+        converged=end.schedule.converged,
+        reason=end.schedule.reason,
+        objectives=end.objectives,
         history=History.of(record.steps),
         n_oracle_calls=bundle.n_calls,
         n_reward_calls=max(risk.effort.reward_calls for risk in risks),
         oracle_seconds=sum(risk.effort.seconds for risk in risks),
         seconds=record.seconds,
-        states=tuple(training_state(p, w) for p, w in zip(parts, weights, strict=True)),
+        states=tuple(training_state(p, w) for p, w in zip(parts, end.w, strict=True)),
     )
 
 
@@ -170,8 +148,3 @@ def _first_weights(
             f"{len(states)} domains"
         )
     return coupling.project(weights)
-
-
-def _objective(bundle: JointBundle, halves: Sequence[Half], weights: FloatArray) -> float:
-    """Surrogate at a stored point; where it touches, the objective J (an upper bound on it)."""
-    return bundle.coupling.value(weights) + float(bundle.risks_at(halves, weights).sum())

@@ -15,7 +15,7 @@ import numpy as np
 from bridgetrack.learning.bundle import CHEAP_IN_A_ROW, Bundle
 from bridgetrack.learning.coupling import Coupling
 from bridgetrack.learning.joint_master import solve_joint_master
-from bridgetrack.learning.model import FloatArray, InferredBatch
+from bridgetrack.learning.model import FloatArray
 from bridgetrack.learning.options import TrainingOptions
 from bridgetrack.learning.record import Counts
 from bridgetrack.learning.surrogate import Half, Outcome, Step
@@ -53,7 +53,7 @@ class JointBundle:
         return Counts(sum(len(part.bounds) for part in self.parts), self.n_calls)
 
     def minimise(
-        self, halves: Sequence[Half], weights: FloatArray, precision: float
+        self, halves: tuple[Half, ...], weights: FloatArray, precision: float
     ) -> Generator[Step, None, Outcome]:
         """Minimise a surrogate to a given gap, starting from ``weights`` (D, d).
 
@@ -86,18 +86,20 @@ class JointBundle:
                 reason = "converged" if upper - lower <= precision else "oracle"
                 return Outcome(best, upper, lower, reason)
 
-    def reward(
-        self, weights: FloatArray, previous: Sequence[Half] | None
-    ) -> tuple[InferredBatch, ...]:
-        """Maximisers of each domain's reward, never worse there than the previous ones."""
-        before = [None] * len(self.parts) if previous is None else [h.reward for h in previous]
-        pairs = zip(self.parts, weights, before, strict=True)
-        return tuple(part.reward(w, old) for part, w, old in pairs)
+    def touching(self, weights: FloatArray, near: tuple[Half, ...] | None) -> tuple[Half, ...]:
+        """Upper bounds on all -R^d that touch at ``weights``, see `descent.Objective`."""
+        before = [None] * len(self.parts) if near is None else [half.reward for half in near]
+        triples = zip(self.parts, weights, before, strict=True)
+        return tuple(part.half(part.reward(w, old), w) for part, w, old in triples)
 
-    def linearised(self, rewards: Sequence[InferredBatch], weights: FloatArray) -> tuple[Half, ...]:
-        """Upper bounds on all -R^d that touch at ``weights``."""
-        triples = zip(self.parts, rewards, weights, strict=True)
-        return tuple(part.half(reward, w) for part, reward, w in triples)
+    def value(self, halves: tuple[Half, ...], weights: FloatArray) -> float:
+        """The surrogate at a stored point."""
+        return self.coupling.value(weights) + float(self.risks_at(halves, weights).sum())
+
+    def same(self, one: tuple[Half, ...], other: tuple[Half, ...]) -> bool:
+        """Whether two surrogates are equal."""
+        pairs = zip(one, other, strict=True)
+        return all(np.array_equal(a.v, b.v) and a.c == b.c for a, b in pairs)
 
     def risks_at(self, halves: Sequence[Half], weights: FloatArray) -> FloatArray:
         """Upper bounds on ``P^d + <v^d, .> + c^d`` at a stored point, shape (D,)."""
