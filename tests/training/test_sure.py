@@ -197,13 +197,16 @@ def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
         said[:slips] = swapped(scene, moves[:slips], w)
         data = build_training_set([confirmed(scene, said)])
         held = hold_sure(data, w)
-        assert held.against == slips
+        assert len(held.against) == slips
         assert len(moves) - 1 <= held.asked <= len(moves)
         assert held.trusted == (slips < 3), slips
         assert held_of(data, w).any() == (slips < 3), slips
     training = run(train_steps(confirmed(scene, said), untrained_model()))
-    (note,) = [n for n in training.notes if "taken for granted" in n]
-    assert note.startswith(f"3 of {held.asked} annotations")
+    assert {a.id for a in training.doubtful} == {"a1", "a2", "a3"}
+    told, consequence = (n for n in training.notes if "starting model is" in n or "granted" in n)
+    assert told.startswith("3 annotations contradict what the starting model is sure of")
+    assert all(f"{a.id} (the move of" in told for a in training.doubtful)
+    assert f"so many of {held.asked} annotations" in consequence
 
 
 def test_a_slip_does_not_turn_a_good_model_round() -> None:
@@ -215,6 +218,7 @@ def test_a_slip_does_not_turn_a_good_model_round() -> None:
     right = {}
     for hold in (True, False):
         training = run(train_steps(lied, prior, TrainingOptions(strength=0.1, hold_sure=hold)))
+        assert [a.id for a in training.doubtful] == (["a1"] if hold else [])
         chosen = choices([scene], training.result.w)[0]
         right[hold] = float(chosen[true].mean())
     assert choices([scene], prior.weights)[0][true].all()

@@ -196,6 +196,7 @@ def describe_training(
         "estimate": None if estimate is None else estimate.to_json(),
         "estimate_words": None if estimate is None else estimate.words,
         "changes": {event: _change(training, event) for event in training.changes},
+        "doubtful": [annotation.id for annotation in training.doubtful],
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
         "notes": list(dict.fromkeys([*notes, *training.notes])),
     }

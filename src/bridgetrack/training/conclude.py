@@ -15,9 +15,11 @@ from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.assemble import notes_about, trained_model
 from bridgetrack.training.compare import choices, compared
+from bridgetrack.training.doubts import doubtful_of, notes_on
 from bridgetrack.training.estimate import estimate_accuracy
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
+from bridgetrack.training.sure import Held
 from bridgetrack.training.training_set import TrainingSet
 from bridgetrack.training.validation import HeldOut, Validation
 
@@ -80,7 +82,11 @@ class Learned:
 
 
 def conclude(
-    beginning: Beginning, data: TrainingSet | None, learned: Learned, settled: Training | None
+    beginning: Beginning,
+    data: TrainingSet | None,
+    learned: Learned,
+    settled: Training | None,
+    held: Held | None,
 ) -> Steps[Training]:
     """Compare with the starting model, estimate the accuracy and put the model together.
 
@@ -92,6 +98,8 @@ def conclude(
         The annotations; None where there were none.
     settled
         An earlier training whose estimate and validation still stand.
+    held
+        The events that were held; None where none were to be.
     """
     scenes, options, prior = beginning.scenes, beginning.options, beginning.prior
     weights = learned.result.w if learned.kept == "trained" else beginning.start
@@ -120,6 +128,7 @@ def conclude(
     )
     if learned.kept == "prior":
         model = replace(prior, estimate=model.estimate)
+    doubtful = doubtful_of(scenes, held)
     return Training(
         model,
         learned.kept,
@@ -132,5 +141,6 @@ def conclude(
         comparison.changes,
         comparison.exchanged,
         count,
-        () if data is None else notes_about(scenes, data),
+        (() if data is None else notes_about(scenes, data)) + notes_on(doubtful, held),
+        doubtful=doubtful,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.learning.domains import JointResult
 from bridgetrack.learning.result import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
@@ -96,6 +97,8 @@ class Training:
         Strategy and names of the sources, where there were any (`strategies`).
     transfer
         How earlier movies were used, or None.
+    doubtful
+        Annotations that contradict what the starting model is sure of; most of them are slips.
     """
 
     model: Model
@@ -112,6 +115,7 @@ class Training:
     notes: tuple[str, ...]
     origin: tuple[str, ...] = ()
     transfer: Transfer | None = None
+    doubtful: tuple[Annotation, ...] = ()
 
     @property
     def state(self) -> TrainingState | None:

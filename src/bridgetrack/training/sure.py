@@ -47,14 +47,16 @@ class Held:
     ----------
     data
         The training set; `TrainingSet.sure` says which columns.
-    against, asked
-        Annotations that contradict what the starting model is sure of, and all about such events.
+    against
+        Rows of the annotations that contradict what the starting model is sure of.
+    asked
+        How many annotations are about such events.
     firm, agreeing
         What was found, by the content of samples and of their annotations, for the next time.
     """
 
     data: TrainingSet
-    against: int = 0
+    against: tuple[int, ...] = ()
     asked: int = 0
     firm: _Known = field(default_factory=dict, repr=False)
     agreeing: _Known = field(default_factory=dict, repr=False)
@@ -62,20 +64,9 @@ class Held:
     @property
     def trusted(self) -> bool:
         """Whether no more annotations contradict sure events than slips explain."""
+        wrong = len(self.against)
         # the chance that as many or more do, binomial
-        chance = betainc(self.against, self.asked - self.against + 1, SLIPS)
-        return self.against == 0 or float(chance) >= _CHANCE
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """A remark where it is not trusted."""
-        if self.trusted:
-            return ()
-        return (
-            f"{self.against} of {self.asked} annotations of events that the starting model is sure "
-            "of contradict it, so nothing of it was taken for granted; where they are slips, "
-            "correct them",
-        )
+        return not wrong or float(betainc(wrong, self.asked - wrong + 1, SLIPS)) >= _CHANCE
 
 
 def hold_sure(data: TrainingSet, w: Array, earlier: Held | None = None) -> Held:
@@ -111,13 +102,13 @@ def hold_sure(data: TrainingSet, w: Array, earlier: Held | None = None) -> Held:
     return replace(found, data=_holding(data, sure & found.trusted))
 
 
-def _asked(data: TrainingSet, firm: Mask) -> tuple[int, int]:
-    """Annotations that contradict columns chosen by a wide margin, and all about such."""
+def _asked(data: TrainingSet, firm: Mask) -> tuple[tuple[int, ...], int]:
+    """Annotations that contradict columns chosen by a wide margin, and how many are about such."""
     agree = np.asarray(data.sets @ firm.astype(np.float64)) > 0
     slots = sp.csr_matrix(data.sets @ data.incidence)
     against = np.asarray(data.incidence[firm & ~data.allowed].sum(axis=0)).ravel()
     differ = ~agree & (np.asarray(slots @ against) > 0)
-    return int(differ.sum()), int((agree | differ).sum())
+    return tuple(np.flatnonzero(differ).tolist()), int((agree | differ).sum())
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from bridgetrack.training.keep import held_out_of, keep_better
 from bridgetrack.training.options import ENOUGH_TO_CHOOSE, STEPS, TrainingOptions, default_strength
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.progress import learning_steps
-from bridgetrack.training.sure import Held, hold_sure
+from bridgetrack.training.sure import hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 from bridgetrack.training.validation import (
@@ -89,8 +88,8 @@ def train_steps(
     found = build_training_set(scenes)
     before = choices(scenes, start)
     data = balanced(found, population_of(scenes, before), options.balance)
-    held = hold_sure(data, start) if options.hold_sure else Held(data)
-    model = TrackingModel(held.data)
+    held = hold_sure(data, start) if options.hold_sure else None
+    model = TrackingModel(data if held is None else held.data)
     settled = previous if _settled(previous, options) else None
     strength, chosen_by, validation = yield from _choose(model, start, tightness, options, settled)
     result = yield from _fit(
@@ -100,8 +99,7 @@ def train_steps(
     judged = held_out_of(validation, strength, kept)
     learned = Learned(result, strength, chosen_by, kept, reason, judged, validation)
     beginning = Beginning(scenes, features, prior, start, before, options)
-    training = yield from conclude(beginning, data, learned, settled)
-    return replace(training, notes=training.notes + held.notes)
+    return (yield from conclude(beginning, data, learned, settled, held))
 
 
 def _settled(previous: Training | None, options: TrainingOptions) -> bool:

@@ -25,7 +25,7 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, Transfer
 from bridgetrack.training.progress import learning_steps
 from bridgetrack.training.sources import name_of
-from bridgetrack.training.sure import hold_sure
+from bridgetrack.training.sure import Held, hold_sure
 from bridgetrack.training.tied import Movies, States, train_tied
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
@@ -49,11 +49,11 @@ def joint_steps(
     features = common_features([*targets, *sources])
     start = prior.aligned(features)
     before = choices(targets, start)
-    target = None
+    target, held = None, None
     if any(len(scene.constraints) for scene in targets):
-        target = _model_of(targets, before, start, options)
+        target, held = _model_of(targets, before, start, options)
     others = tuple(
-        _model_of([source], choices([source], start), start, options) for source in sources
+        _model_of([source], choices([source], start), start, options)[0] for source in sources
     )
     learnt_from = None if strategy == "source" else target
     movies = Movies(learnt_from, others, start, prior.tied(features))
@@ -78,7 +78,7 @@ def joint_steps(
     )
     beginning = Beginning(targets, features, prior, start, before, options)
     data = None if target is None else target.data
-    training = yield from conclude(beginning, data, learned, settled)
+    training = yield from conclude(beginning, data, learned, settled, held)
     transfer = Transfer(
         choice.tie,
         result,
@@ -108,10 +108,14 @@ def _model_of(
     chosen: Sequence[NDArray[np.bool_]],
     start: Array,
     options: TrainingOptions,
-) -> TrackingModel:
+) -> tuple[TrackingModel, Held | None]:
+    """The annotations of some movies, and which events are held."""
     population = population_of(scenes, chosen)
     data = balanced(build_training_set(scenes), population, options.balance)
-    return TrackingModel(hold_sure(data, start).data if options.hold_sure else data)
+    if not options.hold_sure:
+        return TrackingModel(data), None
+    held = hold_sure(data, start)
+    return TrackingModel(held.data), held
 
 
 def _settled(

@@ -1,0 +1,48 @@
+"""Annotations to look at once more: they contradict what the starting model is sure of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.annotations.words import describe
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.sure import Held
+
+_LISTED = 3
+
+
+def doubtful_of(scenes: Sequence[Scene], held: Held | None) -> tuple[Annotation, ...]:
+    """The annotations of `Held.against`.
+
+    Parameters
+    ----------
+    scenes
+        The movies of the training set, in its order.
+    held
+        What was held; None where nothing was to be.
+    """
+    if held is None:
+        return ()
+    rows = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
+    return tuple(rows[row] for row in held.against)
+
+
+def notes_on(doubtful: Sequence[Annotation], held: Held | None) -> tuple[str, ...]:
+    """A remark about them, in plain words."""
+    if held is None or not doubtful:
+        return ()
+    listed = ", ".join(f"{a.id} ({describe(a)})" for a in doubtful[:_LISTED])
+    more = f" and {len(doubtful) - _LISTED} more" if len(doubtful) > _LISTED else ""
+    one = len(doubtful) == 1
+    note = (
+        f"{len(doubtful)} annotation{' contradicts' if one else 's contradict'} what the starting "
+        f"model is sure of; look at {'it' if one else 'them'} once more: {listed}{more}"
+    )
+    if held.trusted:
+        return (note,)
+    return (
+        note,
+        f"that is so many of {held.asked} annotations of such events that nothing of the starting "
+        "model was taken for granted",
+    )
