@@ -8,7 +8,7 @@ from typing import Any
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QButtonGroup, QListWidget, QPushButton, QWidget
 
-from bridgetrack.annotations.annotation import CellRef, Kind
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.words import NOUN
 from bridgetrack.ui import icons
 from bridgetrack.ui.answers_table import AnswersTable
@@ -57,7 +57,7 @@ class AnnotatePanel(Panel):
         self.column.addWidget(heading("Your answers"))
         self.counts = text()
         self.column.addWidget(self.counts)
-        self.table = AnswersTable(self._jump)
+        self.table = AnswersTable(self.desk.visit)
         self.column.addWidget(self.table, 1)
         self.remove = button(
             "Delete the selected answers", "They can be brought back by Undo", self._delete,
@@ -159,10 +159,6 @@ class AnnotatePanel(Panel):
 
     def _future(self) -> bool:
         return self.session.answers is not None and bool(self.session.answers.history.future)
-
-    def _jump(self, cell: CellRef) -> None:
-        self.desk.canvas.activate()
-        self.annotator.go_to(cell)
 
     def _delete(self) -> None:
         answers, chosen = self.session.answers, self.table.chosen

@@ -94,7 +94,7 @@ class AskingWork:
                 self._session.message.emit(
                     "warning", f"{error}. Questions begin anew; the file is now {aside.name}."
                 )
-        return ActiveSession(scene, self._session.model, answers, self._options)
+        return ActiveSession(scene, self._session.start, answers, self._options)
 
     def forget(self) -> None:
         """End it; what is on disk stays."""
@@ -181,7 +181,7 @@ class AskingWork:
         """Track with what was learned so far."""
         if self.active is not None:
             self._given = self.active.model
-            self._session.set_model(self._given)
+            self._session.set_model(self._given, self.active.prior)
 
     def follow_model(self) -> None:
         """Start from another model, unless it was learned from these very answers."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from qtpy.QtCore import QTimer
 
+from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.canvas import Canvas
@@ -42,6 +43,11 @@ class Desk:
     def viewer(self) -> Any:
         """The viewer; None once it is closed."""
         return self.canvas.viewer
+
+    def visit(self, cell: CellRef) -> None:
+        """Bring a cell into view, ready for an answer."""
+        self.canvas.activate()
+        self.annotator.go_to(cell)
 
     def attach(self) -> None:
         """A panel uses this desk."""

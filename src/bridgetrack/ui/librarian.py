@@ -72,7 +72,7 @@ class Librarian:
     @property
     def starts(self) -> tuple[Start, ...]:
         """Everything that training can start from."""
-        return list_starts(self._session.model, self._ranked, self.movies)
+        return list_starts(self._session.model, self._session.start, self._ranked, self.movies)
 
     @property
     def start(self) -> Start:
@@ -205,7 +205,7 @@ class Librarian:
     def _model_of(self, start: Start) -> Model | None:
         """The model of a start; None where it is earlier movies, or cannot be read."""
         if start.key == PRESENT:
-            return self._session.model
+            return self._session.start
         if start.key == SHIPPED:
             scene = self._session.scene
             return shipped_model(None if scene is None else scene.matrix.features)

@@ -47,7 +47,8 @@ class Session(NamedWork):
         self._prints: tuple[int, ...] = ()
         self.tracking: Tracking | None = None
         self.model: Model = shipped_model()
-        self._earlier: list[Model] = []
+        self._start: Model | None = None
+        self._earlier: list[tuple[Model, Model | None]] = []
         self._tracked_answers: AnnotationSet | None = None
 
     # ------------------------------------------------------------------ movie
@@ -64,7 +65,7 @@ class Session(NamedWork):
             self.message.emit("error", str(error))
             return False
         self.close_movie()
-        self.source, self.answers = source, answers
+        self.source, self.answers, self._start = source, answers, None
         answers.changed.connect(self._on_answers)
         self.source_changed.emit()
         self.answers_changed.emit()
@@ -183,11 +184,23 @@ class Session(NamedWork):
         self.tracking_changed.emit()
         self._catch_up()
 
-    def set_model(self, model: Model) -> None:
-        """Use other weights; the movie is tracked anew."""
+    @property
+    def start(self) -> Model:
+        """What learning starts from: the model in use, or what that one began with.
+
+        A model that learned from answers about this movie must not learn from them twice, nor
+        keep what it learned from a slip that was mended since.
+        """
+        return self.model if self._start is None else self._start
+
+    def set_model(self, model: Model, start: Model | None = None) -> None:
+        """Use other weights; the movie is tracked anew.
+
+        `start` is what they were learned from, where they were learned from this movie's answers.
+        """
         if self._fits(model):
-            self._earlier += [self.model] if model is not self.model else []
-            self._use(model)
+            self._earlier += [(self.model, self._start)] if model is not self.model else []
+            self._use(model, start)
 
     @property
     def has_earlier_model(self) -> bool:
@@ -196,8 +209,8 @@ class Session(NamedWork):
 
     def earlier_model(self) -> None:
         """Take the last change of the model back."""
-        if self._earlier and self._fits(self._earlier[-1]):
-            self._use(self._earlier.pop())
+        if self._earlier and self._fits(self._earlier[-1][0]):
+            self._use(*self._earlier.pop())
 
     def _fits(self, model: Model) -> bool:
         if self.scene is not None:
@@ -208,8 +221,8 @@ class Session(NamedWork):
                 return False
         return True
 
-    def _use(self, model: Model) -> None:
-        self.model = model
+    def _use(self, model: Model, start: Model | None) -> None:
+        self.model, self._start = model, start
         self.model_changed.emit()
         self.track()
 

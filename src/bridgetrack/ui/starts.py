@@ -46,12 +46,25 @@ def key_of(name: str) -> str:
 
 
 def list_starts(
-    model: Model, ranked: tuple[Ranked, ...], movies: tuple[Path, ...]
+    model: Model, start: Model, ranked: tuple[Ranked, ...], movies: tuple[Path, ...]
 ) -> tuple[Start, ...]:
-    """Everything that can be chosen, in the order of the list."""
+    """Everything that can be chosen, in the order of the list.
+
+    Parameters
+    ----------
+    model, start
+        The model in use, and what it began with in this movie.
+    ranked
+        Models of the library.
+    movies
+        Project files of earlier movies.
+    """
     starts = []
     if model.loss:
         words = "Training goes on from the model in use."
+        if start is not model:
+            where = "the shipped model" if start.name == SHIPPED else f"the model {start.name}"
+            words = f"Training begins where that model began, from {where}, with all answers."
         starts.append(Start(PRESENT, f"the model in use ({model.name})", words))
     words = "Works on movies of many kinds without any answer; training adapts it to yours."
     starts.append(Start(SHIPPED, "the shipped model", words))

@@ -17,6 +17,7 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.learning import LOSSES
 from bridgetrack.training.options import TrainingOptions
+from bridgetrack.ui.answers_table import AnswersTable
 from bridgetrack.ui.boxes import row
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
 from bridgetrack.ui.trainer import JOB
@@ -49,6 +50,10 @@ class TrainPanel(Panel):
         self.column.addWidget(self.plot)
         self.results = text()
         self.column.addWidget(self.results)
+        self.doubt = text()
+        self.column.addWidget(self.doubt)
+        self.doubtful = AnswersTable(self.desk.visit)
+        self.column.addWidget(self.doubtful)
         self.advice_title = heading("What would help most")
         self.column.addWidget(self.advice_title)
         self.advice = text()
@@ -179,12 +184,25 @@ class TrainPanel(Panel):
             results = [f"✕ {self.trainer.problem}"]
         self.results.setText("\n".join(results))
         self.results.setVisible(bool(results))
+        self._list_doubtful()
         advice = self.trainer.advice() if ready else []
         self.advice.setText("\n".join(f"• {a}" for a in advice))
         self.advice.setVisible(bool(advice))
         self.advice_title.setVisible(bool(advice))
         self.model.setText(_described(self.session.model))
         self.back.setEnabled(self.session.has_earlier_model)
+
+    def _list_doubtful(self) -> None:
+        listed = self.trainer.doubtful()
+        self.doubtful.fill(listed)
+        self.doubtful.setVisible(bool(listed))
+        self.doubtful.setFixedHeight(36 + 24 * min(len(listed), 4))
+        self.doubt.setVisible(bool(listed))
+        many = len(listed) > 1
+        self.doubt.setText(
+            f"{'These answers contradict' if many else 'This answer contradicts'} what the model "
+            "was sure of before. A slip? Click to look once more."
+        )
 
     def _draw(self) -> None:
         curve = np.asarray(self.trainer.curve, dtype=float).reshape(-1, 2)

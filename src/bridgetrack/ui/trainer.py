@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.words import NOUN
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.hypotheses.events import Event
@@ -85,9 +85,12 @@ class Trainer:
             self.changed.emit()
             return
         self.curve, self.problem = [], ""
-        train = steps or (lambda ready: train_steps(ready, prior, options))
+        start = None if steps is not None else prior or shipped_model()
+        train = steps or (lambda ready: train_steps(ready, start, options))
         session.finish_correcting(
-            lambda ready: session.run(JOB, lambda: train(ready), self._done, self._failed)
+            lambda ready: session.run(
+                JOB, lambda: train(ready), lambda made: self._done(made, start), self._failed
+            )
         )
         self.changed.emit()
 
@@ -101,9 +104,9 @@ class Trainer:
             self.curve.append((step.objective, step.gap))
             self.changed.emit()
 
-    def _done(self, training: Training) -> None:
+    def _done(self, training: Training, start: Model | None) -> None:
         self.training = training
-        self._session.set_model(training.model)
+        self._session.set_model(training.model, start)
         self.changed.emit()
 
     def _failed(self, error: Exception) -> None:
@@ -162,6 +165,14 @@ class Trainer:
         words = [_sentence(first), _sentence(training.reason)]
         changes = changes_in_words(training.changes)
         return [*words, changes] if changes else words
+
+    def doubtful(self) -> list[Annotation]:
+        """Answers that contradict what the starting model was sure of and still stand."""
+        have = self._session.annotations
+        if self.training is None or have is None:
+            return []
+        given = self.training.doubtful
+        return [a for a in given if a.id in have and have[a.id].events == a.events]
 
     def advice(self) -> list[str]:
         """Which events are thinly annotated, and what to do."""

@@ -1,0 +1,68 @@
+"""Answers that contradict what the starting model is sure of are shown after training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui.picking import Mode
+
+
+def sure_moves(session: Any) -> list[tuple[int, int, int]]:
+    """Rows of cells that surely move on, of where they go and of a neighbour's goal."""
+    tracking = session.tracking
+    h, table = tracking.scene.hypotheses, tracking.scene.detections
+    columns = np.flatnonzero(tracking.solution.chosen & (h.event == Event.MOVE))
+    columns = columns[(tracking.margins[columns] > 5) & np.isfinite(tracking.margins[columns])]
+    found = []
+    for column in columns.tolist():
+        row, target = int(h.sources[column, 0]), int(h.targets[column, 0])
+        rivals = h.targets[(h.event == Event.MOVE) & (h.sources[:, 0] == row), 0]
+        others = [int(r) for r in rivals if r != target]
+        if others and 0 < table.frame[row] < table.geometry.n_frames - 2:
+            found.append((row, target, others[0]))
+    return found
+
+
+def connect(annotator: Any, row: int, target: int, at: Any) -> None:
+    """Say that a cell moves to another."""
+    annotator.set_mode(Mode.MOVE)
+    annotator.click(*at(row))
+    annotator.click(*at(target))
+
+
+def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
+    from bridgetrack.ui.desk import desk_of
+
+    widget = open_short("Bridgetrack")
+    desk = desk_of(viewer)
+    session, panel = desk.session, widget.train
+    table = session.scene.detections.table
+
+    def at(row: int) -> tuple[int, tuple[float, float]]:
+        return int(table["frame"][row]), (float(table["y"][row]), float(table["x"][row]))
+
+    moves = sure_moves(session)
+    (slip, _, wrong), right = moves[0], [m for m in moves[1:] if at(m[0])[0] != at(moves[0][0])[0]]
+    connect(desk.annotator, slip, wrong, at)
+    (answer,) = session.annotations
+    for row, target, _ in right[:8]:
+        connect(desk.annotator, row, target, at)
+    desk.annotator.set_mode(Mode.REVIEW)
+    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
+    widget.open_step(2)
+    assert not panel.doubtful.isVisible()
+    panel.go.click()
+    qtbot.waitUntil(lambda: desk.trainer.training is not None, timeout=120_000)
+    assert panel.doubtful.isVisible()
+    assert panel.doubtful.rowCount() == 1
+    assert "This answer contradicts" in panel.doubt.text()
+
+    viewer.dims.set_current_step(0, 0)
+    panel.doubtful.cellClicked.emit(0, 0)
+    assert viewer.dims.current_step[0] == answer.cells[0].frame
+
+    session.answers.remove(answer.id)
+    assert not panel.doubtful.isVisible(), "an answer that was taken back is not shown any more"

@@ -1,0 +1,72 @@
+"""Training again starts where the first training started, so that answers count once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.ui.librarian import Librarian
+from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.session import Session, Source
+from bridgetrack.ui.starts import PRESENT
+
+
+@pytest.fixture
+def answered(session: Session, annotator, at, row: int) -> Session:
+    """The short movie with a slip and some right answers."""
+    tracking = session.tracking
+    h = tracking.scene.hypotheses
+    annotator.set_mode(Mode.MOVE)
+    right = next(int(c) for c in np.flatnonzero(tracking.solution.chosen) if h.sources[c, 0] == row)
+    rivals = h.targets[(h.event == h.event[right]) & (h.sources[:, 0] == row), 0]
+    annotator.click(*at(row))
+    annotator.click(*at(int(next(r for r in rivals if r != h.targets[right, 0]))))
+    annotator.set_mode(Mode.REVIEW)
+    later = session.scene.detections.frame > session.scene.detections.frame[row] + 1
+    for other in np.flatnonzero(later)[::40][:4].tolist():
+        annotator.point_at(other)
+        annotator.accept()
+    return session
+
+
+def test_training_twice_is_training_once(answered: Session, librarian: Librarian) -> None:
+    librarian.train()
+    first = answered.model
+    assert librarian._trainer.training.kept == "trained"
+    assert first is not answered.start
+    assert librarian.start.key == PRESENT
+    assert "from the shipped model, with all answers" in librarian.start.words
+    librarian.train()
+    np.testing.assert_array_equal(answered.model.weights, first.weights)
+
+
+def test_nothing_is_left_of_a_slip_that_was_taken_back(
+    answered: Session, librarian: Librarian
+) -> None:
+    librarian.train()
+    slipped = answered.model
+    answered.answers.remove(next(iter(answered.annotations)).id)
+    librarian.train()
+    mended = answered.model
+    assert not np.allclose(mended.weights, slipped.weights)
+    answered.set_model(shipped_model())
+    librarian.choose("shipped")
+    librarian.train()
+    np.testing.assert_array_equal(answered.model.weights, mended.weights)
+
+
+def test_the_next_movie_starts_from_what_this_one_taught(
+    answered: Session, librarian: Librarian, source: Source, tmp_path: Path
+) -> None:
+    librarian.train()
+    trained, start = answered.model, answered.start
+    assert start is not trained
+    answered.set_model(shipped_model())
+    answered.earlier_model()
+    assert (answered.model, answered.start) == (trained, start)
+    assert answered.open(source, tmp_path / "next.json")
+    assert answered.model is trained
+    assert answered.start is trained
