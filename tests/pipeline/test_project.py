@@ -99,6 +99,7 @@ def test_a_movie_of_another_extent_is_refused(project, tmp_path):
         ({"frame_interval": "x"}, "frame_interval"),
         ({"export": {"formats": ["xls"]}}, "formats"),
         ({"annotations": {"format": "x"}}, "annotations"),
+        ({"start": "shipped"}, "start"),
     ],
 )
 def test_damaged_files_are_explained(project, tmp_path, change, words):

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from bridgetrack.models.shipped import shipped_model
+from bridgetrack.pipeline.project_file import load_project
 from bridgetrack.ui.librarian import Librarian
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.project_bridge import save_session
 from bridgetrack.ui.session import Session, Source
 from bridgetrack.ui.starts import PRESENT
 
@@ -70,3 +72,17 @@ def test_the_next_movie_starts_from_what_this_one_taught(
     assert answered.open(source, tmp_path / "next.json")
     assert answered.model is trained
     assert answered.start is trained
+
+
+def test_a_project_knows_where_its_model_began(
+    answered: Session, librarian: Librarian, tmp_path: Path
+) -> None:
+    path = tmp_path / "movie.json"
+    save_session(answered, path)
+    assert load_project(path).start is None
+    librarian.train()
+    save_session(answered, path)
+    project = load_project(path)
+    assert project.start is not None
+    np.testing.assert_array_equal(project.model.weights, answered.model.weights)
+    np.testing.assert_array_equal(project.start.weights, answered.start.weights)

@@ -56,6 +56,11 @@ class Project:
         The weights.
     formats, preset
         What a run writes, as in `write_results`.
+    notes
+        Whatever else is worth keeping.
+    start
+        What the model began with, where it learned from these answers: training begins there
+        again. None where it did not.
     """
 
     labels: MovieFile
@@ -70,6 +75,7 @@ class Project:
     formats: tuple[str, ...] = ("csv",)
     preset: str = "plain"
     notes: dict[str, Any] = field(default_factory=dict)
+    start: Model | None = None
 
     def __post_init__(self) -> None:
         if not self.formats or not set(self.formats) <= set(FORMATS):

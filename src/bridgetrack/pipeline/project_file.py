@@ -11,6 +11,7 @@ from bridgetrack.annotations.decode import decode
 from bridgetrack.annotations.encode import encode
 from bridgetrack.errors import InputError
 from bridgetrack.files import unreadable, write_text
+from bridgetrack.models.model import Model
 from bridgetrack.models.store import from_json, to_json
 from bridgetrack.pipeline.project import MovieFile, Project
 from bridgetrack.version import program_version
@@ -41,6 +42,7 @@ def save_project(project: Project, path: Path | str) -> Path:
         "frame_interval": project.frame_interval,
         "export": {"formats": list(project.formats), "preset": project.preset},
         "model": json.loads(to_json(project.model)),
+        "start": None if project.start is None else json.loads(to_json(project.start)),
         "annotations": json.loads(encode(project.history)),
         "notes": project.notes,
     }
@@ -100,6 +102,7 @@ def load_project(path: Path | str) -> Project:
         formats=tuple(str(f) for f in export.get("formats", ["csv"])),
         preset=str(export.get("preset", "plain")),
         notes=read.get("notes", dict),
+        start=read.start(),
     )
 
 
@@ -151,6 +154,12 @@ class _Reader:
         if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
             raise InputError(f"{self.path}: {names[0]!r} must be a number")
         return [float(v) for v in values]
+
+    def start(self) -> Model | None:
+        """Absent from projects of earlier versions."""
+        if self.content.get("start") is None:
+            return None
+        return from_json(json.dumps(self.get("start", dict)), f"{self.path}, start")
 
     def movie(self, name: str) -> MovieFile | None:
         entry = self.content.get(name)

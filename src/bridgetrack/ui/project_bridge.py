@@ -52,7 +52,8 @@ def saving(
     if source is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
     known = (answers.history, answers.path)
-    return _saving(source, *known, session.model, path, formats or ("csv",), preset)
+    start = None if session.start is session.model else session.start
+    return _saving(source, *known, session.model, start, path, formats or ("csv",), preset)
 
 
 def _saving(
@@ -60,6 +61,7 @@ def _saving(
     history: History,
     answers: Path,
     model: Model,
+    start: Model | None,
     path: Path,
     formats: tuple[str, ...],
     preset: str,
@@ -76,7 +78,8 @@ def _saving(
     known = source.geometry
     extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
     interval = known.frame_interval
-    save_project(Project(labels, image, *extent, interval, history, model, formats, preset), path)
+    what = (history, model, formats, preset)
+    save_project(Project(labels, image, *extent, interval, *what, start=start), path)
     beside = project_answers(path, known)
     if beside.exists() and beside != answers:
         # Of an earlier project of this name; opening this one must not bring them back.

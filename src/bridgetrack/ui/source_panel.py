@@ -102,7 +102,7 @@ class SourceChooser(QWidget):
             return False
         if not session.open(source, path):
             return False
-        session.set_model(project.model)
+        session.set_model(project.model, project.start)
         return True
 
     def _source(self, image: Any, labels: Any) -> Source:
