@@ -1,4 +1,4 @@
-"""Annotations to look at once more: they contradict what the starting model is sure of."""
+"""Annotations to look at once more, since they contradict the starting model by a wide margin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LISTED = 3
 
 
 def doubtful_of(scenes: Sequence[Scene], held: Held | None) -> tuple[Annotation, ...]:
-    """The annotations of `Held.against`.
+    """The annotations of `Held.doubted`.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def doubtful_of(scenes: Sequence[Scene], held: Held | None) -> tuple[Annotation,
     if held is None:
         return ()
     rows = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
-    return tuple(rows[row] for row in held.against)
+    return tuple(rows[row] for row in held.doubted)
 
 
 def notes_on(doubtful: Sequence[Annotation], held: Held | None) -> tuple[str, ...]:
@@ -37,12 +37,13 @@ def notes_on(doubtful: Sequence[Annotation], held: Held | None) -> tuple[str, ..
     one = len(doubtful) == 1
     note = (
         f"{len(doubtful)} annotation{' contradicts' if one else 's contradict'} what the starting "
-        f"model is sure of; look at {'it' if one else 'them'} once more: {listed}{more}"
+        f"model would choose without doubt; look at {'it' if one else 'them'} once more: "
+        f"{listed}{more}"
     )
     if held.trusted:
         return (note,)
     return (
         note,
-        f"that is so many of {held.asked} annotations of such events that nothing of the starting "
-        "model was taken for granted",
+        f"{held.against} of {held.asked} annotations contradict what it is most sure of: that is "
+        "too many for slips, so nothing of it was taken for granted",
     )

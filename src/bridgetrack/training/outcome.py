@@ -98,7 +98,7 @@ class Training:
     transfer
         How earlier movies were used, or None.
     doubtful
-        Annotations that contradict what the starting model is sure of; most of them are slips.
+        Annotations that contradict the starting model by a wide margin; most of them are slips.
     """
 
     model: Model
