@@ -1,10 +1,10 @@
-"""How well an unlisted answer tells a slip from a surprise.
+"""How well unexpected answers tell slips from surprises.
 
     python benchmarks/second_looks.py [--seeds 5] [--sets "HeLa, every 4th" ...]
 
 Sixty suggestions are answered by a simulated annotator who is wrong in a tenth of them. Of answers
-other than the proposal, it counts how many are none of the events listed with the question: of the
-slips that should be most, of the true answers few. Nothing is asked again meanwhile.
+other than the proposal, it counts how many would be asked about once more (`second_look.unexpected`):
+of the slips that should be most, of the true answers few. Nothing is asked again meanwhile.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WRONG = 0.1
 
 
 def count(task: Task, seed: int) -> list[tuple[bool, bool]]:
-    """Of every answer other than the proposal: whether it was wrong, and whether unlisted."""
+    """Of every answer other than the proposal: whether it was wrong, and whether unexpected."""
     oracle = Oracle(task.train.events, task.train.scene.detections, wrong=WRONG, seed=seed)
     options = SessionOptions(second_looks=False, rejudge_every=10_000)
     suggest = replace(options.suggest, seed=seed, frames=frames_of(task))
@@ -52,14 +52,14 @@ def main() -> None:
     """Print the table."""
     warnings.simplefilter("ignore")
     given = arguments(__doc__, 5, SETS)
-    print(header("movie", "answers", "slips", "of these unlisted", "true surprises", "unlisted"))
+    print(header("movie", "answers", "slips", "asked again", "true ones", "asked again"))
     for name in given.sets:
         task = load_task(name, given.data)
         if task is None:
             continue
         all_ = [pair for seed in range(given.seeds) for pair in count(task, seed)]
-        slips = [unlisted for wrong, unlisted in all_ if wrong]
-        true = [unlisted for wrong, unlisted in all_ if not wrong]
+        slips = [again for wrong, again in all_ if wrong]
+        true = [again for wrong, again in all_ if not wrong]
         answers = CLICKS * given.seeds
         print(row(name, answers, len(slips), sum(slips), len(true), sum(true)), flush=True)
 

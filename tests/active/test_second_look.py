@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from active.active_cases import oracle, session, true_rows
 from bridgetrack.active.oracle import answer_by
-from bridgetrack.active.second_look import still_asked, unexpected
+from bridgetrack.active.second_look import WIDE, still_asked, unexpected
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import session_from_json, session_to_json
 from bridgetrack.active.suggestion import Suggestion
@@ -49,9 +49,17 @@ def test_the_next_question_is_a_second_look() -> None:
 
 def test_listed_answers_are_not_looked_at_again() -> None:
     one = session()
-    asked = question(one)
+    asked = replace(question(one), margin=0.9 * WIDE)
     one.answer(asked, asked.alternatives[0])
     assert not question(one).again
+    assert not unexpected(asked, asked.event)
+
+
+def test_unless_the_model_was_sure_of_its_proposal() -> None:
+    one = session()
+    asked = replace(question(one), margin=WIDE)
+    one.answer(asked, asked.alternatives[0])
+    assert question(one).again
     assert not unexpected(asked, asked.event)
 
 

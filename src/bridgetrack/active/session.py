@@ -139,7 +139,7 @@ class ActiveSession:
     ) -> Annotation:
         """Say what holds.
 
-        An answer that is none of the events listed is kept, and the next suggestion asks for a
+        An unexpected answer (`second_look.unexpected`) is kept, and the next suggestion asks for a
         second look at it.
 
         Parameters

@@ -50,7 +50,7 @@ class SessionOptions:
     rejudge_every
         Answers after which random ones are judged anew by models that have not seen them.
     second_looks
-        Whether an answer that is none of the events listed is asked about again.
+        Whether an unexpected answer is asked about again, see `second_look.unexpected`.
     """
 
     suggest: SuggestOptions = field(default_factory=SuggestOptions)
