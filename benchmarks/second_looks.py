@@ -3,8 +3,9 @@
     python benchmarks/second_looks.py [--seeds 5] [--sets "HeLa, every 4th" ...]
 
 Sixty suggestions are answered by a simulated annotator who is wrong in a tenth of them. Of answers
-other than the proposal, it counts how many would be asked about once more (`second_look.unexpected`):
-of the slips that should be most, of the true answers few. Nothing is asked again meanwhile.
+other than the proposal, it counts how many would be asked about once more
+(`second_look.unexpected`): of the slips that should be most, of the true answers few. Nothing is
+asked again meanwhile.
 """
 
 from __future__ import annotations
