@@ -16,6 +16,7 @@ import time
 import warnings
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +31,7 @@ from bridgetrack.learning import L2, TrainingOptions, train
 from bridgetrack.models.untrained import untrained_model
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.training import tracking_model
+from bridgetrack.training import programs
 from bridgetrack.training.balance import balanced
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, train_steps
@@ -58,14 +59,11 @@ class Monolithic(TrackingModel):
     """The same model, with one integer program for about every frame pair."""
 
     def __init__(self, data: TrainingSet) -> None:
-        kept, tracking_model._CHUNK = tracking_model._CHUNK, COLUMNS_OF_A_PAIR
-        try:
+        with patch.object(programs, "SIZE", COLUMNS_OF_A_PAIR):
             super().__init__(data, exact=True)
-        finally:
-            tracking_model._CHUNK = kept
 
     def _solve_exactly(self, chunk: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        columns, kept = chunk.columns, chunk._kept
+        columns, kept = chunk.columns, chunk.program.kept
         incidence = self.data.incidence[columns]
         slots = np.unique(incidence.indices)
         rows = sp.csr_matrix(incidence[kept][:, slots].T)
