@@ -17,7 +17,7 @@ from bridgetrack.learning import TrainingOptions as Optimiser
 from bridgetrack.learning.difficulty import entropy_of
 from bridgetrack.pipeline.progress import run
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.paced import hidden_entropies, individual_scores, kinds, sizes
+from bridgetrack.training.paced import hidden_entropies, individual_scores, kinds
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet, build_training_set
@@ -58,7 +58,7 @@ def test_more_annotations_hide_less() -> None:
     for data in (few, many):
         found, _ = hidden_entropies(data, data.samples, np.zeros(data.phi.shape[1]))
         assert (found >= 0).all()
-        totals.append(found.sum() / sizes(data, data.samples).sum())
+        totals.append(found.sum() / TrackingModel(data).sizes(data.samples).sum())
     assert totals[1] < totals[0]
 
 
@@ -69,7 +69,7 @@ def test_kinds_and_sizes() -> None:
     assert has[:, Event.MOVE].any() and has[:, Event.DIVIDE].any()
     assert not has[:, Event.MERGE].any()
     np.testing.assert_array_equal(kinds(data, data.samples[2:4]), has[2:4])
-    assert sizes(data, data.samples).sum() == pytest.approx(data.n_annotations)
+    assert TrackingModel(data).sizes(data.samples).sum() == pytest.approx(data.n_annotations)
 
 
 def test_weights_of_their_own() -> None:

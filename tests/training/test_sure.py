@@ -16,7 +16,7 @@ from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training import sure as module
 from bridgetrack.training.compare import choices, population_of
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.sure import SURE, Held, hold_sure
+from bridgetrack.training.sure import SURE, Granted, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet, build_training_set
@@ -234,5 +234,5 @@ def test_a_session_learns_what_training_learns() -> None:
     options = LearnOptions(precision=1e-4, most_calls=300)
     learned = run(learn(annotate(scene, scene.anchored.annotations), start, population, options))
     assert training.result.w == pytest.approx(learned.weights, abs=0.02)
-    assert isinstance(learned.held, Held)
+    assert isinstance(learned.granted, Granted)
     assert not np.allclose(learned.weights, start.weights, atol=0.1)

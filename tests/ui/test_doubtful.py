@@ -66,3 +66,24 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
 
     session.answers.remove(answer.id)
     assert not panel.doubtful.isVisible(), "an answer that was taken back is not shown any more"
+    desk.annotator.undo()
+    assert panel.doubtful.isVisible()
+    panel.right.click()
+    assert not panel.doubtful.isVisible() and not panel.right.isVisible()
+
+
+def test_where_the_model_does_not_suit_answers_are_no_slips(session, librarian, annotator, at):
+    trainer = librarian._trainer
+    places: dict[int, tuple[int, int, int]] = {}
+    for move in sure_moves(session):
+        places.setdefault(at(move[0])[0], move)
+    annotator.set_mode(Mode.MOVE)
+    session.scene_changed.emit()
+    for row, _, other in places.values():
+        annotator.click(*at(row))
+        annotator.click(*at(other))
+    assert len(session.annotations) >= 3
+    librarian.train()
+    assert len(trainer.training.doubtful) >= 3
+    assert trainer.unsuited and trainer.doubtful() == []
+    assert "does not suit this movie" in trainer.doubt()

@@ -9,11 +9,12 @@ import pytest
 
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project_file import load_project
+from bridgetrack.ui.keeper import Keeper
 from bridgetrack.ui.librarian import Librarian
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.project_bridge import save_session
 from bridgetrack.ui.session import Session, Source
-from bridgetrack.ui.starts import PRESENT
+from bridgetrack.ui.starts import PRESENT, SHIPPED
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_training_twice_is_training_once(answered: Session, librarian: Librarian
     assert librarian._trainer.training.kept == "trained"
     assert first is not answered.start
     assert librarian.start.key == PRESENT
-    assert "from the shipped model, with all answers" in librarian.start.words
+    assert "again from the shipped model" in librarian.start.words
     librarian.train()
     np.testing.assert_array_equal(answered.model.weights, first.weights)
 
@@ -69,9 +70,31 @@ def test_the_next_movie_starts_from_what_this_one_taught(
     answered.set_model(shipped_model())
     answered.earlier_model()
     assert (answered.model, answered.start) == (trained, start)
+    path = answered.answers.path
     assert answered.open(source, tmp_path / "next.json")
     assert answered.model is trained
     assert answered.start is trained
+    answered.set_model(shipped_model())
+    answered.earlier_model()
+    assert answered.start is trained, "going back keeps what the other movie taught"
+    assert answered.open(source, path)
+    assert answered.start is start, "the same answers again"
+
+
+def test_a_model_kept_from_this_movie_is_not_preselected_for_its_answers(
+    answered: Session, librarian: Librarian, keeper: Keeper
+) -> None:
+    librarian.train()
+    keeper.keep("mine")
+    assert not keeper.problem
+    answered.set_model(shipped_model())
+    librarian.refresh()
+    assert librarian.start.key == SHIPPED
+    (mine,) = [s for s in librarian.starts if s.name == "mine"]
+    assert "learned from this movie" in mine.words
+    answered.answers.remove(*[a.id for a in answered.annotations])
+    librarian.refresh()
+    assert librarian.suited == "mine"
 
 
 def test_a_project_knows_where_its_model_began(

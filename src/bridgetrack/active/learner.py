@@ -21,7 +21,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.balance import balanced
 from bridgetrack.training.options import TrainingOptions as Choices
 from bridgetrack.training.options import default_strength
-from bridgetrack.training.sure import Held, hold_sure
+from bridgetrack.training.sure import Granted, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 
@@ -109,14 +109,14 @@ class Learned:
     model
         The annotated components as they were learned from; None where no annotation constrains
         anything.
-    held
-        Them and the events that the starting weights are sure of; None as for ``model``.
+    granted
+        The events that the starting weights are sure of; None where none were to be held.
     """
 
     weights: Array
     state: TrainingState | None
     model: TrackingModel | None
-    held: Held | None = None
+    granted: Granted | None = None
 
 
 def learn(
@@ -149,13 +149,15 @@ def learn(
     if not len(scene.constraints):
         return Learned(start.weights, state, None)
     found = build_training_set([scene]) if pieces is None else pieces.training_set(scene)
-    held = Held(balanced(found, population, options.balance))
+    data = balanced(found, population, options.balance)
+    granted: Granted | None = None
     if options.hold_sure:
-        held = hold_sure(held.data, start.weights, None if last is None else last.held)
-    model = TrackingModel(held.data, earlier=earlier)
-    rows = np.arange(len(held.data.samples))
+        granted = hold_sure(data, start.weights, None if last is None else last.granted)
+        data = granted.data
+    model = TrackingModel(data, earlier=earlier)
+    rows = np.arange(len(data.samples))
     result: TrainingResult = yield from fit_part(model, rows, start, options, state)
-    return Learned(result.w, result.state, model, held)
+    return Learned(result.w, result.state, model, granted)
 
 
 def fit_part(

@@ -9,6 +9,9 @@ from bridgetrack.models.library import Entry
 from bridgetrack.models.similarity import UNKNOWN, Similarity, compare
 from bridgetrack.models.statistics import FeatureStatistics
 
+SAME = 0.02
+"""Distance up to which a model has learned from the very movie; of others it is far larger."""
+
 
 @dataclass(frozen=True)
 class Ranked:
@@ -16,6 +19,11 @@ class Ranked:
 
     entry: Entry
     similarity: Similarity
+
+    @property
+    def same_movie(self) -> bool:
+        """Whether the model has learned from this very movie, as far as one can tell."""
+        return self.similarity.level != "unknown" and self.similarity.distance <= SAME
 
 
 def rank(entries: Iterable[Entry], yours: FeatureStatistics | None) -> tuple[Ranked, ...]:

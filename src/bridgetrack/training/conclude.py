@@ -19,7 +19,7 @@ from bridgetrack.training.doubts import doubtful_of, notes_on
 from bridgetrack.training.estimate import estimate_accuracy
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
-from bridgetrack.training.sure import Held
+from bridgetrack.training.sure import Granted
 from bridgetrack.training.training_set import TrainingSet
 from bridgetrack.training.validation import HeldOut, Validation
 
@@ -86,7 +86,7 @@ def conclude(
     data: TrainingSet | None,
     learned: Learned,
     settled: Training | None,
-    held: Held | None,
+    granted: Granted | None,
 ) -> Steps[Training]:
     """Compare with the starting model, estimate the accuracy and put the model together.
 
@@ -98,7 +98,7 @@ def conclude(
         The annotations; None where there were none.
     settled
         An earlier training whose estimate and validation still stand.
-    held
+    granted
         The events that were held; None where none were to be.
     """
     scenes, options, prior = beginning.scenes, beginning.options, beginning.prior
@@ -128,7 +128,7 @@ def conclude(
     )
     if learned.kept == "prior":
         model = replace(prior, estimate=model.estimate)
-    doubtful = doubtful_of(scenes, held)
+    doubtful = doubtful_of(scenes, granted)
     return Training(
         model,
         learned.kept,
@@ -141,6 +141,7 @@ def conclude(
         comparison.changes,
         comparison.exchanged,
         count,
-        (() if data is None else notes_about(scenes, data)) + notes_on(doubtful, held),
+        (() if data is None else notes_about(scenes, data)) + notes_on(doubtful, granted),
         doubtful=doubtful,
+        suited=granted is None or granted.trusted,
     )

@@ -7,30 +7,30 @@ from collections.abc import Sequence
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.words import describe
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.sure import Held
+from bridgetrack.training.sure import Granted
 
 _LISTED = 3
 
 
-def doubtful_of(scenes: Sequence[Scene], held: Held | None) -> tuple[Annotation, ...]:
-    """The annotations of `Held.doubted`.
+def doubtful_of(scenes: Sequence[Scene], granted: Granted | None) -> tuple[Annotation, ...]:
+    """The annotations of `Granted.doubted`.
 
     Parameters
     ----------
     scenes
         The movies of the training set, in its order.
-    held
-        What was held; None where nothing was to be.
+    granted
+        What was granted; None where nothing was to be.
     """
-    if held is None:
+    if granted is None:
         return ()
     rows = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
-    return tuple(rows[row] for row in held.doubted)
+    return tuple(rows[row] for row in granted.doubted)
 
 
-def notes_on(doubtful: Sequence[Annotation], held: Held | None) -> tuple[str, ...]:
+def notes_on(doubtful: Sequence[Annotation], granted: Granted | None) -> tuple[str, ...]:
     """A remark about them, in plain words."""
-    if held is None or not doubtful:
+    if granted is None or not doubtful:
         return ()
     listed = ", ".join(f"{a.id} ({describe(a)})" for a in doubtful[:_LISTED])
     more = f" and {len(doubtful) - _LISTED} more" if len(doubtful) > _LISTED else ""
@@ -40,10 +40,10 @@ def notes_on(doubtful: Sequence[Annotation], held: Held | None) -> tuple[str, ..
         f"model would choose without doubt; look at {'it' if one else 'them'} once more: "
         f"{listed}{more}"
     )
-    if held.trusted:
+    if granted.trusted:
         return (note,)
     return (
         note,
-        f"{held.against} of {held.asked} annotations contradict what it is most sure of: that is "
-        "too many for slips, so nothing of it was taken for granted",
+        f"{granted.against} of {granted.asked} annotations contradict what it is most sure of: too "
+        "many for slips, so nothing of it was taken for granted",
     )

@@ -98,7 +98,11 @@ class Training:
     transfer
         How earlier movies were used, or None.
     doubtful
-        Annotations that contradict the starting model by a wide margin; most of them are slips.
+        Annotations that contradict the starting model by a wide margin; most of them are slips,
+        unless there are many.
+    suited
+        Whether there are no more of them than slips explain; otherwise the starting model does
+        not suit the movie.
     """
 
     model: Model
@@ -116,6 +120,7 @@ class Training:
     origin: tuple[str, ...] = ()
     transfer: Transfer | None = None
     doubtful: tuple[Annotation, ...] = ()
+    suited: bool = True
 
     @property
     def state(self) -> TrainingState | None:

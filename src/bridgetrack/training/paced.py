@@ -65,9 +65,8 @@ def _gibbs(problem: Problem, scores: Array, allowed: NDArray[np.bool_], limit: i
     return None
 
 
-def sizes(data: TrainingSet, samples: Sequence[Sample]) -> Array:
-    """Annotations of every sample times its importance, shape (n,)."""
-    count = np.bincount(data.annotation_sample, minlength=len(data.samples))
+def sizes(data: TrainingSet, count: Array, samples: Sequence[Sample]) -> Array:
+    """What every sample's loss counts, ``count``, times its importance, shape (n,)."""
     weighted = count * data.importance
     return np.asarray(weighted[[s.x for s in samples]], dtype=np.float64)
 

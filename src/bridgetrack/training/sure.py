@@ -40,17 +40,21 @@ SLIPS = 0.1
 """Share of the annotations of sure events that may contradict them: people slip, too."""
 
 _CHANCE = 0.05
+"""Chance below which that share is not believed."""
+
 _Known = Mapping[Hashable, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Held:
+class Granted:
     """A training set with the events that are held.
 
     Parameters
     ----------
     data
         The training set; `TrainingSet.sure` says which columns.
+    w
+        The starting weights, shape (d,).
     doubted
         Rows of annotations that contradict the starting model by a margin of `DOUBT` or more.
     against, asked
@@ -60,6 +64,7 @@ class Held:
     """
 
     data: TrainingSet
+    w: Array
     doubted: tuple[int, ...] = ()
     against: int = 0
     asked: int = 0
@@ -74,7 +79,7 @@ class Held:
         return self.against == 0 or float(chance) >= _CHANCE
 
 
-def hold_sure(data: TrainingSet, w: Array, earlier: Held | None = None) -> Held:
+def hold_sure(data: TrainingSet, w: Array, earlier: Granted | None = None) -> Granted:
     """Find the events that starting weights are sure of, and hold them.
 
     Parameters
@@ -84,39 +89,41 @@ def hold_sure(data: TrainingSet, w: Array, earlier: Held | None = None) -> Held:
     w
         The starting weights, shape (d,).
     earlier
-        What was found with the same weights for other annotations of the same movie.
+        What was found for other annotations of the same movie; of use with the same weights only.
 
     Returns
     -------
-    Held
+    Granted
         No event is held where more of the annotations of sure events contradict them than slips
         explain.
     """
     scores = np.asarray(data.phi @ w)
     names: Sequence[Hashable] = data.names or range(len(data.samples))
     versions = [(name, s.version) for name, s in zip(names, data.samples, strict=True)]
-    usable = earlier if data.names else None
+    usable = earlier if data.names and earlier and np.array_equal(earlier.w, w) else None
     margin, margins = _found(
         data, names, usable.margins if usable else {}, lambda part: _margins(part, scores)
     )
     agreeing, known = _found(
         data, versions, usable.agreeing if usable else {}, lambda part: _agreeing(part, scores)
     )
-    asked, against = _contradicted(data, margin >= SURE)
-    _, doubted = _contradicted(data, margin >= DOUBT)
+    asked, against = _contradicted(data, margin, SURE)
+    _, doubted = _contradicted(data, margin, DOUBT)
     rows = tuple(np.flatnonzero(doubted).tolist())
-    found = Held(data, rows, int(against.sum()), int(asked.sum()), margins, known)
+    found = Granted(data, w, rows, int(against.sum()), int(asked.sum()), margins, known)
     annotated = np.asarray(data.sets.sum(axis=0)).ravel() > 0
     sure = (margin >= SURE) & agreeing & data.allowed & ~annotated
     return replace(found, data=_holding(data, sure & found.trusted))
 
 
-def _contradicted(data: TrainingSet, firm: Mask) -> tuple[Mask, Mask]:
-    """Which annotations are about firm columns, and which contradict them, shapes (A,)."""
+def _contradicted(data: TrainingSet, margin: Array, wide: float) -> tuple[Mask, Mask]:
+    """Which annotations are about events of a wide margin, and which contradict one; both (A,)."""
+    firm = margin >= wide
+    satisfied = np.asarray(data.sets @ (margin >= 0).astype(np.float64)) > 0
     agree = np.asarray(data.sets @ firm.astype(np.float64)) > 0
     slots = sp.csr_matrix(data.sets @ data.incidence)
     against = np.asarray(data.incidence[firm & ~data.allowed].sum(axis=0)).ravel()
-    differ = ~agree & (np.asarray(slots @ against) > 0)
+    differ = ~satisfied & (np.asarray(slots @ against) > 0)
     return agree | differ, differ
 
 
@@ -150,11 +157,13 @@ def _found(
 
 
 def _margins(part: _Part, scores: Array) -> Array:
-    """Margins of the columns chosen without regard to annotations; 0 for others."""
+    """Margins of the columns chosen without regard to annotations; -1 for others."""
     mine = scores[part.columns]
-    margin = margin_bounds(part.problem, mine, solve(part.problem, mine))
+    solution = solve(part.problem, mine)
+    margin = margin_bounds(part.problem, mine, solution)
     # a choice without alternative teaches nothing
-    return np.where(np.isfinite(margin), margin, 0.0)
+    known = np.where(np.isfinite(margin), margin, 0.0)
+    return np.where(solution.chosen, known, -1.0)
 
 
 def _agreeing(part: _Part, scores: Array) -> Mask:

@@ -64,11 +64,12 @@ class TrackingModel:
         self._n_of = np.bincount(rows.sample, minlength=len(data.samples)).astype(float)
         self._cut = np.searchsorted(data.column_sample, np.arange(len(data.samples) + 1))
         known: Programs | None = None if earlier is None else earlier.programs
-        self.programs: Programs = Programs.of(replace(data, allowed=rows.allowed), known)
+        self._agreeing = replace(data, allowed=rows.allowed)
+        self.programs: Programs = Programs.of(self._agreeing, known)
         self._problems: dict[int, Problem] = {}
 
     @cached_property
-    def judge(self) -> TrackingModel:
+    def plain(self) -> TrackingModel:
         """The same without the events that are held unasked: what a model is judged by."""
         if self.data.sure is None:
             return self
@@ -170,11 +171,11 @@ class TrackingModel:
 
     def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
         """Entropy of the choices that agree with the annotations, shape (n,)."""
-        return paced.hidden_entropies(self.data, samples, w, paced.ENOUGH)[0]
+        return paced.hidden_entropies(self._agreeing, samples, w, paced.ENOUGH)[0]
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
-        """Annotations of every sample times its importance, shape (n,)."""
-        return paced.sizes(self.data, samples)
+        """Annotations and events held in every sample times its importance, shape (n,)."""
+        return paced.sizes(self.data, self._n_of, samples)
 
     def kinds(self, samples: Sequence[Sample]) -> Mask:
         """Which kinds of events are annotated in every sample, shape (n, len(Event))."""
@@ -197,7 +198,7 @@ class TrackingModel:
         return np.asarray(feature * self.data.importance[x])
 
     def task_loss(self, y_star: tuple[int, ...], y: Array) -> float:
-        """Annotations that a choice contradicts."""
+        """Annotations, and events that are held, that a choice contradicts."""
         if not y_star:
             return 0.0
         x = int(self.data.annotation_sample[y_star[0]])

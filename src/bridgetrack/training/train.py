@@ -88,8 +88,8 @@ def train_steps(
     found = build_training_set(scenes)
     before = choices(scenes, start)
     data = balanced(found, population_of(scenes, before), options.balance)
-    held = hold_sure(data, start) if options.hold_sure else None
-    model = TrackingModel(data if held is None else held.data)
+    granted = hold_sure(data, start) if options.hold_sure else None
+    model = TrackingModel(data if granted is None else granted.data)
     settled = previous if _settled(previous, options) else None
     strength, chosen_by, validation = yield from _choose(model, start, tightness, options, settled)
     result = yield from _fit(
@@ -99,7 +99,7 @@ def train_steps(
     judged = held_out_of(validation, strength, kept)
     learned = Learned(result, strength, chosen_by, kept, reason, judged, validation)
     beginning = Beginning(scenes, features, prior, start, before, options)
-    return (yield from conclude(beginning, data, learned, settled, held))
+    return (yield from conclude(beginning, data, learned, settled, granted))
 
 
 def _settled(previous: Training | None, options: TrainingOptions) -> bool:
@@ -133,7 +133,7 @@ def _choose(
     strengths = tuple(usual * step for step in STEPS) if choose else (options.strength or usual,)
     steps = cross_validate(model, prior, options, fold, strengths, tightness)
     validation = yield from relayed(
-        steps, lambda step: Progress("Checking on annotations held out", step[0])
+        steps, lambda step: Progress("Checking on annotations granted out", step[0])
     )
     by = "cross-validation" if choose else "default" if options.strength is None else "user"
     return validation.strengths[validation.best], by, validation

@@ -25,7 +25,7 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, Transfer
 from bridgetrack.training.progress import learning_steps
 from bridgetrack.training.sources import name_of
-from bridgetrack.training.sure import Held, hold_sure
+from bridgetrack.training.sure import Granted, hold_sure
 from bridgetrack.training.tied import Movies, States, train_tied
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
@@ -49,9 +49,9 @@ def joint_steps(
     features = common_features([*targets, *sources])
     start = prior.aligned(features)
     before = choices(targets, start)
-    target, held = None, None
+    target, granted = None, None
     if any(len(scene.constraints) for scene in targets):
-        target, held = _model_of(targets, before, start, options)
+        target, granted = _model_of(targets, before, start, options)
     others = tuple(
         _model_of([source], choices([source], start), start, options)[0] for source in sources
     )
@@ -78,7 +78,7 @@ def joint_steps(
     )
     beginning = Beginning(targets, features, prior, start, before, options)
     data = None if target is None else target.data
-    training = yield from conclude(beginning, data, learned, settled, held)
+    training = yield from conclude(beginning, data, learned, settled, granted)
     transfer = Transfer(
         choice.tie,
         result,
@@ -108,14 +108,14 @@ def _model_of(
     chosen: Sequence[NDArray[np.bool_]],
     start: Array,
     options: TrainingOptions,
-) -> tuple[TrackingModel, Held | None]:
-    """The annotations of some movies, and which events are held."""
+) -> tuple[TrackingModel, Granted | None]:
+    """The annotations of some movies, and which events are granted."""
     population = population_of(scenes, chosen)
     data = balanced(build_training_set(scenes), population, options.balance)
     if not options.hold_sure:
         return TrackingModel(data), None
-    held = hold_sure(data, start)
-    return TrackingModel(held.data), held
+    granted = hold_sure(data, start)
+    return TrackingModel(granted.data), granted
 
 
 def _settled(

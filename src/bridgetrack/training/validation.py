@@ -115,14 +115,14 @@ def folds_of(data: TrainingSet, folds: int) -> Index | None:
 
 
 def judge(model: TrackingModel, w: Array) -> HeldOut:
-    """What weights do on all annotations of a training set."""
-    model = model.judge
-    data = model.data
-    augmented = model.loss_augmented_batch(data.samples, w).values(w, 1)
-    compatible = model.compatible_batch(data.samples, w).values(w, 0)
+    """What weights do on all annotations of a training set; events that are held do not count."""
+    plain = model.plain
+    data = plain.data
+    augmented = plain.loss_augmented_batch(data.samples, w).values(w, 1)
+    compatible = plain.compatible_batch(data.samples, w).values(w, 0)
     count = np.bincount(data.annotation_sample, minlength=len(data.samples))
     share = np.maximum(augmented - compatible, 0.0) / np.maximum(count, 1)
-    wrong = np.clip(1.0 - model.satisfied(w), 0.0, 1.0)
+    wrong = np.clip(1.0 - plain.satisfied(w), 0.0, 1.0)
     return HeldOut(wrong, np.asarray(share[data.annotation_sample]))
 
 

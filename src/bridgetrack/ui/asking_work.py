@@ -191,7 +191,7 @@ class AskingWork:
         if learned or old is None or scene is None or answers is None:
             return
         self.cancel()
-        new = ActiveSession(scene, model, answers, old.options)
+        new = ActiveSession(scene, self._session.start, answers, old.options)
         new.skipped, new.records, new.points = old.skipped, old.records, old.points
         self.active = new
         self.touch()

@@ -114,7 +114,10 @@ class Librarian:
         """Choose the most suitable model, unless somebody chose already or one is in use."""
         if self._picked and any(s.key == self.chosen for s in self.starts):
             return
-        best = None if self._statistics is None else most_suitable(self._ranked)
+        # a model that learned from the answers about this movie would learn from them twice
+        answered = bool(self._session.annotations)
+        others = [r for r in self._ranked if not (answered and r.same_movie)]
+        best = None if self._statistics is None else most_suitable(others)
         trained = bool(self._session.model.loss)
         self.suited = "" if best is None or trained else best.entry.name
         self.chosen = key_of(self.suited) if self.suited else PRESENT if trained else SHIPPED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from psygnal import Signal
@@ -22,6 +23,14 @@ from bridgetrack.ui.source import Source, measured
 from bridgetrack.ui.work import NamedWork
 
 __all__ = ["Session", "Source"]
+
+
+@dataclass(frozen=True)
+class Began:
+    """What a model began with, and the file of the answers that it learned from."""
+
+    model: Model
+    answers: Path
 
 
 class Session(NamedWork):
@@ -47,8 +56,8 @@ class Session(NamedWork):
         self._prints: tuple[int, ...] = ()
         self.tracking: Tracking | None = None
         self.model: Model = shipped_model()
-        self._start: Model | None = None
-        self._earlier: list[tuple[Model, Model | None]] = []
+        self._began: Began | None = None
+        self._earlier: list[tuple[Model, Began | None]] = []
         self._tracked_answers: AnnotationSet | None = None
 
     # ------------------------------------------------------------------ movie
@@ -65,7 +74,7 @@ class Session(NamedWork):
             self.message.emit("error", str(error))
             return False
         self.close_movie()
-        self.source, self.answers, self._start = source, answers, None
+        self.source, self.answers = source, answers
         answers.changed.connect(self._on_answers)
         self.source_changed.emit()
         self.answers_changed.emit()
@@ -188,10 +197,13 @@ class Session(NamedWork):
     def start(self) -> Model:
         """What learning starts from: the model in use, or what that one began with.
 
-        A model that learned from answers about this movie must not learn from them twice, nor
-        keep what it learned from a slip that was mended since.
+        A model that learned from the answers about this movie must not learn from them twice,
+        nor keep what it learned from a slip that was mended since.
         """
-        return self.model if self._start is None else self._start
+        began, answers = self._began, self.answers
+        if began is None or answers is None or answers.path != began.answers:
+            return self.model
+        return began.model
 
     def set_model(self, model: Model, start: Model | None = None) -> None:
         """Use other weights; the movie is tracked anew.
@@ -199,8 +211,11 @@ class Session(NamedWork):
         `start` is what they were learned from, where they were learned from this movie's answers.
         """
         if self._fits(model):
-            self._earlier += [(self.model, self._start)] if model is not self.model else []
-            self._use(model, start)
+            began = None
+            if start is not None and self.answers is not None:
+                began = Began(start, self.answers.path)
+            self._earlier += [(self.model, self._began)] if model is not self.model else []
+            self._use(model, began)
 
     @property
     def has_earlier_model(self) -> bool:
@@ -221,8 +236,8 @@ class Session(NamedWork):
                 return False
         return True
 
-    def _use(self, model: Model, start: Model | None) -> None:
-        self.model, self._start = model, start
+    def _use(self, model: Model, began: Began | None) -> None:
+        self.model, self._began = model, began
         self.model_changed.emit()
         self.track()
 

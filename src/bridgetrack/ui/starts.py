@@ -63,8 +63,8 @@ def list_starts(
     if model.loss:
         words = "Training goes on from the model in use."
         if start is not model:
-            where = "the shipped model" if start.name == SHIPPED else f"the model {start.name}"
-            words = f"Training begins where that model began, from {where}, with all answers."
+            where = "the shipped model" if start.name == SHIPPED else f"the model {start.name!r}"
+            words = f"Training starts again from {where}, and learns from all your answers anew."
         starts.append(Start(PRESENT, f"the model in use ({model.name})", words))
     words = "Works on movies of many kinds without any answer; training adapts it to yours."
     starts.append(Start(SHIPPED, "the shipped model", words))
@@ -81,6 +81,8 @@ def _of_library(ranked: Ranked) -> Start:
         return Start(key, f"{entry.name} (damaged)", words, False, entry.name, entry.preview)
     record = entry.record
     said = [_sentence(similarity.words)]
+    if ranked.same_movie:
+        said.append("It seems to have learned from this movie: those answers would count twice.")
     more = [d.words for d in similarity.differences[1:3] if d.words]
     if similarity.level in ("similar", "different") and more:
         said.append(f"Also, {' and '.join(more)}.")

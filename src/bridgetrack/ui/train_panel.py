@@ -54,6 +54,10 @@ class TrainPanel(Panel):
         self.column.addWidget(self.doubt)
         self.doubtful = AnswersTable(self.desk.visit)
         self.column.addWidget(self.doubtful)
+        self.right = button(
+            "They are right", "Do not show these answers again", self.trainer.all_right, icon="yes"
+        )
+        self.column.addWidget(self.right)
         self.advice_title = heading("What would help most")
         self.column.addWidget(self.advice_title)
         self.advice = text()
@@ -195,14 +199,11 @@ class TrainPanel(Panel):
     def _list_doubtful(self) -> None:
         listed = self.trainer.doubtful()
         self.doubtful.fill(listed)
-        self.doubtful.setVisible(bool(listed))
         self.doubtful.setFixedHeight(36 + 24 * min(len(listed), 4))
-        self.doubt.setVisible(bool(listed))
-        many = len(listed) > 1
-        self.doubt.setText(
-            f"{'These answers contradict' if many else 'This answer contradicts'} what the model "
-            "was sure of before. A slip? Click to look once more."
-        )
+        for part in (self.doubtful, self.right):
+            part.setVisible(bool(listed))
+        self.doubt.setVisible(bool(listed) or self.trainer.unsuited)
+        self.doubt.setText(self.trainer.doubt())
 
     def _draw(self) -> None:
         curve = np.asarray(self.trainer.curve, dtype=float).reshape(-1, 2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation, Kind
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.words import NOUN
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.hypotheses.events import Event
@@ -52,6 +52,7 @@ class Trainer:
         self.curve: list[tuple[float, float]] = []
         self.training: Training | None = None
         self.problem = ""
+        self._right: set[tuple[Kind, tuple[EventRef, ...]]] = set()
         session.progress.connect(self._on_progress)
         session.source_changed.connect(self._reset)
 
@@ -166,13 +167,34 @@ class Trainer:
         changes = changes_in_words(training.changes)
         return [*words, changes] if changes else words
 
+    @property
+    def unsuited(self) -> bool:
+        """Whether too many answers contradict what the starting model was sure of."""
+        return self.training is not None and not self.training.suited
+
     def doubtful(self) -> list[Annotation]:
-        """Answers that contradict what the starting model was sure of and still stand."""
+        """Answers that are probably slips, and still stand."""
         have = self._session.annotations
-        if self.training is None or have is None:
+        if self.training is None or have is None or self.unsuited:
             return []
-        given = self.training.doubtful
-        return [a for a in given if a.id in have and have[a.id].events == a.events]
+        given = [a for a in self.training.doubtful if (a.kind, a.events) not in self._right]
+        return [a for a in given if a.id in have and _same(have[a.id], a)]
+
+    def doubt(self) -> str:
+        """What they are, as a sentence; or why there are none."""
+        if self.unsuited:
+            return (
+                "Many answers contradict what the model was sure of before. It does not suit this "
+                "movie well; what you say counts."
+            )
+        number = len(self.doubtful())
+        which = "This answer contradicts" if number == 1 else "These answers contradict"
+        return f"{which} what the model was sure of before. A slip? Click to look once more."
+
+    def all_right(self) -> None:
+        """The doubtful answers were looked at: they hold."""
+        self._right |= {(a.kind, a.events) for a in self.doubtful()}
+        self.changed.emit()
 
     def advice(self) -> list[str]:
         """Which events are thinly annotated, and what to do."""
@@ -195,6 +217,11 @@ def changes_in_words(changes: Mapping[str, tuple[int, int]]) -> str:
         if before != after:
             parts.append(f"{NOUN[Event.from_key(key)][1]} {before} → {after}")
     return f"In this movie: {', '.join(parts)}." if parts else ""
+
+
+def _same(one: Annotation, other: Annotation) -> bool:
+    """Whether two annotations say the same."""
+    return (one.kind, one.events) == (other.kind, other.events)
 
 
 def _sentence(words: str) -> str:
