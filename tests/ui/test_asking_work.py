@@ -64,6 +64,9 @@ def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):
     assert asked.asker.active is not before
     assert asked.asker.active.prior.name == "other"
     assert asked.asker.active.effort == before.effort
+    start = replace(asked.session.model, name="before")
+    asked.session.set_model(replace(asked.session.model, name="learned"), start)
+    assert asked.asker.active.prior is start, "answers that a model knows are not learned twice"
 
 
 def test_failing_to_learn_is_told_and_ends_nothing(asked, monkeypatch):
