@@ -55,7 +55,7 @@ class TrainingOptions:
         0 not at all, 1 fully (see `balance.balanced`).
     hold_sure
         Whether events that the starting model is sure of are held near annotated ones, see
-        `sure.hold_sure`.
+        `sure.hold_sure`. With earlier movies, which hold the weights by themselves, they are not.
     folds
         Folds of the cross-validation.
     seed

@@ -25,7 +25,7 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, Transfer
 from bridgetrack.training.progress import learning_steps
 from bridgetrack.training.sources import name_of
-from bridgetrack.training.sure import Granted, hold_sure
+from bridgetrack.training.sure import hold_sure
 from bridgetrack.training.tied import Movies, States, train_tied
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
@@ -51,10 +51,10 @@ def joint_steps(
     before = choices(targets, start)
     target, granted = None, None
     if any(len(scene.constraints) for scene in targets):
-        target, granted = _model_of(targets, before, start, options)
-    others = tuple(
-        _model_of([source], choices([source], start), start, options)[0] for source in sources
-    )
+        target = _model_of(targets, before, options)
+        # earlier movies hold the weights already: these answers are only to be looked at again
+        granted = hold_sure(target.data, start) if options.hold_sure else None
+    others = tuple(_model_of([source], choices([source], start), options) for source in sources)
     learnt_from = None if strategy == "source" else target
     movies = Movies(learnt_from, others, start, prior.tied(features))
     settled = previous if _settled(previous, options, tie, target) else None
@@ -104,18 +104,10 @@ def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: Training
 
 
 def _model_of(
-    scenes: Sequence[Scene],
-    chosen: Sequence[NDArray[np.bool_]],
-    start: Array,
-    options: TrainingOptions,
-) -> tuple[TrackingModel, Granted | None]:
-    """The annotations of some movies, and which events are granted."""
+    scenes: Sequence[Scene], chosen: Sequence[NDArray[np.bool_]], options: TrainingOptions
+) -> TrackingModel:
     population = population_of(scenes, chosen)
-    data = balanced(build_training_set(scenes), population, options.balance)
-    if not options.hold_sure:
-        return TrackingModel(data), None
-    granted = hold_sure(data, start)
-    return TrackingModel(granted.data), granted
+    return TrackingModel(balanced(build_training_set(scenes), population, options.balance))
 
 
 def _settled(
