@@ -248,7 +248,7 @@ def draw(results: dict[str, tuple[Curves, float, float]]) -> None:
         axis.set_visible(False)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", ncol=3, frameon=False)
-    figure.tight_layout(rect=(0, 0, 1, 0.9))
+    figure.tight_layout(rect=(0, 0, 1, 1 - 0.5 / figure.get_figheight()))
     IMAGES.mkdir(parents=True, exist_ok=True)
     figure.savefig(IMAGES / "clicks.png", dpi=110)
 
