@@ -6,6 +6,9 @@ A simulated annotator draws stratified clicks about the first half of a movie, s
 (`annotations.mistakes`); the other half is scored. *Found* are the slips among the answers that
 `train` says to look at once more, *true ones* the others among these. *Mended* is `train` after
 somebody has looked at them: wrong ones are put right, right ones stay.
+
+A second table says how often the starting model is wrong where it is sure: the events of the first
+half that it chooses by a margin, without any answers.
 """
 
 from __future__ import annotations
@@ -13,17 +16,25 @@ from __future__ import annotations
 import sys
 import warnings
 
+import numpy as np
+
 from active_events import SETS, prior_for
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.compile import find_hypotheses
+from bridgetrack.inference.margins import margin_bounds
+from bridgetrack.inference.solve import solve
 from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
+from bridgetrack.training.sure import DOUBT, SURE
 from bridgetrack.training.train import train_steps
 from common import Task, arguments, header, load_task, row, score, spread
 
 COLUMNS = ("movie", "slips", "found", "true ones found", "no slips", "nothing held", "as shipped",
            "mended")  # fmt: skip
+
+WORDS = ("% from margin", "wrong % from")
 
 
 def trained(task: Task, said: AnnotationSet, hold: bool = True) -> tuple[float, Training]:
@@ -57,6 +68,25 @@ def measure(task: Task, seeds: int, clicks: int, wrong: float) -> str:
     return row(task.name, *map(str, counts), *(spread(values) for values in losses))
 
 
+def sureness(task: Task) -> str:
+    """How many events the starting model chooses by a margin, and how many of these are wrong."""
+    scene, events = task.train.scene, task.train.events
+    scores = scene.matrix.scores(prior_for(task.name).aligned(scene.matrix.features))
+    solution = solve(scene.problem, scores)
+    margin = margin_bounds(scene.problem, scores, solution)
+    known = find_hypotheses(scene.hypotheses, events.event, events.sources, events.targets)
+    true = np.zeros(len(scores), dtype=bool)
+    true[known[known >= 0]] = True
+    covered = scene.problem.incidence @ (scene.problem.incidence.T @ true.astype(float)) > 0
+    judged = covered & solution.chosen & np.isfinite(margin)
+    cells: list[object] = [task.name, int(judged.sum())]
+    for wide in (0.0, DOUBT, SURE):
+        mine = judged & (margin >= wide)
+        cells.append(f"{100 * mine.sum() / judged.sum():.0f}")
+        cells.append(f"{100 * (~true[mine]).mean():.2f}")
+    return row(*cells)
+
+
 def option(name: str, default: float) -> float:
     """A number from the command line."""
     if name not in sys.argv:
@@ -78,6 +108,13 @@ def main() -> None:
         task = load_task(name, given.data)
         if task is not None:
             print(measure(task, given.seeds, clicks, wrong), flush=True)
+    print(
+        "\n" + header("movie", "events", *(f"{w} {m:g}" for m in (0, DOUBT, SURE) for w in WORDS))
+    )
+    for name in given.sets:
+        task = load_task(name, given.data)
+        if task is not None:
+            print(sureness(task), flush=True)
 
 
 if __name__ == "__main__":
