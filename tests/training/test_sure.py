@@ -209,6 +209,15 @@ def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
     assert consequence.startswith(f"3 of {held.asked} annotations")
 
 
+def test_a_kind_that_mostly_contradicts_is_no_slip() -> None:
+    scene, w = plain_scene(), untrained_model().weights
+    moves = far_apart(6)
+    said = np.concatenate([swapped(scene, moves[:4], w), moves[4:]])
+    held = hold_sure(build_training_set([confirmed(scene, said)]), w)
+    assert held.against == 4
+    assert held.doubted == ()
+
+
 def test_a_slip_does_not_turn_a_good_model_round() -> None:
     """One wrong answer among three, about a cell that the starting model is sure of."""
     scene, prior = plain_scene(), untrained_model()

@@ -29,21 +29,22 @@ def doubtful_of(scenes: Sequence[Scene], granted: Granted | None) -> tuple[Annot
 
 
 def notes_on(doubtful: Sequence[Annotation], granted: Granted | None) -> tuple[str, ...]:
-    """A remark about them, in plain words."""
-    if granted is None or not doubtful:
-        return ()
+    """Remarks about them, and on whether the starting model suits the movie, in plain words."""
+    notes = [_look_again(doubtful)] if doubtful else []
+    if granted is not None and not granted.trusted:
+        notes.append(
+            f"{granted.against} of {granted.asked} annotations contradict what the starting model "
+            "is most sure of: too many for slips, so nothing of it was taken for granted"
+        )
+    return tuple(notes)
+
+
+def _look_again(doubtful: Sequence[Annotation]) -> str:
     listed = ", ".join(f"{a.id} ({describe(a)})" for a in doubtful[:_LISTED])
     more = f" and {len(doubtful) - _LISTED} more" if len(doubtful) > _LISTED else ""
     one = len(doubtful) == 1
-    note = (
+    return (
         f"{len(doubtful)} annotation{' contradicts' if one else 's contradict'} what the starting "
         f"model would choose without doubt; look at {'it' if one else 'them'} once more: "
         f"{listed}{more}"
-    )
-    if granted.trusted:
-        return (note,)
-    return (
-        note,
-        f"{granted.against} of {granted.asked} annotations contradict what it is most sure of: too "
-        "many for slips, so nothing of it was taken for granted",
     )

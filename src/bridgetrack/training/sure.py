@@ -39,6 +39,9 @@ DOUBT = 2.0
 SLIPS = 0.1
 """Share of the annotations of sure events that may contradict them: people slip, too."""
 
+OFTEN = 3
+"""Contradicting annotations of a kind from which on they are no slips, if most of it are such."""
+
 _CHANCE = 0.05
 """Chance below which that share is not believed."""
 
@@ -56,7 +59,8 @@ class Granted:
     w
         The starting weights, shape (d,).
     doubted
-        Rows of annotations that contradict the starting model by a margin of `DOUBT` or more.
+        Rows of annotations that contradict the starting model by a margin of `DOUBT` or more, and
+        are probably slips.
     against, asked
         How many contradict what it is sure of, and how many are about such events.
     margins, agreeing
@@ -108,7 +112,7 @@ def hold_sure(data: TrainingSet, w: Array, earlier: Granted | None = None) -> Gr
         data, versions, usable.agreeing if usable else {}, lambda part: _agreeing(part, scores)
     )
     asked, against = _contradicted(data, margin, SURE)
-    _, doubted = _contradicted(data, margin, DOUBT)
+    doubted = _probably_slips(data, _contradicted(data, margin, DOUBT)[1])
     rows = tuple(np.flatnonzero(doubted).tolist())
     found = Granted(data, w, rows, int(against.sum()), int(asked.sum()), margins, known)
     annotated = np.asarray(data.sets.sum(axis=0)).ravel() > 0
@@ -125,6 +129,18 @@ def _contradicted(data: TrainingSet, margin: Array, wide: float) -> tuple[Mask, 
     against = np.asarray(data.incidence[firm & ~data.allowed].sum(axis=0)).ravel()
     differ = ~satisfied & (np.asarray(slots @ against) > 0)
     return agree | differ, differ
+
+
+def _probably_slips(data: TrainingSet, differ: Mask) -> Mask:
+    """Contradicting annotations without those of kinds that mostly contradict, shape (A,).
+
+    Where people say again and again what the starting model does not think of, such as that
+    something is no cell, it is the model that is wrong.
+    """
+    count = np.bincount(data.event)
+    against = np.bincount(data.event, differ, minlength=len(count))
+    often = (against >= OFTEN) & (2 * against > count)
+    return np.asarray(differ & ~often[data.event])
 
 
 @dataclass(frozen=True)
