@@ -373,6 +373,16 @@ def header(*cells: str) -> str:
     return row(*cells) + "\n" + row("---", *("---:" for _ in cells[1:]))
 
 
+def option(name: str, default: float) -> float:
+    """A number from the command line, taken out of it; before `arguments`."""
+    if name not in sys.argv:
+        return default
+    place = sys.argv.index(name)
+    value = float(sys.argv[place + 1])
+    del sys.argv[place : place + 2]
+    return value
+
+
 def arguments(description: str | None, seeds: int, sets: tuple[str, ...]) -> argparse.Namespace:
     """The options that all benchmarks share."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])

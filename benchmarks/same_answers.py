@@ -12,7 +12,6 @@ alike, balance 0.5, nothing held.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 from unittest.mock import patch
@@ -21,7 +20,7 @@ from active_events import CLICKS, SETS, answers, loss_of
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.training import sure
 from bridgetrack.training.options import default_strength
-from common import arguments, header, load_task, row, spread
+from common import arguments, header, load_task, option, row, spread
 
 WAYS = ("as shipped", "nothing held", "four times λ", "sure from 3", "sure from 2", "untied")
 
@@ -41,11 +40,7 @@ def learning(way: str, clicks: int) -> dict[str, Any]:
 def main() -> None:
     """Print a table per movie."""
     warnings.simplefilter("ignore")
-    wrong = 0.0
-    if "--wrong" in sys.argv:
-        place = sys.argv.index("--wrong")
-        wrong = float(sys.argv[place + 1])
-        del sys.argv[place : place + 2]
+    wrong = option("--wrong", 0.0)
     given = arguments(__doc__, 10, SETS)
     for name in given.sets:
         task = load_task(name, given.data)

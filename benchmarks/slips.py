@@ -13,7 +13,6 @@ half that it chooses by a margin, without any answers.
 
 from __future__ import annotations
 
-import sys
 import warnings
 
 import numpy as np
@@ -29,7 +28,7 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sure import DOUBT, SURE
 from bridgetrack.training.train import train_steps
-from common import Task, arguments, header, load_task, row, score, spread
+from common import Task, arguments, header, load_task, option, row, score, spread
 
 COLUMNS = ("movie", "slips", "found", "true ones found", "no slips", "nothing held", "as shipped",
            "mended")  # fmt: skip
@@ -85,16 +84,6 @@ def sureness(task: Task) -> str:
         cells.append(f"{100 * mine.sum() / judged.sum():.0f}")
         cells.append(f"{100 * (~true[mine]).mean():.2f}")
     return row(*cells)
-
-
-def option(name: str, default: float) -> float:
-    """A number from the command line."""
-    if name not in sys.argv:
-        return default
-    place = sys.argv.index(name)
-    value = float(sys.argv[place + 1])
-    del sys.argv[place : place + 2]
-    return value
 
 
 def main() -> None:
