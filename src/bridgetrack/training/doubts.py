@@ -20,7 +20,7 @@ def doubtful_of(scenes: Sequence[Scene], granted: Granted | None) -> tuple[Annot
     scenes
         The movies of the training set, in its order.
     granted
-        What was granted; None where nothing was to be.
+        What was held; None where nothing was to be.
     """
     if granted is None:
         return ()

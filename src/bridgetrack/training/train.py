@@ -133,7 +133,7 @@ def _choose(
     strengths = tuple(usual * step for step in STEPS) if choose else (options.strength or usual,)
     steps = cross_validate(model, prior, options, fold, strengths, tightness)
     validation = yield from relayed(
-        steps, lambda step: Progress("Checking on annotations granted out", step[0])
+        steps, lambda step: Progress("Checking on annotations held out", step[0])
     )
     by = "cross-validation" if choose else "default" if options.strength is None else "user"
     return validation.strengths[validation.best], by, validation
