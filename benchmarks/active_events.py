@@ -200,8 +200,10 @@ def halves(found: Curves) -> str:
         mine, theirs = at(found["suggested"], clicks // 2), at(found["stratified"], clicks)
         if mine and theirs:
             difference = 100 * (np.mean(mine) - np.mean(theirs))
-            verdicts.append(f"{clicks // 2} for {clicks}: {difference:+.2f}")
-    return f"Half the clicks, difference in points: {'; '.join(verdicts)}."
+            spreads = [np.var(losses, ddof=1) / len(losses) for losses in (mine, theirs)]
+            error = 100 * np.sqrt(sum(spreads)) if min(len(mine), len(theirs)) > 1 else 0.0
+            verdicts.append(f"{clicks // 2} for {clicks}: {difference:+.2f} ± {error:.2f}")
+    return f"Half the clicks, difference in points ± standard error: {'; '.join(verdicts)}."
 
 
 def near_full(curves: list[Curve], full: float) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import load_annotations, save_annotations
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.store import load_model
 from bridgetrack.models.untrained import untrained_model
 from cli.conftest import Run, draw_answers, one_line
@@ -52,6 +58,30 @@ def test_a_summary_for_people(run: Run, truth: Path, clicks: Path, tmp_path: Pat
         assert words in shown.out
 
 
+def crossed(said: AnnotationSet) -> tuple[AnnotationSet, set[str]]:
+    """The answers with the links of two cells of a frame exchanged, and their ids."""
+    moves = [a for a in said if a.events[0].event == Event.MOVE]
+    one, other = next(
+        (a, b)
+        for a, b in combinations(moves, 2)
+        if a.events[0].sources[0].frame == b.events[0].sources[0].frame
+    )
+    for mine, theirs in ((one, other), (other, one)):
+        event = replace(mine.events[0], targets=theirs.events[0].targets)
+        said = said.replace(replace(mine, events=(event,)))
+    return said, {one.id, other.id}
+
+
+def test_slips_are_named(run: Run, truth: Path, clicks: Path, tmp_path: Path) -> None:
+    said, slips = crossed(load_annotations(clicks))
+    save_annotations(said, clicks)
+    given = ("train", truth, "--annotations", clicks, "--out", tmp_path / "m.json")
+    record = json.loads(run(*given, "--json").out)
+    assert set(record["doubtful"]) == slips
+    told = run(*given).out.split("once more: ")[1]
+    assert all(f"{name} (the move of" in told for name in slips)
+
+
 @pytest.mark.parametrize(
     "words",
     [("--loss", "zero"), ("--regularizer", "l7"), ("--lambda", "much"), ("--lambda", "-1")],
@@ -81,6 +111,8 @@ def test_ctrl_c_keeps_the_best_model_so_far(
         yield TrainingProgress("Learning", 0.5, 1.0, 0.1, best if with_model else None)
         raise KeyboardInterrupt
 
+    # imported for the first time now, it would keep what is patched for all tests after this one
+    importlib.import_module("bridgetrack.training.strategies")
     monkeypatch.setattr("bridgetrack.training.train.train_steps", interrupted)
     out = tmp_path / "m.json"
     shown = run("train", truth, "--annotations", clicks, "--out", out)

@@ -166,6 +166,22 @@ def test_what_was_found_before_is_used_again(monkeypatch: pytest.MonkeyPatch) ->
     assert not sizes
 
 
+def test_what_other_weights_were_sure_of_is_not_used() -> None:
+    data = build_training_set([confirmed(plain_scene(), some_true(12))])
+    w = untrained_model().weights
+    other = hold_sure(data, bad_prior().weights)
+    np.testing.assert_array_equal(hold_sure(data, w, other).data.sure, held_of(data, w))
+    assert not np.array_equal(other.data.sure, held_of(data, w))
+
+
+def test_the_size_of_a_sample_counts_what_its_loss_counts() -> None:
+    data = build_training_set([confirmed(plain_scene(), some_true(12))])
+    held = hold_sure(data, untrained_model().weights).data
+    assert held.sure is not None
+    sizes = TrackingModel(held).sizes(held.samples)
+    assert sizes.sum() == data.n_annotations + held.sure.sum()
+
+
 def swapped(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
     """For each true move another move of the same cell, the one that the weights like least."""
     scores, h = scene.matrix.scores(w), scene.hypotheses

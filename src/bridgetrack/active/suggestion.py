@@ -47,8 +47,8 @@ class Suggestion:
         the tracking is; annotate them with the source `bridgetrack.annotations.annotation.RANDOM`
         (`ActiveSession.answer` does).
     again
-        Id of the annotation whose event is looked at for a second time, because it was none of
-        those that the model listed (`second_look`); empty for all other suggestions.
+        Id of the annotation whose event is looked at for a second time, because it was unexpected
+        (`second_look.unexpected`); empty for all other suggestions.
     """
 
     event: EventRef

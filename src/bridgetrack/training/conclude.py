@@ -99,7 +99,7 @@ def conclude(
     settled
         An earlier training whose estimate and validation still stand.
     granted
-        The events that were held; None where none were to be.
+        What the starting weights are sure of; None where that was not asked.
     """
     scenes, options, prior = beginning.scenes, beginning.options, beginning.prior
     weights = learned.result.w if learned.kept == "trained" else beginning.start

@@ -30,6 +30,7 @@ from bridgetrack.training.naming import digest
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 SURE = 4.0
@@ -107,12 +108,11 @@ def hold_sure(data: TrainingSet, w: Array, earlier: Granted | None = None) -> Gr
     scores = np.asarray(data.phi @ w)
     names: Sequence[Hashable] = data.names or range(len(data.samples))
     versions = [(name, s.version) for name, s in zip(names, data.samples, strict=True)]
-    usable = earlier if data.names and earlier and np.array_equal(earlier.w, w) else None
-    margin, margins = _found(
-        data, names, usable.margins if usable else {}, lambda part: _margins(part, scores)
-    )
+    if earlier is None or not data.names or not np.array_equal(earlier.w, w):
+        earlier = Granted(data, w)
+    margin, margins = _found(data, names, earlier.margins, lambda c, p: _margins(p, scores[c]))
     agreeing, known = _found(
-        data, versions, usable.agreeing if usable else {}, lambda part: _agreeing(part, scores)
+        data, versions, earlier.agreeing, lambda c, p: _agreeing(p, scores[c], data.allowed[c])
     )
     asked, against = _contradicted(data, margin, SURE)
     doubted = _probably_slips(data, _contradicted(data, margin, DOUBT)[1])
@@ -146,22 +146,16 @@ def _probably_slips(data: TrainingSet, differ: Mask) -> Mask:
     return np.asarray(differ & ~often[data.event])
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Some samples of a training set as one problem."""
-
-    data: TrainingSet
-    columns: NDArray[np.int64]
-    problem: Problem
-
-
 def _found(
     data: TrainingSet,
     keys: Sequence[Hashable],
     known: _Known,
-    find: Callable[[_Part], NDArray[Any]],
+    find: Callable[[Index, Problem], NDArray[Any]],
 ) -> tuple[NDArray[Any], _Known]:
-    """A value for every column, looked for in samples only whose key is not known."""
+    """A value for every column, (H,), looked for in samples only whose key is not known.
+
+    `find` is given the columns of these samples and their problem.
+    """
     cut = np.searchsorted(data.column_sample, np.arange(len(keys) + 1))
     parts = {key: known[key] for key in keys if key in known}
     missing = np.asarray([key not in known for key in keys])
@@ -169,30 +163,28 @@ def _found(
     if len(columns):
         slots = np.flatnonzero(missing[data.slot_sample])
         problem = Problem(sp.csr_matrix(data.incidence[columns][:, slots]))
-        new = np.split(find(_Part(data, columns, problem)), np.cumsum(np.diff(cut)[missing])[:-1])
         fresh = [key for key in keys if key not in known]
+        new = np.split(find(columns, problem), np.cumsum(np.diff(cut)[missing])[:-1])
         parts |= dict(zip(fresh, new, strict=True))
     return np.concatenate([parts[key] for key in keys]), parts
 
 
-def _margins(part: _Part, scores: Array) -> Array:
+def _margins(problem: Problem, scores: Array) -> Array:
     """Margins of the columns chosen without regard to annotations; -1 for others."""
-    mine = scores[part.columns]
-    solution = solve(part.problem, mine)
-    margin = margin_bounds(part.problem, mine, solution)
+    solution = solve(problem, scores)
+    margin = margin_bounds(problem, scores, solution)
     # a choice without alternative teaches nothing
     known = np.where(np.isfinite(margin), margin, 0.0)
     return np.where(solution.chosen, known, -1.0)
 
 
-def _agreeing(part: _Part, scores: Array) -> Mask:
+def _agreeing(problem: Problem, scores: Array, allowed: Mask) -> Mask:
     """Columns of the best choice that agrees with the annotations."""
     try:
-        solution = solve(part.problem, scores[part.columns], part.data.allowed[part.columns])
+        return solve(problem, scores, allowed).chosen
     except InfeasibleError:
         # training says so
-        return np.zeros(len(part.columns), dtype=bool)
-    return solution.chosen
+        return np.zeros(len(scores), dtype=bool)
 
 
 def _holding(data: TrainingSet, sure: Mask) -> TrainingSet:

@@ -177,8 +177,8 @@ class Trainer:
         have = self._session.annotations
         if self.training is None or have is None or self.unsuited:
             return []
-        given = [a for a in self.training.doubtful if (a.kind, a.events) not in self._right]
-        return [a for a in given if a.id in have and _same(have[a.id], a)]
+        given = [a for a in self.training.doubtful if _said(a) not in self._right]
+        return [a for a in given if a.id in have and _said(have[a.id]) == _said(a)]
 
     def doubt(self) -> str:
         """What they are, as a sentence; or why there are none."""
@@ -193,7 +193,7 @@ class Trainer:
 
     def all_right(self) -> None:
         """The doubtful answers were looked at: they hold."""
-        self._right |= {(a.kind, a.events) for a in self.doubtful()}
+        self._right |= {_said(a) for a in self.doubtful()}
         self.changed.emit()
 
     def advice(self) -> list[str]:
@@ -219,9 +219,9 @@ def changes_in_words(changes: Mapping[str, tuple[int, int]]) -> str:
     return f"In this movie: {', '.join(parts)}." if parts else ""
 
 
-def _same(one: Annotation, other: Annotation) -> bool:
-    """Whether two annotations say the same."""
-    return (one.kind, one.events) == (other.kind, other.events)
+def _said(annotation: Annotation) -> tuple[Kind, tuple[EventRef, ...]]:
+    """What an annotation says, whatever its id."""
+    return annotation.kind, annotation.events
 
 
 def _sentence(words: str) -> str:
