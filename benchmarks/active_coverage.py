@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.active.oracle import Oracle, answer_by, true_accuracy
-from bridgetrack.active.rejudge import Judged
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.update import SessionOptions
-from bridgetrack.pipeline.progress import run
+from bridgetrack.active.simulated_annotator import Oracle, answer_by, true_accuracy
+from bridgetrack.active.update import Judged, SessionOptions
+from bridgetrack.progress import run
 from common import Task, arguments, frame_pair, header, load_task, row
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"

@@ -25,16 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.active.learner import LearnOptions, Start, learn
 from bridgetrack.active.options import SuggestOptions
-from bridgetrack.active.oracle import Oracle, answer_by
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.update import SessionOptions
+from bridgetrack.active.simulated_annotator import Oracle, answer_by
+from bridgetrack.active.update import LearnOptions, SessionOptions, Start, learn
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.models.model import Model
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.training.compare import choices, population_of
+from bridgetrack.progress import run
+from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.train import train_steps
 from common import Task, arguments, frame_pair, header, load_task, row, score, spread
 from learning_curve import FAMILIES

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.active.algorithm import AlgorithmOptions, active_perceptron, max_margin
-from bridgetrack.active.patches import build_pool, local_patches
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.experiments.algorithm import AlgorithmOptions, active_perceptron, max_margin
+from bridgetrack.experiments.patches import build_pool, local_patches
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.training_set import TrainingSet
 from common import Task, arguments, header, load_task, row, score, spread
 

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 import bridgetrack as bt
-from bridgetrack.active.oracle import Oracle, answer_by, true_accuracy
 from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.simulated_annotator import Oracle, answer_by, true_accuracy
 from bridgetrack.annotations.truth import read_events
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import prepare
+from bridgetrack.progress import run
 from common import header, row
 from speed import movie_of
 

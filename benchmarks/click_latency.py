@@ -44,8 +44,8 @@ def measure(cells: int) -> list[tuple[float, float]]:
     from qtpy.QtTest import QTest
     from qtpy.QtWidgets import QApplication
 
-    from bridgetrack.ui.desk import desk_of
     from bridgetrack.ui.layers import camera_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1200, 800)

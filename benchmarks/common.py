@@ -22,21 +22,18 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.draw import draw
-from bridgetrack.annotations.truth import EventRows, read_events
+from bridgetrack.annotations.truth import EventRows, draw, read_events
 from bridgetrack.evaluation.match import match_detections
 from bridgetrack.evaluation.true_events import true_events
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.importing.ctc_layout import find_ctc
-from bridgetrack.importing.ctc_table import read_track_table
+from bridgetrack.importing.ctc import find_ctc, read_track_table
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import Regularizer, TrainingResult, fit
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
-from bridgetrack.training.balance import balanced
+from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "learning"

@@ -16,10 +16,10 @@ from bridgetrack.annotations.truth import read_events
 from bridgetrack.evaluation.match import match_detections
 from bridgetrack.evaluation.true_events import true_events
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import prepare
+from bridgetrack.progress import run
 from bridgetrack.segmentation.movie import segment_movie
-from bridgetrack.simulation.ctc import simulate_to_folder
+from bridgetrack.simulation.folder import simulate_to_folder
 from bridgetrack.simulation.settings import SimulationSettings
 from common import DATA, DataSet, Part, part_of, some_frames
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.evaluation.match import match_detections
 from bridgetrack.evaluation.true_events import true_events
@@ -25,11 +25,11 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.segmentation import segment_movie
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.session import Session, Source
+from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.jobs import InlineRunner
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.session import Session, Source
 
 EVENTS = 60
 GOALS = {"right": 1.3, "wrong": 3.5}

@@ -77,7 +77,7 @@ def open_movie_of(viewer: Any, folder: Path | None) -> None:
     from napari.layers import Layer
 
     from bridgetrack.movie import open_labels, open_movie
-    from bridgetrack.ui.readers import image_data, labels_data
+    from bridgetrack.ui.file_menu import image_data, labels_data
 
     truth = next(p for n in ("FULL", "TRA") if (p := folder / "01_GT" / n).is_dir())
     if (folder / "01").is_dir():
@@ -130,7 +130,7 @@ def main() -> None:
         import napari
         from qtpy.QtTest import QTest
 
-        from bridgetrack.ui.desk import desk_of
+        from bridgetrack.ui.viewer_state import desk_of
 
         viewer = napari.Viewer(show=True)
         viewer.window.resize(1280, 800)

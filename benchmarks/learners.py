@@ -39,7 +39,7 @@ from bridgetrack.learning import (
     perceptron,
     risk,
 )
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.experiments.forest import train_forest
 from bridgetrack.learning import L2, finish, train_perceptron
 from bridgetrack.models.model import Model
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.forest import train_forest
+from bridgetrack.progress import run
 from bridgetrack.training.options import default_strength
 from bridgetrack.training.sure import hold_sure
 from bridgetrack.training.tracking_model import TrackingModel

@@ -23,19 +23,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.draw import draw
+from bridgetrack.annotations.truth import draw
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import L2
 from bridgetrack.learning import TrainingOptions as Optimiser
+from bridgetrack.models.entry import statistics_from_json, statistics_to_json
 from bridgetrack.models.model import Model
-from bridgetrack.models.record_file import statistics_from_json, statistics_to_json
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.models.similarity import SIMILAR, VERY_SIMILAR, compare
 from bridgetrack.models.statistics import FeatureStatistics
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.movie_statistics import statistics_of
-from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.movie_record import statistics_of
 from bridgetrack.pipeline.scene import annotate
+from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from common import Part, header, learned, row, score_parts, spread

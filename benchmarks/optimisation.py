@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.learning import L2, TrainingOptions, TrainingResult
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from common import IMAGES, Task, arguments, header, learned, load_task, row, spread, training_data
 

@@ -21,14 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bridgetrack
-from bridgetrack.annotations.draw import draw
+from bridgetrack.annotations.truth import draw
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import L2, fit
 from bridgetrack.learning import TrainingOptions as Optimiser
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import shipped_model
-from bridgetrack.models.store import save_model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.model import Model, save_model
+from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, build_training_set, join_sets

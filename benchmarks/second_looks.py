@@ -14,11 +14,11 @@ import warnings
 from dataclasses import replace
 
 from active_events import SETS, frames_of
-from bridgetrack.active.oracle import Oracle
-from bridgetrack.active.second_look import unexpected
 from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.simulated_annotator import Oracle
+from bridgetrack.active.suggestion import unexpected
 from bridgetrack.active.update import SessionOptions
-from bridgetrack.pipeline.progress import run
+from bridgetrack.progress import run
 from common import Task, arguments, header, load_task, row
 
 CLICKS = 60

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.learning import CRITERIA, L2, Curriculum, TrainingOptions, untied_start
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.paced import ENOUGH, hidden_entropies
 from bridgetrack.training.tracking_model import TrackingModel

@@ -19,11 +19,11 @@ import numpy as np
 
 from active_events import SETS, prior_for
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.compile import find_hypotheses
+from bridgetrack.annotations.constraints import find_hypotheses
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.solve import solve
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import annotate
+from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sure import DOUBT, SURE

@@ -16,8 +16,8 @@ import warnings
 import numpy as np
 
 from bridgetrack.models.model import Model
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.shipped import untrained_model
+from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps
 from common import Task, arguments, header, load_task, row, score, spread
 from learning_curve import FAMILIES

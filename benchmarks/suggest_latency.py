@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.movie import open_labels
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.simulation.folder import sample_folder
 from common import header, row
 from speed import movie_of
 
@@ -51,8 +51,8 @@ def measure(labels: np.ndarray, answers: int, pause: float) -> dict[str, Any]:
     import napari
     from qtpy.QtWidgets import QApplication
 
-    from bridgetrack.ui.asking_work import JOB
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.session.questions import JOB
+    from bridgetrack.ui.viewer_state import desk_of
 
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1280, 800)

@@ -23,19 +23,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.draw import draw
+from bridgetrack.annotations.truth import draw
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.inference.solver import solve_integer
 from bridgetrack.learning import L2, TrainingOptions, train
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.progress import run
 from bridgetrack.training import programs
-from bridgetrack.training.balance import balanced
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, train_steps
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 from common import (
     SETS,
     Part,

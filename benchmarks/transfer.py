@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.draw import draw
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.annotations.truth import draw
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.strategies import strategy_steps
+from bridgetrack.training.train import strategy_steps
 from common import (
     DATA,
     IMAGES,

@@ -33,7 +33,7 @@ class Camera:
         self.theme, self._tour = theme, tour
         self.viewer.window.resize(WIDTH, HEIGHT)
         _, self.widget = self.viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-        from bridgetrack.ui.desk import desk_of
+        from bridgetrack.ui.viewer_state import desk_of
 
         self.desk = desk_of(self.viewer)
         self.wait(300)
@@ -143,7 +143,7 @@ class Camera:
 
     def chosen(self, row: int) -> Any:
         """What the tracking holds for a cell."""
-        from bridgetrack.ui.proposals import chosen_event
+        from bridgetrack.session.proposals import chosen_event
 
         return chosen_event(self.desk.session.tracking, row)
 
@@ -269,7 +269,7 @@ def pick(camera: Camera) -> None:
 
 def suggest(camera: Camera) -> None:
     """Let the model ask, and answer truly what it asks."""
-    from bridgetrack.active.oracle import Oracle
+    from bridgetrack.active.simulated_annotator import Oracle
     from bridgetrack.annotations.truth import read_events
 
     asker, cells = camera.desk.suggester, camera.session.scene.detections
@@ -311,7 +311,7 @@ def show_progress(camera: Camera) -> None:
 
 def give_more(camera: Camera) -> None:
     """Enough answers for training, as somebody gives them who sees what is right."""
-    from bridgetrack.annotations.anchored import event_refs
+    from bridgetrack.annotations.anchor import event_refs
     from bridgetrack.annotations.annotation import Kind
     from bridgetrack.hypotheses.events import Event
 
@@ -336,7 +336,7 @@ def true_events_of(session: Any) -> Any:
     from bridgetrack.evaluation.match import match_detections
     from bridgetrack.evaluation.true_events import true_events
     from bridgetrack.importing.ctc import read_ctc
-    from bridgetrack.simulation.sample import sample_folder
+    from bridgetrack.simulation.folder import sample_folder
 
     truth = read_ctc(sample_folder() / "01_GT" / "TRA")
     cells = session.scene.detections

@@ -7,10 +7,10 @@ import pytest
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.session.session import Session
+from bridgetrack.session.training import Trainer
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.session import Session
 from bridgetrack.ui.suggester import Suggester
-from bridgetrack.ui.trainer import Trainer
 
 OPTIONS = SessionOptions(queue=8, update_every=4, rejudge_every=1000)
 

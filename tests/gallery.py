@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.measure import measure
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.hypotheses.events import Event, Hypotheses
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.entry import Record
 from bridgetrack.models.model import Model
-from bridgetrack.models.record import Record
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.models.statistics import FeatureStatistics
-from bridgetrack.models.untrained import untrained_model
 
 KEYS = default_features().keys
 

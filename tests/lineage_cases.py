@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from pandas.testing import assert_frame_equal
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.importing.masks import nodes_of
+from bridgetrack.importing.ctc import nodes_of
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
-from bridgetrack.tracks.assemble import assemble_tracks
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
 SHAPE = (40, 60)
 Box = tuple[int, int, int, int]

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from bridgetrack.detections.measure import measure
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import FeatureSet
-from bridgetrack.features.matrix import FeatureMatrix, compute_features
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.features.feature import FeatureMatrix, FeatureSet, compute_features
+from bridgetrack.hypotheses.events import Event, Hypotheses
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
-from bridgetrack.hypotheses.hypotheses import Hypotheses
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.simulation.movie import SimulatedMovie, simulate

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from bridgetrack.generators import finish, relayed
+from bridgetrack.progress import finish, relayed
 
 
 def counting(n: int) -> Generator[int, None, str]:

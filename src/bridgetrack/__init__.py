@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
-    from bridgetrack.annotations.draw import draw as draw_annotations
     from bridgetrack.annotations.store import load_annotations, save_annotations
+    from bridgetrack.annotations.truth import draw as draw_annotations
     from bridgetrack.detections.table import Detections
     from bridgetrack.errors import BridgetrackError
     from bridgetrack.evaluation.evaluate import evaluate
@@ -20,31 +20,28 @@ if TYPE_CHECKING:
     from bridgetrack.export.results import write_results
     from bridgetrack.importing.ctc import read_ctc
     from bridgetrack.importing.detections_csv import read_detections_csv
-    from bridgetrack.importing.geff_reader import read_geff
+    from bridgetrack.importing.geff import read_geff
     from bridgetrack.importing.tracks_csv import read_tracks_csv
-    from bridgetrack.models.model import Model
-    from bridgetrack.models.shipped import shipped_model
-    from bridgetrack.models.store import load_model, save_model
-    from bridgetrack.models.untrained import untrained_model
+    from bridgetrack.models.model import Model, load_model, save_model
+    from bridgetrack.models.shipped import shipped_model, untrained_model
     from bridgetrack.movie.geometry import Geometry
     from bridgetrack.movie.movie import Movie
     from bridgetrack.movie.opening import open_labels, open_movie
-    from bridgetrack.movie.saving import save_labels
-    from bridgetrack.pipeline.progress import Progress, run
+    from bridgetrack.movie.writers import save_labels
     from bridgetrack.pipeline.scene import Scene, prepare
     from bridgetrack.pipeline.summary import count_events, least_certain
     from bridgetrack.pipeline.tracking import Tracking, track, track_scene, track_steps
+    from bridgetrack.progress import Progress, run
     from bridgetrack.segmentation.backends import segment_frame
     from bridgetrack.segmentation.movie import segment_lazily, segment_movie, segment_to_file
     from bridgetrack.segmentation.settings import SegmentationSettings
+    from bridgetrack.simulation.folder import sample_folder
     from bridgetrack.simulation.movie import simulate
-    from bridgetrack.simulation.sample import sample_folder
     from bridgetrack.simulation.settings import SimulationSettings
     from bridgetrack.tracks.overlay import draw_montage, draw_overlay
     from bridgetrack.tracks.tracks import Tracks
     from bridgetrack.training.options import TrainingOptions
-    from bridgetrack.training.strategies import strategy_steps
-    from bridgetrack.training.train import train_steps
+    from bridgetrack.training.train import strategy_steps, train_steps
 
 __all__ = [
     "AnnotationSet",
@@ -99,7 +96,7 @@ __all__ = [
 
 _HOME = {
     "AnnotationSet": "annotations.annotation_set",
-    "draw_annotations": "annotations.draw",
+    "draw_annotations": "annotations.truth",
     "load_annotations": "annotations.store",
     "save_annotations": "annotations.store",
     "Detections": "detections.table",
@@ -110,20 +107,20 @@ _HOME = {
     "write_results": "export.results",
     "read_ctc": "importing.ctc",
     "read_detections_csv": "importing.detections_csv",
-    "read_geff": "importing.geff_reader",
+    "read_geff": "importing.geff",
     "read_tracks_csv": "importing.tracks_csv",
     "Model": "models.model",
     "shipped_model": "models.shipped",
-    "load_model": "models.store",
-    "save_model": "models.store",
-    "untrained_model": "models.untrained",
+    "load_model": "models.model",
+    "save_model": "models.model",
+    "untrained_model": "models.shipped",
     "Geometry": "movie.geometry",
     "Movie": "movie.movie",
     "open_labels": "movie.opening",
     "open_movie": "movie.opening",
-    "save_labels": "movie.saving",
-    "Progress": "pipeline.progress",
-    "run": "pipeline.progress",
+    "save_labels": "movie.writers",
+    "Progress": "progress",
+    "run": "progress",
     "Scene": "pipeline.scene",
     "prepare": "pipeline.scene",
     "count_events": "pipeline.summary",
@@ -138,13 +135,13 @@ _HOME = {
     "segment_to_file": "segmentation.movie",
     "SegmentationSettings": "segmentation.settings",
     "simulate": "simulation.movie",
-    "sample_folder": "simulation.sample",
+    "sample_folder": "simulation.folder",
     "SimulationSettings": "simulation.settings",
     "draw_montage": "tracks.overlay",
     "draw_overlay": "tracks.overlay",
     "Tracks": "tracks.tracks",
     "TrainingOptions": "training.options",
-    "strategy_steps": "training.strategies",
+    "strategy_steps": "training.train",
     "train_steps": "training.train",
 }
 _ELSEWHERE = {"draw_annotations": "draw"}
@@ -152,7 +149,7 @@ _ELSEWHERE = {"draw_annotations": "draw"}
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from bridgetrack.version import program_version
+        from bridgetrack.files import program_version
 
         return program_version()
     if name not in _HOME:

@@ -1,4 +1,7 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all.
+
+The version of the program, for files and messages.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
@@ -79,3 +83,11 @@ def write_text(path: Path, text: str, what: str) -> Path:
     with replacing(path, what) as file:
         file.write(text)
     return path
+
+
+def program_version() -> str:
+    """Version of the installed package, ``"unknown"`` where it runs from a bare folder."""
+    try:
+        return version("bridgetrack")
+    except PackageNotFoundError:
+        return "unknown"

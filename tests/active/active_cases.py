@@ -6,17 +6,15 @@ from functools import cache
 
 import numpy as np
 
-from bridgetrack.active.learner import LearnOptions
 from bridgetrack.active.options import SuggestOptions
-from bridgetrack.active.oracle import Oracle
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.update import SessionOptions
+from bridgetrack.active.simulated_annotator import Oracle
+from bridgetrack.active.update import LearnOptions, SessionOptions
 from bridgetrack.annotations.truth import EventRows
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.hypotheses.events import Event, Hypotheses
 from bridgetrack.models.model import Model
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.progress import run
 from training.training_cases import plain_scene, true_columns
 
 

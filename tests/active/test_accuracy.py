@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample
-from bridgetrack.active.questions import within
-from bridgetrack.active.random_order import random_order
+from bridgetrack.active.questions import random_order, within
 from training.training_cases import plain_scene
 
 

@@ -7,16 +7,16 @@ from collections.abc import Generator
 import numpy as np
 import pytest
 
-from bridgetrack.active.algorithm import (
+from bridgetrack.errors import InputError
+from bridgetrack.experiments.algorithm import (
     ActiveResult,
     AlgorithmOptions,
     Round,
     active_perceptron,
     max_margin,
 )
-from bridgetrack.active.patches import build_pool, local_patches
-from bridgetrack.active.uncertainty import MEASURES, Patches, uncertainties
-from bridgetrack.errors import InputError
+from bridgetrack.experiments.patches import build_pool, local_patches
+from bridgetrack.experiments.uncertainty import MEASURES, Patches, uncertainties
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 from training.training_cases import bad_prior, confirmed, plain_scene, true_columns

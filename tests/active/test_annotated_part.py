@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.active import annotated_part
-from bridgetrack.active.annotated_part import Pieces
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.cut import LARGEST
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training import components as annotated_part
+from bridgetrack.training.components import Pieces
+from bridgetrack.training.training_set import LARGEST, TrainingSet, build_training_set
 from training.training_cases import plain_scene, says, some_true, with_annotations
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.active.gain import ENOUGH, SURE, Gain, expected_gain, judge
+from bridgetrack.active.accuracy import ENOUGH, SURE, Gain, expected_gain, judge
 from bridgetrack.active.records import Record
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.training.estimate import estimate_accuracy

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 from active.active_cases import oracle, session, true_rows
-from bridgetrack.active.oracle import Oracle, answer_by, simulate_session, true_accuracy
+from bridgetrack.active.simulated_annotator import (
+    Oracle,
+    answer_by,
+    simulate_session,
+    true_accuracy,
+)
 from bridgetrack.active.suggester import SuggestOptions, suggest
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.shipped import untrained_model
+from bridgetrack.progress import run
 from training.training_cases import plain_scene
 
 MANY = SuggestOptions(random_share=1.0)

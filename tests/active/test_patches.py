@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.active.patches import build_pool, component_patches, local_patches
 from bridgetrack.errors import InputError
+from bridgetrack.experiments.patches import build_pool, component_patches, local_patches
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set

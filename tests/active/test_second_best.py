@@ -8,10 +8,15 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.active.second_best import Exchanges
-from bridgetrack.active.uncertainty import MEASURES, Patches, second_best_gaps, uncertainties
 from bridgetrack.errors import InputError
-from bridgetrack.inference.flip import cheapest_flip
+from bridgetrack.experiments.uncertainty import (
+    MEASURES,
+    Exchanges,
+    Patches,
+    second_best_gaps,
+    uncertainties,
+)
+from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from partition_problems import (

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from active.active_cases import oracle, session, true_rows
-from bridgetrack.active.oracle import answer_by
-from bridgetrack.active.second_look import WIDE, still_asked, unexpected
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import session_from_json, session_to_json
-from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.active.simulated_annotator import answer_by
+from bridgetrack.active.suggestion import WIDE, Suggestion, still_asked, unexpected
 from bridgetrack.annotations.annotation import EventRef, Kind
-from bridgetrack.annotations.history import undo
-from bridgetrack.pipeline.progress import run
+from bridgetrack.annotations.annotation_set import undo
+from bridgetrack.progress import run
 from training.training_cases import plain_scene
 
 

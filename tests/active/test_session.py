@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from active.active_cases import oracle, session, true_rows
-from bridgetrack.active.oracle import answer_by, simulate_session, true_accuracy
 from bridgetrack.active.records import HistoryAnswers
 from bridgetrack.active.session import SOURCE, ActiveSession
 from bridgetrack.active.session_file import (
@@ -20,14 +19,15 @@ from bridgetrack.active.session_file import (
     session_from_json,
     session_to_json,
 )
+from bridgetrack.active.simulated_annotator import answer_by, simulate_session, true_accuracy
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.anchored import cell_refs, event_refs
+from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
-from bridgetrack.annotations.history import undo
+from bridgetrack.annotations.annotation_set import undo
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.progress import run
 from training.training_cases import blind_prior, plain_scene
 
 

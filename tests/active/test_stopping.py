@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgetrack.active.stopping import convergence, has_settled, robust_mean
+from bridgetrack.experiments.algorithm import convergence, has_settled, robust_mean
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60)
 

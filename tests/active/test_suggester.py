@@ -11,13 +11,13 @@ from active.active_cases import slots_of
 from bridgetrack.active.questions import slot_name, slot_number, slot_numbers
 from bridgetrack.active.suggester import SuggestOptions, suggest, suggest_steps
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.detections.size import cell_diameter
+from bridgetrack.detections.table import cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import prepare
+from bridgetrack.progress import run
 from scenes import label_movie, simulated
 from training.training_cases import plain_scene, says, some_true, with_annotations
 

@@ -6,11 +6,10 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
-from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Hypotheses
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 

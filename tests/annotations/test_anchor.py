@@ -12,11 +12,9 @@ from annotations.annotation_cases import (
     says,
     table_of,
 )
-from bridgetrack.annotations.anchor import anchor
-from bridgetrack.annotations.anchored import cell_refs
+from bridgetrack.annotations.anchor import anchor, cell_diameters, cell_refs
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.locate import cell_diameters
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event

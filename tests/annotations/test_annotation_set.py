@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.history import LIMIT, History, redo, undo
+from bridgetrack.annotations.annotation_set import LIMIT, AnnotationSet, History, redo, undo
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry

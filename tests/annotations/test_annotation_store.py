@@ -8,12 +8,11 @@ from hypothesis import given, settings
 
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.decode import decode
-from bridgetrack.annotations.encode import encode
-from bridgetrack.annotations.history import History, undo
+from bridgetrack.annotations.annotation_set import AnnotationSet, History, undo
 from bridgetrack.annotations.store import (
     AutosavingStore,
+    decode,
+    encode,
     load_annotations,
     load_history,
     save_annotations,

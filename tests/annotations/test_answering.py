@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.answering import answer_to
+from bridgetrack.annotations.contradictions import answer_to
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 

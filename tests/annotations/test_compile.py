@@ -10,20 +10,18 @@ from annotations.annotation_cases import (
     says,
     table_of,
 )
-from bridgetrack.annotations.anchor import anchor
-from bridgetrack.annotations.anchored import cell_refs
+from bridgetrack.annotations.anchor import anchor, cell_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.compile import (
+from bridgetrack.annotations.constraints import (
     MissingHypothesisError,
     compile_constraints,
     find_hypotheses,
+    pins,
     required_events,
 )
-from bridgetrack.annotations.constraints import pins
 from bridgetrack.errors import ContradictionError
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.hypotheses.events import Event, Hypotheses
 
 # rows 0-2 in frame 0, 3-5 in frame 1, 6-7 in frame 2
 CELLS = table_of(

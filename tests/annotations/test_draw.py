@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from annotations.annotation_cases import table_of
 from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation import RANDOM, Kind
-from bridgetrack.annotations.compile import compile_constraints, required_events
+from bridgetrack.annotations.constraints import compile_constraints, required_events
 from bridgetrack.annotations.contradictions import find_contradictions
-from bridgetrack.annotations.draw import allot, draw
 from bridgetrack.annotations.store import load_annotations, save_annotations
-from bridgetrack.annotations.truth import from_truth, read_events
+from bridgetrack.annotations.truth import allot, draw, from_truth, read_events
 from bridgetrack.detections.measure import measure
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.match import match_detections

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from bridgetrack.annotations.history import History
+from bridgetrack.annotations.annotation_set import History
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.cli.main import main
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.pipeline.project import MovieFile, Project
-from bridgetrack.pipeline.project_file import save_project
-from bridgetrack.simulation.ctc import simulate_to_folder
+from bridgetrack.pipeline.project import MovieFile, Project, save_project
+from bridgetrack.simulation.folder import simulate_to_folder
 from bridgetrack.simulation.settings import SimulationSettings
 
 

@@ -121,7 +121,7 @@ def test_memory_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("bridgetrack.simulation.ctc.simulate_to_folder", full)
+    monkeypatch.setattr("bridgetrack.simulation.folder.simulate_to_folder", full)
     shown = run("simulate", "--out", tmp_path / "x")
     assert shown.status == 1
     assert one_line(shown.err)
@@ -132,7 +132,7 @@ def test_interrupt_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bridgetrack.simulation.ctc.simulate_to_folder", stopped)
+    monkeypatch.setattr("bridgetrack.simulation.folder.simulate_to_folder", stopped)
     shown = run("simulate", "--out", tmp_path / "x")
     assert shown.status == 130
     assert one_line(shown.err)

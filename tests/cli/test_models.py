@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.models.library import ENVIRONMENT
-from bridgetrack.models.store import save_model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.model import save_model
+from bridgetrack.models.shipped import untrained_model
 
 
 @pytest.fixture(autouse=True)

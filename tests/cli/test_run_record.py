@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import untrained_model
 from cli.conftest import Run, draw_answers, one_line, project_of
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import tifffile
 
+from bridgetrack.simulation.folder import sample_settings
 from bridgetrack.simulation.movie import simulate
-from bridgetrack.simulation.sample import sample_settings
 from bridgetrack.simulation.settings import SimulationSettings
 from cli.conftest import Run
 
@@ -43,7 +43,7 @@ def test_no_option_means_the_sample(run: Run, tmp_path: Path) -> None:
     import pytest
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bridgetrack.simulation.ctc.simulate_to_folder", remember)
+        patch.setattr("bridgetrack.simulation.folder.simulate_to_folder", remember)
         assert run("simulate", "--out", tmp_path).status == 0
     assert asked == [sample_settings()]
 

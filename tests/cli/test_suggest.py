@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.annotations.store import load_annotations
-from bridgetrack.models.store import load_model
+from bridgetrack.models.model import load_model
 from cli.conftest import Run
 
 

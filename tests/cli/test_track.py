@@ -90,9 +90,8 @@ def test_a_table_has_no_image(run: Run, movie: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_file_decides(run: Run, truth: Path, tmp_path: Path) -> None:
-    from bridgetrack.models.model import Model
-    from bridgetrack.models.store import save_model
-    from bridgetrack.models.untrained import untrained_model
+    from bridgetrack.models.model import Model, save_model
+    from bridgetrack.models.shipped import untrained_model
 
     plain = untrained_model()
     weights = plain.weights.copy()

@@ -15,8 +15,8 @@ import pytest
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations, save_annotations
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.store import load_model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.model import load_model
+from bridgetrack.models.shipped import untrained_model
 from cli.conftest import Run, draw_answers, one_line
 
 
@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_the_best_model_so_far(
         raise KeyboardInterrupt
 
     # imported for the first time now, it would keep what is patched for all tests after this one
-    importlib.import_module("bridgetrack.training.strategies")
+    importlib.import_module("bridgetrack.training.train")
     monkeypatch.setattr("bridgetrack.training.train.train_steps", interrupted)
     out = tmp_path / "m.json"
     shown = run("train", truth, "--annotations", clicks, "--out", out)

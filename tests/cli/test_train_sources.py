@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bridgetrack.models.library import ENVIRONMENT
-from bridgetrack.models.store import load_model, save_model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.model import load_model, save_model
+from bridgetrack.models.shipped import untrained_model
 from cli.conftest import Run, draw_answers, one_line, project_of
 
 

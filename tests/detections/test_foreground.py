@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.detections.foreground import count_pairs, foreground, numbered
+from bridgetrack.detections.labels import count_pairs, foreground, numbered
 
 LABELS = st.lists(st.sampled_from([0, 1, 2, 7, 5_000_000, 4_000_000_000]), max_size=60)
 

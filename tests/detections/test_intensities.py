@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.detections.intensities import MIXED, neighbours_differ, refuse_image
+from bridgetrack.detections.labels import MIXED, neighbours_differ, refuse_image
 from bridgetrack.errors import InputError
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.simulation.folder import sample_folder
 
 
 @settings(max_examples=40, deadline=None)

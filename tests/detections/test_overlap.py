@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.detections.overlap import shifted_overlap
+from bridgetrack.detections.labels import shifted_overlap
 
 
 @settings(max_examples=50, deadline=None)

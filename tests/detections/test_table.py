@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bridgetrack.detections.size import cell_diameter, equivalent_diameter
-from bridgetrack.detections.table import Detections
+from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 

@@ -13,13 +13,12 @@ import pytest
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.evaluation.evaluate import evaluate
 from bridgetrack.evaluation.graph import graph_of_ctc, match_cells
-from bridgetrack.evaluation.graph_scores import quiet_traccuracy
+from bridgetrack.evaluation.metrics import quiet_traccuracy
 from bridgetrack.export.csv import write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.results import write_results
 from bridgetrack.importing.ctc import CtcTruth, read_ctc
-from bridgetrack.tracks.assemble import assemble_tracks
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 from lineage_cases import DIVIDING, DIVIDING_ROWS, movie_of, write_ctc_folder
 
 pytest.importorskip("ctc_metrics")

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bridgetrack.evaluation.event_scores import score_events
-from bridgetrack.evaluation.true_events import EventTable
+from bridgetrack.evaluation.true_events import EventTable, score_events
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks

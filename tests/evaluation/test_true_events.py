@@ -8,11 +8,8 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.match import Match, Status, match_detections
 from bridgetrack.evaluation.true_events import true_events
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.hypotheses import Hypotheses
-from bridgetrack.importing.ctc import read_ctc
-from bridgetrack.importing.ctc_layout import ctc_masks
-from bridgetrack.importing.masks import open_masks
+from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.importing.ctc import ctc_masks, open_masks, read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import Box, detections_of, frame_of, movie_of
@@ -26,8 +23,8 @@ def truth_of(frames: Frames, parents: dict[int, int] | None = None) -> tuple[Tra
     """Tracks of which a label is one, with the parents named."""
     import pandas as pd
 
-    from bridgetrack.importing.masks import nodes_of
-    from bridgetrack.tracks.assemble import assemble_tracks
+    from bridgetrack.importing.ctc import nodes_of
+    from bridgetrack.tracks.tracks import assemble_tracks
 
     movie = movie_of([frame_of(f) for f in frames])
     nodes = nodes_of(movie)

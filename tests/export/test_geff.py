@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.export.geff import track_props, write_geff
-from bridgetrack.importing.geff_reader import read_geff
+from bridgetrack.importing.geff import read_geff
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import random_tracks, tracks_of
 

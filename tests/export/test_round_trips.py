@@ -16,7 +16,7 @@ from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
 from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.importing.detections_csv import read_detections_csv
-from bridgetrack.importing.geff_reader import read_geff
+from bridgetrack.importing.geff import read_geff
 from bridgetrack.importing.tracks_csv import read_tracks_csv
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import (

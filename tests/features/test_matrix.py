@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import Feature, FeatureSet
-from bridgetrack.features.matrix import compute_features
+from bridgetrack.features.feature import Feature, FeatureSet, compute_features
 from bridgetrack.features.view import View, best_other, rank_within
 from bridgetrack.hypotheses.events import Event
 from gallery import BY_NAME

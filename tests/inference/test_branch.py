@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InfeasibleError, SolverError
-from bridgetrack.inference import bounded, branch
-from bridgetrack.inference.rounding import greedy_choice
+from bridgetrack.inference import branch, solver
+from bridgetrack.inference.branch import greedy_choice
 from bridgetrack.inference.solve import Limits, solve
 from bridgetrack.inference.solver import Program, solve_integer
 from partition_problems import brute_force, problem_of, random_covers, tracking_problem
@@ -117,7 +117,7 @@ def test_the_child_process_gives_the_same_answer(
     problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
     here = solve(problem, scores)
     calls = []
-    child = bounded.solve_bounded
+    child = solver.solve_bounded
 
     def counted(*args: object) -> object:
         calls.append(args)
@@ -134,12 +134,12 @@ def test_the_child_process_gives_the_same_answer(
 
 def test_the_child_process_says_that_a_program_is_impossible() -> None:
     with pytest.raises(InfeasibleError, match="cannot explain every cell once"):
-        bounded.solve_bounded(TRIANGLE[:, :3].tocsr(), SCORES[:3], None, 100, 10.0)
+        solver.solve_bounded(TRIANGLE[:, :3].tocsr(), SCORES[:3], None, 100, 10.0)
 
 
 def test_a_child_that_overstays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branch, "_SMALL", 0)
-    monkeypatch.setattr(bounded, "_GRACE", 0.001 - 600.0)
+    monkeypatch.setattr(solver, "_GRACE", 0.001 - 600.0)
     ended = []
     run = subprocess.run
 
@@ -175,7 +175,7 @@ def test_without_a_program_to_start_the_work_is_done_here(monkeypatch: pytest.Mo
     problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
     expected = solve(problem, scores)
     monkeypatch.setattr(branch, "_SMALL", 0)
-    monkeypatch.setattr(bounded.sys, "executable", "no-such-program")
+    monkeypatch.setattr(solver.sys, "executable", "no-such-program")
     solution = solve(problem, scores)
     assert solution.value == pytest.approx(expected.value)
     assert solution.gap == pytest.approx(0.0, abs=1e-6)

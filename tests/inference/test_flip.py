@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.inference.flip import cheapest_flip
+from bridgetrack.inference.margins import cheapest_flip
 from partition_problems import brute_force, problem_of, random_covers, random_scores
 
 

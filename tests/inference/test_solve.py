@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InfeasibleError, SolverError
-from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.solution import Solution
+from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import Limits, solve, solve_steps
 from bridgetrack.inference.solver import solve_integer
 from partition_problems import (

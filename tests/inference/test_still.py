@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bridgetrack.inference.resolve import still_optimal
 from bridgetrack.inference.solver import Program
-from bridgetrack.inference.still import still_optimal
 from partition_problems import tracking_problem
 
 

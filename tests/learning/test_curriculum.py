@@ -24,8 +24,7 @@ from bridgetrack.learning import (
     train,
     untied_start,
 )
-from bridgetrack.learning.curriculum import easiest, quantile
-from bridgetrack.learning.difficulty import entropy_of
+from bridgetrack.learning.curriculum import easiest, entropy_of, quantile
 from models import PartialChain, chain_problem
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import L2, loss_values
-from bridgetrack.learning.difficulty import difficulties, entropy_of
+from bridgetrack.learning.curriculum import difficulties, entropy_of
 from bridgetrack.learning.losses import LOSSES
 from bridgetrack.learning.novelty import TOLERANCE, nearest, novelties
 from bridgetrack.learning.risk import Risk

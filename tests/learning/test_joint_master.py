@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning.coupling import Coupling
-from bridgetrack.learning.joint_master import solve_joint_master
+from bridgetrack.learning.l2 import solve_joint_master
 from bridgetrack.learning.qp import call_backend
+from bridgetrack.learning.regularizers import Coupling
 
 seeds = st.integers(0, 10_000)
 strengths = st.sampled_from([0.02, 0.5, 5.0])

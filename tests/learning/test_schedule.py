@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.learning import ALGORITHM_1, TrainingOptions
-from bridgetrack.learning.schedule import REASONS, Schedule
+from bridgetrack.learning.cccp import REASONS, Schedule
 
 OPTIONS = TrainingOptions(precision=0.02, initial_precision=0.1, precision_rate=0.3)
 

@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import BridgetrackError, InputError, ModelError, OutputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.choice import most_suitable, rank
-from bridgetrack.models.find import find_model
-from bridgetrack.models.library import ENVIRONMENT, KEPT_REMOVED, Library
-from bridgetrack.models.model import Model
-from bridgetrack.models.names import check_name, free_name
+from bridgetrack.models.entry import Record, new_record, record_from_text, record_text
+from bridgetrack.models.library import (
+    ENVIRONMENT,
+    KEPT_REMOVED,
+    Library,
+    check_name,
+    find_model,
+    free_name,
+)
+from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.preview import preview_png
-from bridgetrack.models.record import Record, new_record
-from bridgetrack.models.record_file import record_from_text, record_text
-from bridgetrack.models.shipped import shipped_model
-from bridgetrack.models.store import load_model, save_model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import shipped_model, untrained_model
+from bridgetrack.models.similarity import most_suitable, rank
 from library_cases import models, records, statistics_like
 
 QUICK = settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow])

@@ -11,8 +11,7 @@ from bridgetrack.errors import ModelError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature, FeatureSet
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.shipped import shipped_model
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import shipped_model, untrained_model
 
 
 def test_it_tracks_like_the_hand_set_weights() -> None:

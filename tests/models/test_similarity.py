@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from bridgetrack.errors import ModelError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
-from bridgetrack.models.similarity import compare
-from bridgetrack.models.similarity_words import rate_words, times, words_of
+from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.similarity import compare, rate_words, times, words_of
 from bridgetrack.models.statistics import pooled
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.movie_statistics import statistics_of, statistics_steps
-from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.movie_record import statistics_of, statistics_steps
 from bridgetrack.pipeline.scene import Scene, prepare
+from bridgetrack.progress import run
 from library_cases import KEYS, statistics, statistics_like
 from scenes import image_movie, label_movie, simulated
 

@@ -17,10 +17,9 @@ from bridgetrack.errors import ModelError, OutputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models import untrained
-from bridgetrack.models.model import Model
-from bridgetrack.models.store import from_json, load_model, save_model, to_json
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models import shipped as untrained
+from bridgetrack.models.model import Model, from_json, load_model, save_model, to_json
+from bridgetrack.models.shipped import untrained_model
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 POSITIVE = st.floats(1e-6, 1e6)

@@ -7,18 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels
-from bridgetrack.pipeline.correct import correct, resolve_tracking
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import annotate, prepare
-from bridgetrack.pipeline.tracking import track_scene
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.pipeline.tracking import correct, resolve_tracking, track_scene
+from bridgetrack.progress import run
+from bridgetrack.simulation.folder import sample_folder
 
 
 def labels(n: int) -> np.ndarray:
@@ -95,7 +94,7 @@ def test_nothing_new_touches_nothing(tracked):
 
 
 def test_an_event_that_was_not_proposed_is_honoured(tracked):
-    from bridgetrack.annotations.anchored import cell_refs
+    from bridgetrack.annotations.anchor import cell_refs
     from bridgetrack.annotations.annotation import EventRef
 
     detections = tracked.scene.detections

@@ -10,9 +10,9 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import exact_margin
 from bridgetrack.inference.solve import solve
 from bridgetrack.pipeline.explain import events_of, explain_event, find_event
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.pipeline.tracking import Tracking, allowed_by, track_scene
+from bridgetrack.progress import run
 from scenes import label_movie, simulated
 
 

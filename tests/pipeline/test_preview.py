@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bridgetrack.models.entry import Record
 from bridgetrack.models.preview import preview_png
-from bridgetrack.models.record import Record
-from bridgetrack.pipeline.preview import preview_picture
-from bridgetrack.pipeline.progress import run
+from bridgetrack.pipeline.movie_record import preview_picture
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.progress import run
 from scenes import image_movie, label_movie, simulated
 
 

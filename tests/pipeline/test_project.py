@@ -9,17 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.history import History
+from bridgetrack.annotations.annotation_set import AnnotationSet, History
 from bridgetrack.errors import InputError
-from bridgetrack.models.untrained import untrained_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
-from bridgetrack.pipeline.progress import run
-from bridgetrack.pipeline.project import MovieFile, Project, export_project, run_project
-from bridgetrack.pipeline.project_file import is_project, load_project, save_project
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.pipeline.project import (
+    MovieFile,
+    Project,
+    export_project,
+    is_project,
+    load_project,
+    run_project,
+    save_project,
+)
+from bridgetrack.progress import run
+from bridgetrack.simulation.folder import sample_folder
 
 
 @pytest.fixture

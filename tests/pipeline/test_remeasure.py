@@ -8,10 +8,9 @@ import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.pipeline.progress import run
-from bridgetrack.pipeline.remeasure import fingerprints, remeasure
-from bridgetrack.pipeline.scene import prepare
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.pipeline.scene import fingerprints, prepare, remeasure
+from bridgetrack.progress import run
+from bridgetrack.simulation.folder import sample_folder
 
 
 @pytest.fixture

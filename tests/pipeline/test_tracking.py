@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import tifffile
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections
@@ -20,10 +20,10 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.progress import Progress, run
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.pipeline.tracking import Tracking, track, track_scene, track_steps
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.progress import Progress, run
+from bridgetrack.simulation.folder import sample_folder
 from gallery import BY_NAME, GALLERY, Situation, movie_of
 from scenes import events_of
 

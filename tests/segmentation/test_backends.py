@@ -15,7 +15,6 @@ from bridgetrack.segmentation import (
     SegmentationSettings,
     available_backends,
     backends,
-    cellpose,
     segment_frame,
 )
 from pictures import blobs, found_share, photograph
@@ -80,7 +79,7 @@ def cellpose_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cellpose_is_called_as_its_version_wants(
     major: int, cellpose_package: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cellpose, "version", lambda _: f"{major}.1.0")
+    monkeypatch.setattr(backends, "version", lambda _: f"{major}.1.0")
     found = segment_frame(PICTURE, SegmentationSettings(diameter=20), backend="cellpose")
     np.testing.assert_array_equal(found, TRUTH)
     made, called = _Network.calls
@@ -94,7 +93,7 @@ def test_cellpose_is_called_as_its_version_wants(
 
 
 def test_cellpose_in_3d(cellpose_package: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cellpose, "version", lambda _: "4.0.4")
+    monkeypatch.setattr(backends, "version", lambda _: "4.0.4")
     volume = np.stack([PICTURE] * 2)
     found = segment_frame(volume, scale=(2.0, 0.5, 0.5), backend="cellpose", model="mine")
     assert found.shape == volume.shape

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import ndimage as ndi
 
-from bridgetrack.segmentation.cells import cut_edges
-from bridgetrack.segmentation.filters import (
+from bridgetrack.segmentation.cells import cut_edges, fill_cells, merge_shallow
+from bridgetrack.segmentation.signal import (
     blob_response,
     block_mean,
     enlarge,
@@ -18,8 +18,6 @@ from bridgetrack.segmentation.filters import (
     local_percentile,
     sampling_of,
 )
-from bridgetrack.segmentation.holes import fill_cells
-from bridgetrack.segmentation.merging import merge_shallow
 from pictures import blobs
 
 

@@ -11,8 +11,8 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.simulation import ctc
-from bridgetrack.simulation.ctc import simulate_to_folder, write_ctc
+from bridgetrack.simulation import folder as ctc
+from bridgetrack.simulation.folder import simulate_to_folder, write_ctc
 from bridgetrack.simulation.movie import Simulation, simulate
 from bridgetrack.simulation.settings import SimulationSettings
 
@@ -108,6 +108,6 @@ def test_a_thousand_and_one_frames_sort_by_name(tmp_path: Path) -> None:
 
 
 def test_too_many_tracks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridgetrack.simulation.truth._MAX_LABEL", 3)
+    monkeypatch.setattr("bridgetrack.simulation.movie._MAX_LABEL", 3)
     with pytest.raises(InputError, match="more than 3 tracks"):
         list(Simulation(SETTINGS))

@@ -13,9 +13,9 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import InputError
-from bridgetrack.simulation import sample
+from bridgetrack.simulation import folder as sample
+from bridgetrack.simulation.folder import sample_folder, sample_settings
 from bridgetrack.simulation.movie import simulate
-from bridgetrack.simulation.sample import sample_folder, sample_settings
 from bridgetrack.simulation.settings import SimulationSettings
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ def test_installed_package_holds_the_sample(tmp_path: Path) -> None:
         wheel.extractall(installed)
     ask = (
         f"import sys; sys.path.insert(0, {str(installed)!r})\n"
-        "from bridgetrack.simulation.sample import sample_folder; print(sample_folder())"
+        "from bridgetrack.simulation.folder import sample_folder; print(sample_folder())"
     )
     # -P and a neutral folder, so that nothing but the unpacked wheel can answer.
     asked = subprocess.run(

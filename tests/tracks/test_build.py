@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.hypotheses.hypotheses import Hypotheses
+from bridgetrack.hypotheses.events import Event, Hypotheses
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.build import build_tracks, roots
 from bridgetrack.tracks.tracks import Tracks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.tracks.identity import PART_AFTER, ChainEnds, Identities, Junction
-from bridgetrack.tracks.identity import resolve_identities as resolve
+from bridgetrack.tracks.build import PART_AFTER, ChainEnds, Identities, Junction
+from bridgetrack.tracks.build import resolve_identities as resolve
 
 
 def ends(first, last=None, length=3, first_size=None, last_size=None) -> ChainEnds:

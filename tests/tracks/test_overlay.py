@@ -13,8 +13,7 @@ from matplotlib.image import imread
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.colours import lineage_colours
-from bridgetrack.tracks.overlay import draw_montage, draw_overlay
+from bridgetrack.tracks.overlay import draw_montage, draw_overlay, lineage_colours
 from bridgetrack.tracks.tracks import Tracks
 
 SHAPE = (40, 60)

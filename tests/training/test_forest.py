@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
+from bridgetrack.experiments.forest import train_forest
 from bridgetrack.inference.solve import solve
-from bridgetrack.training.forest import train_forest
 from training.training_cases import confirmed, plain_scene, some_true, true_columns
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.training.choose_tie import Choice
-from bridgetrack.training.keep_tied import keep_better_tied
-from bridgetrack.training.tied import ALONE, Movies, Tie, Trial
+from bridgetrack.training.joint import ALONE, Choice, Movies, Tie, Trial
+from bridgetrack.training.keep import keep_better_tied
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import HeldOut, judge
 from training.training_cases import tiny_set

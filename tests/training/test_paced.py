@@ -14,8 +14,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import CRITERIA, L2, Curriculum, fit, untied_start
 from bridgetrack.learning import TrainingOptions as Optimiser
-from bridgetrack.learning.difficulty import entropy_of
-from bridgetrack.pipeline.progress import run
+from bridgetrack.learning.curriculum import entropy_of
+from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.paced import hidden_entropies, individual_scores, kinds
 from bridgetrack.training.tracking_model import TrackingModel

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from bridgetrack.training import programs
-from bridgetrack.training.balance import balanced
 from bridgetrack.training.programs import Programs
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 from training.training_cases import plain_scene, says, some_true, with_annotations
 
 

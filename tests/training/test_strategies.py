@@ -10,18 +10,16 @@ import pytest
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.model import Model
-from bridgetrack.models.store import load_model, save_model
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.model import Model, load_model, save_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import track_scene
+from bridgetrack.progress import run
+from bridgetrack.training.joint import ALONE, DOUBTFUL, TRANSFER, HeldOut, Tie, Trial, preferred
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import as_start, lacking
-from bridgetrack.training.strategies import STRATEGIES, check_strategy, strategy_steps
-from bridgetrack.training.tied import ALONE, DOUBTFUL, TRANSFER, HeldOut, Tie, Trial, preferred
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import STRATEGIES, check_strategy, strategy_steps, train_steps
 from training.training_cases import (
     bad_prior,
     blind_prior,

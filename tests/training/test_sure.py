@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.active.learner import LearnOptions, Start, learn
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.active.update import LearnOptions, Start, learn
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.progress import run
 from bridgetrack.training import sure as module
-from bridgetrack.training.compare import choices, population_of
 from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.sure import SURE, Granted, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps

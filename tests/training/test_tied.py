@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.learning import L2, Coupling, Domain, TrainingOptions, fit, fit_joint
+from bridgetrack.training.joint import ALONE, TRANSFER, Movies, Tie, clearly_larger, train_tied
 from bridgetrack.training.options import TrainingOptions as Choices
-from bridgetrack.training.tied import ALONE, TRANSFER, Movies, Tie, clearly_larger, train_tied
 from bridgetrack.training.tracking_model import TrackingModel
 from training.training_cases import tiny_set
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import ContradictionError
-from bridgetrack.generators import finish
 from bridgetrack.inference.solver import solve_integer
 from bridgetrack.learning import (
     L1,
@@ -23,6 +22,7 @@ from bridgetrack.learning import (
     loss_values,
     train_perceptron,
 )
+from bridgetrack.progress import finish
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 from partition_problems import brute_force

@@ -11,13 +11,12 @@ import pytest
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_ctc
-from bridgetrack.models.model import Model
-from bridgetrack.models.store import load_model, save_model
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.model import Model, load_model, save_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import prepare, propose
 from bridgetrack.pipeline.tracking import track_scene
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.progress import run
+from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.training.options import STEPS, TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, TrainingProgress, train_steps

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.training.balance import balanced
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
 from training.training_cases import (
     bad_prior,
     confirmed,

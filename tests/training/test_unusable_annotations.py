@@ -11,9 +11,9 @@ from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Ki
 from bridgetrack.errors import ContradictionError, InputError, ModelError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, train_steps

@@ -7,17 +7,17 @@ from functools import cache
 import numpy as np
 import scipy.sparse as sp
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.compile import find_hypotheses
+from bridgetrack.annotations.constraints import find_hypotheses
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.model import Model
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.progress import run
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
+from bridgetrack.progress import run
 from bridgetrack.training.training_set import TrainingSet, named
 from partition_problems import problem_of, random_covers, tracking_problem
 from scenes import label_movie, simulated, true_moves_and_divisions

@@ -17,14 +17,14 @@ from asking_table import Table
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
-from bridgetrack.simulation.sample import sample_folder
+from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.keep_model import Keeper
+from bridgetrack.session.proposals import proposals
+from bridgetrack.session.session import Session, Source
+from bridgetrack.session.start_choice import Librarian
+from bridgetrack.session.training import Trainer
+from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.jobs import InlineRunner
-from bridgetrack.ui.keeper import Keeper
-from bridgetrack.ui.librarian import Librarian
-from bridgetrack.ui.proposals import proposals
-from bridgetrack.ui.session import Session, Source
-from bridgetrack.ui.trainer import Trainer
 from hand import Hand
 from pace import Pace
 
@@ -179,7 +179,7 @@ def open_short(
     """Opens a panel of the plugin on the short movie and waits until it is tracked."""
 
     def opened(panel: str) -> Any:
-        from bridgetrack.ui.desk import desk_of
+        from bridgetrack.ui.viewer_state import desk_of
 
         image, labels = pixels
         scale = (1, 0.645, 0.645)

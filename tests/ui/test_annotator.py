@@ -5,8 +5,8 @@ from __future__ import annotations
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.proposals import chosen_event
 
 
 def test_a_click_in_review_accepts_the_proposal(session, annotator, at, row):

@@ -6,8 +6,8 @@ import json
 
 from asking_table import Table
 from bridgetrack.errors import InfeasibleError
-from bridgetrack.ui.jobs import InlineRunner
-from bridgetrack.ui.session import Session
+from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.session import Session
 
 
 def test_it_resumes_after_the_movie_is_opened_again(asked, source):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.proposals import chosen_event
 
 
 def test_break_rejects_the_link(session, annotator, at, row):

@@ -14,7 +14,7 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import InputError
-from bridgetrack.pipeline.progress import run
+from bridgetrack.progress import run
 from bridgetrack.ui.downloads import HELA, fetch, movie_folder
 from bridgetrack.ui.layers import KEY
 

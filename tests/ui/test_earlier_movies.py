@@ -6,15 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.history import History
+from bridgetrack.annotations.annotation_set import AnnotationSet, History
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.project import MovieFile, Project
-from bridgetrack.pipeline.project_file import save_project
-from bridgetrack.ui.session import Session, Source
-from bridgetrack.ui.starts import MOVIES
+from bridgetrack.pipeline.project import MovieFile, Project, save_project
+from bridgetrack.session.session import Session, Source
+from bridgetrack.session.start_choice import MOVIES
 
 
 def answers(session: Session, count: int) -> AnnotationSet:

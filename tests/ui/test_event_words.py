@@ -6,7 +6,7 @@ import pytest
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
-from bridgetrack.ui.event_words import short_answer, short_words
+from bridgetrack.ui.event_looks import short_answer, short_words
 
 
 def event_of(event: Event) -> EventRef:

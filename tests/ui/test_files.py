@@ -8,18 +8,25 @@ import pytest
 
 from asking_table import Table
 from bridgetrack.export.results import write_results
-from bridgetrack.importing.geff_reader import read_geff
-from bridgetrack.pipeline.project_file import load_project
-from bridgetrack.simulation.sample import sample_folder
-from bridgetrack.ui.answers import project_answers
-from bridgetrack.ui.jobs import InlineRunner
+from bridgetrack.importing.geff import read_geff
+from bridgetrack.pipeline.project import load_project
+from bridgetrack.session.answers import project_answers
+from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.project import save_session
+from bridgetrack.session.session import Session
+from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.ui.file_menu import (
+    csv_reader,
+    ctc_reader,
+    project_reader,
+    sample_movie,
+    tracks_of,
+    write_csv_file,
+    write_ctc_folder,
+    write_geff_store,
+)
 from bridgetrack.ui.layers import KEY
-from bridgetrack.ui.project_bridge import save_session
-from bridgetrack.ui.readers import csv_reader, ctc_reader, project_reader
-from bridgetrack.ui.sample import sample_movie
-from bridgetrack.ui.session import Session
 from bridgetrack.ui.tracks_layer import least_certain, node_margins, summary, to_layer_data
-from bridgetrack.ui.writers import tracks_of, write_csv_file, write_ctc_folder, write_geff_store
 
 
 def test_the_sample_is_an_image_with_cells():

@@ -30,8 +30,8 @@ import napari
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
-from bridgetrack.ui.desk import desk_of
-from bridgetrack.ui.launch import fill
+from bridgetrack.ui.viewer_state import desk_of
+from bridgetrack.ui.workflow import fill
 from bridgetrack.ui.layers import camera_of
 
 viewer = napari.Viewer(show=True)
@@ -101,8 +101,8 @@ def clicked_and_killed(files, folder) -> dict:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_a_killed_window_loses_nothing(viewer, qtbot, files, tmp_path):
-    from bridgetrack.ui.desk import desk_of
-    from bridgetrack.ui.launch import fill
+    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.workflow import fill
 
     given = clicked_and_killed(files, tmp_path)
     assert len(given["ids"]) >= 4

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from bridgetrack.models.entry import Record
+from bridgetrack.models.library import SHIPPED as SHIPPED_NAME
 from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
-from bridgetrack.models.names import SHIPPED as SHIPPED_NAME
-from bridgetrack.models.record import Record
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.movie_statistics import statistics_of
-from bridgetrack.ui.keeper import Keeper
-from bridgetrack.ui.librarian import Librarian
-from bridgetrack.ui.session import Session
-from bridgetrack.ui.starts import MOVIES, PRESENT, SHIPPED
+from bridgetrack.pipeline.movie_record import statistics_of
+from bridgetrack.session.keep_model import Keeper
+from bridgetrack.session.session import Session
+from bridgetrack.session.start_choice import MOVIES, PRESENT, SHIPPED, Librarian
 
 
 def learned(name: str = "trained", factor: float = 1.1) -> Model:

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from bridgetrack.models.entry import new_record
 from bridgetrack.models.library import Library
 from bridgetrack.models.preview import preview_png
-from bridgetrack.models.record import new_record
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.movie_statistics import statistics_of
+from bridgetrack.pipeline.movie_record import statistics_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_from_a_similar_model_to_undo(open_short, viewer, qtbot):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     workflow = open_short("Bridgetrack")
     desk = desk_of(viewer)

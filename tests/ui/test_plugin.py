@@ -11,16 +11,16 @@ import pytest
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.proposals import chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture
 def desk(open_short, viewer):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     open_short("Bridgetrack").open_step(1)
     return desk_of(viewer)
@@ -156,7 +156,7 @@ def test_deleting_the_segmentation_ends_the_work(desk, viewer, qtbot):
 
 
 def test_closing_during_work_is_clean(open_short, viewer, pixels):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     desk = desk_of(viewer)
     _, labels = pixels
@@ -178,7 +178,7 @@ def test_wrong_layers_explain_themselves(viewer, qtbot):
 
 
 def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     widget = open_short("Bridgetrack")
     desk = desk_of(viewer)
@@ -217,7 +217,7 @@ def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
 
 
 def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     one, two = make_napari_viewer(show=True), make_napari_viewer(show=True)
     _, labels = pixels
@@ -233,7 +233,7 @@ def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
 
 
 def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     desk = desk_of(viewer)

@@ -12,12 +12,12 @@ from bridgetrack.cli.main import main
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.pipeline.project_file import load_project
+from bridgetrack.pipeline.project import load_project
+from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.project import save_session
+from bridgetrack.session.proposals import chosen_event
+from bridgetrack.session.session import Session, Source
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.jobs import InlineRunner
-from bridgetrack.ui.project_bridge import save_session
-from bridgetrack.ui.proposals import chosen_event
-from bridgetrack.ui.session import Session, Source
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -86,8 +86,8 @@ def test_centroids_are_read_as_points_and_back(csv, centroids):
     pytest.importorskip("napari")
     from napari.layers import Layer
 
-    from bridgetrack.ui.points import detections_of
-    from bridgetrack.ui.readers import csv_reader
+    from bridgetrack.ui.file_menu import csv_reader
+    from bridgetrack.ui.layers import detections_of
 
     read = csv_reader(str(csv))
     assert read is not None
@@ -105,7 +105,7 @@ def test_points_that_are_no_cells_are_explained():
     pytest.importorskip("napari")
     from napari.layers import Points
 
-    from bridgetrack.ui.points import detections_of
+    from bridgetrack.ui.layers import detections_of
 
     with pytest.raises(InputError, match="time, y, x"):
         detections_of(Points(np.zeros((3, 2)), name="flat"))
@@ -119,7 +119,7 @@ def test_doubled_labels_get_numbers_of_their_own():
     pytest.importorskip("napari")
     from napari.layers import Points
 
-    from bridgetrack.ui.points import detections_of
+    from bridgetrack.ui.layers import detections_of
 
     data = np.array([[0.0, 1, 1], [0, 9, 9], [0, 5, 5], [1, 2, 2]])
     found = detections_of(Points(data, features={"label": [3, 3, np.nan, 3]}))
@@ -127,8 +127,8 @@ def test_doubled_labels_get_numbers_of_their_own():
 
 
 def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
-    from bridgetrack.ui.desk import desk_of
     from bridgetrack.ui.layers import find_role
+    from bridgetrack.ui.viewer_state import desk_of
 
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     session = desk_of(viewer).session

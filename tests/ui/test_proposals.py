@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.ui.proposals import proposals
+from bridgetrack.session.proposals import proposals
 
 
 def test_proposals_rank_the_chosen_event_first(session):

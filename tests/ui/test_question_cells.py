@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.question_cells import number_of, subject_row
+from bridgetrack.ui.suggester import number_of, subject_row
 
 
 def test_a_cell_means_the_first_event_that_it_takes_part_in(asked):

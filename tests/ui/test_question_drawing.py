@@ -8,8 +8,7 @@ import pytest
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.ui.overlay import Drawing, View
-from bridgetrack.ui.question_drawing import draw_question, draw_subject
+from bridgetrack.ui.overlay import Drawing, View, draw_question, draw_subject
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
 HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))

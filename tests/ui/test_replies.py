@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bridgetrack.annotations import words
 from bridgetrack.errors import OutputError
-from bridgetrack.ui.replies import PAUSE
+from bridgetrack.session.questions import PAUSE
 
 
 def test_breaks_do_not_count_as_effort(asked, monkeypatch):
-    monkeypatch.setattr("bridgetrack.ui.replies.time.monotonic", lambda: 1e6)
+    monkeypatch.setattr("bridgetrack.session.questions.time.monotonic", lambda: 1e6)
     asked.annotator.accept()
     assert asked.asker.active.effort.seconds == PAUSE
 

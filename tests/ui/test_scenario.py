@@ -9,8 +9,8 @@ import pytest
 
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.layers import find_role
-from bridgetrack.ui.proposals import chosen_event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -34,8 +34,8 @@ def tables(folder):
 def test_from_the_movie_to_the_same_files_without_a_window(
     viewer, hand, qtbot, tmp_path, make_napari_viewer
 ):
-    from bridgetrack.ui.desk import desk_of
-    from bridgetrack.ui.launch import fill
+    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.workflow import fill
 
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     desk = desk_of(viewer)
@@ -111,7 +111,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
 
 def test_training_can_be_cancelled_and_keeps_the_model(pace, open_short, viewer, qtbot):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     widget = open_short("Bridgetrack")
     desk = desk_of(viewer)
@@ -134,7 +134,7 @@ def test_training_can_be_cancelled_and_keeps_the_model(pace, open_short, viewer,
 
 
 def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     image, truth = pixels
     viewer.add_image(image[:3], name="short", scale=(1, 0.645, 0.645))
@@ -158,7 +158,7 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
 
 
 def test_painting_measures_again(open_short, viewer, qtbot):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     open_short("Bridgetrack")
     session = desk_of(viewer).session
@@ -182,7 +182,7 @@ def test_painting_measures_again(open_short, viewer, qtbot):
 
 
 def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels, tmp_path):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     image, _ = pixels
     viewer.add_image(image, name="short", scale=(1, 0.645, 0.645))

@@ -7,11 +7,11 @@ import pytest
 
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.errors import OutputError
-from bridgetrack.pipeline.progress import run
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.pipeline.tracking import track_scene
-from bridgetrack.ui.jobs import InlineRunner
-from bridgetrack.ui.session import Session
+from bridgetrack.progress import run
+from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.session import Session
 
 
 def test_opening_measures_and_tracks(session):

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from bridgetrack.active.gain import Verdict
+from bridgetrack.active.accuracy import Verdict
 from bridgetrack.active.records import Effort, Point
+from bridgetrack.session.questions import Standing, curve, standing_of
 from bridgetrack.training.estimate import Estimate
-from bridgetrack.ui.standing import Standing, curve, standing_of
 
 
 def session(clicks=30, low=0.9, stop=True):

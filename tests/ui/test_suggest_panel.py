@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture
 def desk(open_short, viewer, qtbot):
     """A desk whose first questions are there, with the keys on the canvas."""
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     widget = open_short("Bridgetrack")
     desk = desk_of(viewer)
@@ -170,7 +170,7 @@ def test_buttons_carry_their_keys_and_do_the_same(asked, qtbot):
 
 
 def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtbot):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     for _ in range(3):
         qtbot.waitUntil(lambda: asked.suggester.current is not None, timeout=20_000)
@@ -208,7 +208,7 @@ def test_deleting_the_overlay_is_survived_deleting_the_cells_ends_it(asked, view
 
 
 def test_two_viewers_ask_for_themselves(make_napari_viewer, qtbot, pixels):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     one, two = make_napari_viewer(show=True), make_napari_viewer(show=True)
     _, labels = pixels
@@ -234,7 +234,7 @@ def test_the_empty_panel_says_what_to_do(viewer, qtbot):
 
 
 def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     desk = desk_of(viewer)

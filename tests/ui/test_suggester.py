@@ -5,9 +5,9 @@ from __future__ import annotations
 from asking_table import Table
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.ui.jobs import InlineRunner
+from bridgetrack.session.background import InlineRunner
+from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.session import Session
 
 
 def test_nothing_is_asked_before_there_is_a_movie():

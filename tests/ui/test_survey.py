@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from bridgetrack.models.entry import Record
 from bridgetrack.models.library import Library
-from bridgetrack.models.record import Record
-from bridgetrack.models.shipped import shipped_model
-from bridgetrack.models.untrained import untrained_model
-from bridgetrack.pipeline.movie_statistics import statistics_of
-from bridgetrack.pipeline.progress import run
-from bridgetrack.ui.survey import look_at, survey_steps
+from bridgetrack.models.shipped import shipped_model, untrained_model
+from bridgetrack.pipeline.movie_record import statistics_of
+from bridgetrack.progress import run
+from bridgetrack.session.start_choice import look_at, survey_steps
 
 
 def test_the_movie_is_looked_at_only_for_models_that_know_theirs(session, tmp_path: Path):

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.project_file import load_project
-from bridgetrack.ui.keeper import Keeper
-from bridgetrack.ui.librarian import Librarian
+from bridgetrack.pipeline.project import load_project
+from bridgetrack.session.keep_model import Keeper
+from bridgetrack.session.project import save_session
+from bridgetrack.session.session import Session, Source
+from bridgetrack.session.start_choice import PRESENT, SHIPPED, Librarian
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.project_bridge import save_session
-from bridgetrack.ui.session import Session, Source
-from bridgetrack.ui.starts import PRESENT, SHIPPED
 
 
 @pytest.fixture

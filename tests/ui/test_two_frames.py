@@ -11,7 +11,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot):
     from qtpy.QtCore import QPoint, Qt
 
-    from bridgetrack.ui.desk import desk_of
+    from bridgetrack.ui.viewer_state import desk_of
 
     widget = open_short("Bridgetrack")
     desk, strip = desk_of(viewer), widget.suggest.frames
@@ -37,8 +37,7 @@ def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot)
 
 def test_the_frame_in_view_has_a_rim(qtbot):
     pytest.importorskip("napari")
-    from bridgetrack.ui.question_pictures import Picture
-    from bridgetrack.ui.two_frames import TwoFrames
+    from bridgetrack.ui.question_pictures import Picture, TwoFrames
 
     strip = TwoFrames()
     qtbot.addWidget(strip)

@@ -1,4 +1,10 @@
-"""Every open event of a tracked movie as a question, with what the model thinks of it."""
+"""A fixed random order of all slots, so that the answers at its beginning are a fair sample.
+
+Slots, not events, are drawn: they are the same whatever the model. An event is met in proportion to
+the slots that it covers, which the estimate of accuracy weighs out.
+
+Every open event of a tracked movie as a question, with what the model thinks of it.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +19,24 @@ from bridgetrack.active.options import SuggestOptions
 from bridgetrack.annotations.annotation import Kind, Slot
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
-from bridgetrack.inference.solution import Solution
+from bridgetrack.inference.problem import Solution
 from bridgetrack.pipeline.scene import Scene
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+
+def random_order(scene: Scene, seed: int) -> Index:
+    """Slots of the problem in random order; the same for the same cells and seed, shape (S,)."""
+    return np.random.default_rng([seed, 5]).permutation(len(scene.slots))
+
+
+def next_random(scene: Scene, asked: NDArray[np.bool_], count: int, seed: int) -> Index:
+    """The first slots of the random order that were not asked, shape (count,) at most."""
+    order = random_order(scene, seed)
+    return order[~asked[order]][:count]
+
 
 _TINY = 1e-12
 

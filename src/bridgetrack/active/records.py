@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.answering import answer_to
-from bridgetrack.annotations.history import History
+from bridgetrack.annotations.annotation_set import AnnotationSet, History
+from bridgetrack.annotations.contradictions import answer_to
 from bridgetrack.training.estimate import Estimate
 
 

@@ -22,28 +22,29 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.gain import Gain, Verdict, changes_a_click, expected_gain, judge
-from bridgetrack.active.judgement import Judgement
-from bridgetrack.active.learner import Start
+from bridgetrack.active.accuracy import (
+    Gain,
+    Judgement,
+    Verdict,
+    changes_a_click,
+    expected_gain,
+    judge,
+)
 from bridgetrack.active.records import Answers, Effort, HistoryAnswers, Point, Record
-from bridgetrack.active.rejudge import Judged
-from bridgetrack.active.second_look import second_look, still_asked, unexpected
 from bridgetrack.active.suggester import rank, weights_of
-from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.active.update import SessionOptions, Update, update_steps
+from bridgetrack.active.suggestion import Suggestion, second_look, still_asked, unexpected
+from bridgetrack.active.update import Judged, SessionOptions, Start, Update, update_steps
 from bridgetrack.annotations.annotation import RANDOM, Annotation, EventRef, Kind, Slot
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.history import History
-from bridgetrack.inference.solution import Solution
+from bridgetrack.annotations.annotation_set import AnnotationSet, History
+from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.pipeline.progress import Steps
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.training.assemble import plain_model
+from bridgetrack.progress import Steps
 from bridgetrack.training.estimate import Estimate
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import Training
+from bridgetrack.training.outcome import Training, plain_model
 from bridgetrack.training.train import train_steps
 
 Array = NDArray[np.float64]

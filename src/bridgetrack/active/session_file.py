@@ -8,18 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bridgetrack.active.learner import LearnOptions
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.records import Answers, Point, Record
-from bridgetrack.active.rejudge import Judged
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.update import SessionOptions
+from bridgetrack.active.update import Judged, LearnOptions, SessionOptions
 from bridgetrack.annotations.annotation import Kind, Slot
 from bridgetrack.errors import InputError, ModelError
-from bridgetrack.files import write_text
-from bridgetrack.models.store import from_json, to_json
+from bridgetrack.files import program_version, write_text
+from bridgetrack.models.model import from_json, to_json
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.version import program_version
 
 FORMAT = "bridgetrack-active-session"
 VERSION = 1

@@ -84,8 +84,8 @@ def _draw(
     seed: int,
     stratified: bool,
 ) -> dict[str, int]:
-    from bridgetrack.annotations.draw import draw
     from bridgetrack.annotations.store import save_annotations
+    from bridgetrack.annotations.truth import draw
     from bridgetrack.detections.table import Detections
     from bridgetrack.evaluation.match import match_detections
     from bridgetrack.evaluation.true_events import true_events

@@ -32,7 +32,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from bridgetrack.version import program_version
+        from bridgetrack.files import program_version
 
         typer.echo(f"bridgetrack {program_version()}")
         raise typer.Exit()

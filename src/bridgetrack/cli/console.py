@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from bridgetrack.pipeline.progress import Progress, Steps, run
+from bridgetrack.progress import Progress, Steps, run
 
 Result = TypeVar("Result")
 

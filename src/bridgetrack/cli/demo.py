@@ -114,12 +114,12 @@ def _demo(out: Path, notes: list[str]) -> _Result:
     from bridgetrack.cli.record import Given, finish
     from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.evaluate import evaluate
-    from bridgetrack.evaluation.event_scores import score_events
+    from bridgetrack.evaluation.true_events import score_events
     from bridgetrack.importing.ctc import read_ctc
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.pipeline.scene import annotate, prepare
     from bridgetrack.pipeline.tracking import track_scene
-    from bridgetrack.simulation.sample import SAMPLE_SEQUENCE, sample_folder
+    from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
     from bridgetrack.training.options import TrainingOptions
 
     sample = sample_folder()

@@ -12,7 +12,7 @@ from bridgetrack.cli.console import emit, say, table
 from bridgetrack.cli.options import GroundTruth, Json
 
 if TYPE_CHECKING:
-    from bridgetrack.evaluation.scores import Scores
+    from bridgetrack.evaluation.evaluate import Scores
     from bridgetrack.movie.movie import Movie
 
 

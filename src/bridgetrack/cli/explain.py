@@ -141,9 +141,8 @@ def _tracked_project(
     file: Path, image: Path | None, weights: Model | None, answers: AnnotationSet | None
 ) -> Tracking:
     """Repeat the run of a project, with another image, other weights or answers where given."""
-    from bridgetrack.annotations.history import History
-    from bridgetrack.pipeline.project import MovieFile, run_project
-    from bridgetrack.pipeline.project_file import load_project
+    from bridgetrack.annotations.annotation_set import History
+    from bridgetrack.pipeline.project import MovieFile, load_project, run_project
 
     project = load_project(file)
     if image is not None and (project.image is None or project.image.path != image):

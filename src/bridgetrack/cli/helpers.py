@@ -13,12 +13,12 @@ from bridgetrack.cli.console import Stopwatch, show
 
 if TYPE_CHECKING:
     from bridgetrack.models.model import Model
-    from bridgetrack.pipeline.progress import Steps
     from bridgetrack.pipeline.scene import Scene
+    from bridgetrack.progress import Steps
     from bridgetrack.training.options import TrainingOptions
     from bridgetrack.training.outcome import Training
     from bridgetrack.training.sources import Source
-    from bridgetrack.training.strategies import Strategy
+    from bridgetrack.training.train import Strategy
 
 PANEL = "Earlier movies and models"
 
@@ -75,7 +75,7 @@ class Help:
 
     def steps(self, scene: Scene, prior: Model | None, options: TrainingOptions) -> Steps[Training]:
         """The training."""
-        from bridgetrack.training.strategies import strategy_steps
+        from bridgetrack.training.train import strategy_steps
 
         return strategy_steps(self.strategy, scene, self.sources, prior, options, tie=self.tie)
 
@@ -92,7 +92,7 @@ def open_help(
     BridgetrackError
         Where a source cannot be used.
     """
-    from bridgetrack.training.strategies import STRATEGIES
+    from bridgetrack.training.train import STRATEGIES
 
     tie = _number(rho)
     if strategy is not None and strategy not in STRATEGIES:
@@ -105,9 +105,8 @@ def open_help(
         if tie is not None:
             raise typer.BadParameter("--rho needs a --source that is a project file")
         return None
-    from bridgetrack.models.model import Model
-    from bridgetrack.models.usable import check_usable
-    from bridgetrack.pipeline.project_file import is_project
+    from bridgetrack.models.model import Model, check_usable
+    from bridgetrack.pipeline.project import is_project
 
     projects = [is_project(path) for path in files]
     name = strategy or ("transfer" if any(projects) else "prior")

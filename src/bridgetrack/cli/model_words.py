@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from bridgetrack.cli.console import plural
 
 if TYPE_CHECKING:
-    from bridgetrack.models.choice import Ranked
     from bridgetrack.models.library import Entry
+    from bridgetrack.models.similarity import Ranked
 
 
 def described(ranked: Ranked, compared: bool) -> dict[str, Any]:
     """A model as JSON values."""
-    from bridgetrack.models.record_file import record_to_json
+    from bridgetrack.models.entry import record_to_json
 
     entry, similarity = ranked.entry, ranked.similarity
     found: dict[str, Any] = {"name": entry.name, "damaged": entry.problem or None}

@@ -42,8 +42,8 @@ def list_(
     json: Json = False,
 ) -> None:
     """List the models, the most similar to a movie first."""
-    from bridgetrack.models.choice import most_suitable, rank
     from bridgetrack.models.library import Library
+    from bridgetrack.models.similarity import most_suitable, rank
 
     if labels is None and image is not None:
         raise typer.BadParameter("--image goes with --for LABELS; give the labels too")
@@ -78,9 +78,8 @@ def list_(
 @models.command(name="show")
 def show_(name: Name, json: Json = False) -> None:
     """Say what is known of a model."""
-    from bridgetrack.models.choice import Ranked
     from bridgetrack.models.library import Library
-    from bridgetrack.models.similarity import UNKNOWN
+    from bridgetrack.models.similarity import UNKNOWN, Ranked
 
     entry = Library().entry(name)
     record = described(Ranked(entry, UNKNOWN), False)
@@ -161,11 +160,10 @@ def _save(
 ) -> Entry:
     from dataclasses import replace
 
-    from bridgetrack.models.entry import read_model_file
-    from bridgetrack.models.names import check_name
+    from bridgetrack.models.entry import new_record, read_model_file
+    from bridgetrack.models.library import check_name
+    from bridgetrack.models.model import check_usable
     from bridgetrack.models.preview import preview_png
-    from bridgetrack.models.record import new_record
-    from bridgetrack.models.usable import check_usable
 
     model, record = read_model_file(file)
     check_usable(model, file)
@@ -184,8 +182,7 @@ def _look_at(
     labels: Path, image: Path | None, reading: Reading, model: Model | None, notes: list[str]
 ) -> tuple[FeatureStatistics, Any]:
     """Statistics of a movie and, where it is tracked with a model, a picture of it."""
-    from bridgetrack.pipeline.movie_statistics import statistics_steps
-    from bridgetrack.pipeline.preview import preview_picture
+    from bridgetrack.pipeline.movie_record import preview_picture, statistics_steps
     from bridgetrack.pipeline.scene import prepare
     from bridgetrack.pipeline.tracking import track_scene
 
@@ -213,8 +210,7 @@ def remove(name: Name, json: Json = False) -> None:
 @models.command()
 def restore(name: Name, json: Json = False) -> None:
     """Bring back the model of this name that was removed last."""
-    from bridgetrack.models.library import Library
-    from bridgetrack.models.names import same_name
+    from bridgetrack.models.library import Library, same_name
 
     library = Library()
     known = library.removed()

@@ -33,7 +33,7 @@ def open_(
         if path is not None and not path.exists():
             raise typer.BadParameter(f"{path}: no such file or folder")
     # By name: the layers below the plugin do not depend on it.
-    importlib.import_module("bridgetrack.ui.launch").launch(image, labels)
+    importlib.import_module("bridgetrack.ui.workflow").launch(image, labels)
 
 
 def _check_display() -> None:

@@ -18,8 +18,8 @@ from bridgetrack.cli.reading import Reading
 from bridgetrack.errors import OutputError
 from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.pipeline.progress import Progress
 from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.progress import Progress
 
 RUN_FILE = "run.json"
 FILES = {

@@ -30,9 +30,8 @@ def run(
     """
     from bridgetrack.cli.record import check_folder, finish
     from bridgetrack.cli.report import tracking_lines
-    from bridgetrack.models.usable import check_usable
-    from bridgetrack.pipeline.project import run_project
-    from bridgetrack.pipeline.project_file import load_project
+    from bridgetrack.models.model import check_usable
+    from bridgetrack.pipeline.project import load_project, run_project
 
     check_folder(out)
     loaded = load_project(project)

@@ -23,8 +23,7 @@ from bridgetrack.cli.options import (
 from bridgetrack.cli.settings import one_option_each
 from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.errors import InputError
-from bridgetrack.generators import relayed
-from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from bridgetrack.cli.console import emit, plural, reporting, say
 from bridgetrack.cli.options import Json, out_option
 from bridgetrack.cli.settings import one_option_each
 from bridgetrack.errors import InputError
-from bridgetrack.pipeline.progress import Progress
+from bridgetrack.progress import Progress
 from bridgetrack.simulation.settings import SimulationSettings
 
 
@@ -30,7 +30,7 @@ def simulate(
         wanted = SimulationSettings(**settings)
     except InputError as error:
         raise typer.BadParameter(str(error)) from error
-    from bridgetrack.simulation.ctc import simulate_to_folder
+    from bridgetrack.simulation.folder import simulate_to_folder
 
     with reporting() as report:
         report(Progress("Simulating", 0.0))

@@ -100,8 +100,8 @@ def _simulated(
     notes: list[str],
 ) -> tuple[ActiveSession, float]:
     """A session with its answers, and the true share of right events at its end."""
-    from bridgetrack.active.oracle import Oracle, simulate_session, true_accuracy
     from bridgetrack.active.session import ActiveSession
+    from bridgetrack.active.simulated_annotator import Oracle, simulate_session, true_accuracy
     from bridgetrack.active.suggester import SuggestOptions
     from bridgetrack.active.update import SessionOptions
     from bridgetrack.annotations.truth import read_events
@@ -130,7 +130,7 @@ def _simulated(
 
 def _write(session: ActiveSession, out: Path, model_out: Path | None) -> None:
     from bridgetrack.annotations.store import save_annotations
-    from bridgetrack.models.store import save_model
+    from bridgetrack.models.model import save_model
 
     save_annotations(session.annotations, out)
     if model_out is not None:

@@ -21,8 +21,8 @@ from bridgetrack.movie.movie import Movie
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
     from bridgetrack.models.model import Model
-    from bridgetrack.pipeline.progress import Progress
     from bridgetrack.pipeline.scene import Scene
+    from bridgetrack.progress import Progress
 
 TABLES = (".csv", ".tsv", ".txt")
 
@@ -116,8 +116,8 @@ def open_weights(path: Path | None) -> Model | None:
     ModelError
         Where it cannot be used; the message names the file.
     """
-    from bridgetrack.models.find import find_model
-    from bridgetrack.models.usable import check_usable
+    from bridgetrack.models.library import find_model
+    from bridgetrack.models.model import check_usable
 
     return None if path is None else check_usable(find_model(path), path)
 
@@ -157,7 +157,7 @@ def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[str])
     InputError
         Where none of them is about this one; where most are not, a note is added.
     """
-    from bridgetrack.pipeline.belonging import all_miss, misfit
+    from bridgetrack.pipeline.summary import all_miss, misfit
 
     said = misfit(scene.anchored, str(labels), str(answers))
     if all_miss(scene.anchored):

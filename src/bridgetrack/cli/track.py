@@ -70,9 +70,9 @@ def _track(
     reading: Reading,
 ) -> dict[str, object]:
     from bridgetrack.cli.record import Given, check_folder, finish
-    from bridgetrack.models.find import find_model_file
+    from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
-    from bridgetrack.pipeline.belonging import misfit
+    from bridgetrack.pipeline.summary import misfit
     from bridgetrack.pipeline.tracking import track_steps
 
     check_folder(out)

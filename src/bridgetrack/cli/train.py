@@ -31,8 +31,8 @@ from bridgetrack.errors import InputError
 
 if TYPE_CHECKING:
     from bridgetrack.models.model import Model
-    from bridgetrack.pipeline.progress import Progress
     from bridgetrack.pipeline.scene import Scene
+    from bridgetrack.progress import Progress
     from bridgetrack.training.options import TrainingOptions
     from bridgetrack.training.train import Training
 
@@ -150,7 +150,7 @@ def learn(
     Stopped
         After Ctrl-C, once there was a model to save.
     """
-    from bridgetrack.models.store import save_model
+    from bridgetrack.models.model import save_model
     from bridgetrack.training.train import TrainingProgress, train_steps
 
     best: list[Model] = []

@@ -1,26 +1,92 @@
-"""Score a result against ground truth."""
+"""The figures of an evaluation.
+
+Score a result against ground truth.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.ctc_scores import ctc_scores
 from bridgetrack.evaluation.graph import LineageGraph, graph_of, graph_of_ctc, match_cells
-from bridgetrack.evaluation.graph_scores import edge_scores, match_points
 from bridgetrack.evaluation.match import matching_radius
-from bridgetrack.evaluation.scores import Scores
+from bridgetrack.evaluation.metrics import ctc_scores, edge_scores, match_points
 from bridgetrack.importing.ctc import CtcTruth, read_ctc
-from bridgetrack.importing.geff_reader import read_geff
+from bridgetrack.importing.geff import read_geff
 from bridgetrack.importing.tracks_csv import read_tracks_csv
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 
 Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Figures between 0 and 1, None where one is not defined or not safe on this truth.
+
+    Parameters
+    ----------
+    edge_precision, edge_recall, edge_f1
+        Links between matched cells (traccuracy, `BasicMetrics`).
+    division_precision, division_recall, division_f1
+        Divisions with the right mother, daughters and frame (traccuracy, `DivisionMetrics`).
+    division_f1_within_1
+        The same, one frame earlier or later allowed.
+    complete_tracks
+        Share of true tracks found without a mistake, extra tracks not counted (traccuracy).
+    tra, det, lnk
+        Tracking, detection and linking accuracy (py-ctcmetrics; Matula et al. 2015).
+    ct, tf, bc, bc_within_1, cca, bio
+        Complete tracks, track fractions, branching correctness (exact and ±1 frame), cell cycle
+        accuracy and their mean (with the exact branching) (py-ctcmetrics; Ulman et al. 2017).
+    chota
+        Cell-specific higher order tracking accuracy (py-ctcmetrics).
+    n_cells, n_edges, n_divisions
+        What the truth holds.
+    n_found_cells, n_found_edges, n_found_divisions
+        What the result holds.
+    matching
+        ``"overlap"`` or ``"distance"``.
+    notes
+        What was left out and why.
+    """
+
+    edge_precision: float | None = None
+    edge_recall: float | None = None
+    edge_f1: float | None = None
+    division_precision: float | None = None
+    division_recall: float | None = None
+    division_f1: float | None = None
+    division_f1_within_1: float | None = None
+    complete_tracks: float | None = None
+    tra: float | None = None
+    det: float | None = None
+    lnk: float | None = None
+    ct: float | None = None
+    tf: float | None = None
+    bc: float | None = None
+    bc_within_1: float | None = None
+    cca: float | None = None
+    bio: float | None = None
+    chota: float | None = None
+    n_cells: int = 0
+    n_edges: int = 0
+    n_divisions: int = 0
+    n_found_cells: int = 0
+    n_found_edges: int = 0
+    n_found_divisions: int = 0
+    matching: str = "overlap"
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, float | int | str | list[str] | None]:
+        """The figures as plain values, for JSON."""
+        return {**asdict(self), "notes": list(self.notes)}
+
+
 Truth = Path | str | CtcTruth | Tracks
 _SAFE = ("edge_recall", "division_recall", "complete_tracks", "tf")
 _CHOTA_TRACKS = 1500

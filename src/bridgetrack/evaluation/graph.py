@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.overlap import COVERED, Cells, movie_overlaps
-from bridgetrack.export.ctc_form import ctc_form
+from bridgetrack.export.ctc import ctc_form
 from bridgetrack.importing.ctc import CtcTruth
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks

@@ -1,20 +1,142 @@
-"""Masks and track table of the Cell Tracking Challenge."""
+"""Tracks as the Cell Tracking Challenge can hold them: contiguous, with one parent at most.
+
+Masks and track table of the Cell Tracking Challenge.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.export.atomic import staged_folder
-from bridgetrack.export.ctc_form import CtcForm, ctc_form
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
+
+Rows = NDArray[np.int64]
+
+
+_SURE = ("divide", "move", "skip")
+
+
+@dataclass(frozen=True)
+class CtcForm:
+    """A track table and the label of every node in it.
+
+    Parameters
+    ----------
+    table
+        Rows ``L B E P``, sorted by label, shape (n, 4).
+    label
+        Label of every node of the tracks, shape (nodes,).
+    notes
+        What the format cannot hold.
+    """
+
+    table: Rows
+    label: Rows
+    notes: tuple[str, ...]
+
+
+def ctc_form(tracks: Tracks) -> CtcForm:
+    """Cut tracks at gaps and give each at most one parent that ended before.
+
+    The parts of a track with gaps follow each other as only children. A track born by a merge
+    or a split has a parent only where that makes it the only child, because two children mean a
+    division in this format. The first part of a track keeps its ``track_id`` as label where that
+    fits into 16 bits.
+    """
+    nodes = tracks.nodes
+    track = nodes["track_id"].to_numpy(dtype=np.int64)
+    frame = nodes["frame"].to_numpy(dtype=np.int64)
+    run, runs = _runs(track, frame)
+    label = _labels(runs)
+    parent, notes = _parents(runs, tracks.links)
+    up = np.where(parent >= 0, label[parent], 0) if len(runs) else parent
+    begin, end = runs["begin"].to_numpy(), runs["end"].to_numpy()
+    table = np.column_stack([label, begin, end, up]).astype(np.int64).reshape(-1, 4)
+    n_cuts = len(runs) - runs["track"].nunique()
+    if n_cuts:
+        notes.insert(0, f"{n_cuts} gaps inside tracks: the part after a gap is an only child")
+    return CtcForm(table[np.argsort(label)], label[run] if len(runs) else run, tuple(notes))
+
+
+def _runs(track: Rows, frame: Rows) -> tuple[Rows, pd.DataFrame]:
+    """Index of the run of consecutive frames of every node, and the runs."""
+    order = np.lexsort((frame, track))
+    t, f = track[order], frame[order]
+    new = np.r_[True, (t[1:] != t[:-1]) | (f[1:] > f[:-1] + 1)][: len(order)]
+    run = np.empty(len(order), dtype=np.int64)
+    run[order] = np.cumsum(new) - 1
+    starts = np.flatnonzero(new)
+    stops = np.r_[starts[1:], len(order)][: len(starts)] - 1
+    table = pd.DataFrame({"track": t[starts], "begin": f[starts], "end": f[stops]})
+    return run, table
+
+
+def _labels(runs: pd.DataFrame) -> Rows:
+    track = runs["track"].to_numpy(dtype=np.int64)
+    later = runs["track"].duplicated().to_numpy(dtype=bool)
+    top = int(track.max(initial=0))
+    label = track.copy()
+    label[later] = top + 1 + np.arange(int(later.sum()))
+    if len(label) and (int(label.max()) > np.iinfo(np.uint16).max or track.min() < 1):
+        return np.arange(1, len(label) + 1, dtype=np.int64)
+    return label
+
+
+def _parents(runs: pd.DataFrame, links: pd.DataFrame) -> tuple[Rows, list[str]]:
+    """Row of every run's parent, -1 where it has none."""
+    track, begin = runs["track"].to_numpy(dtype=np.int64), runs["begin"].to_numpy(dtype=np.int64)
+    end = runs["end"].to_numpy(dtype=np.int64)
+    parent = np.full(len(runs), -1, dtype=np.int64)
+    again = np.flatnonzero(runs["track"].duplicated().to_numpy(dtype=bool))
+    parent[again] = again - 1
+    child = np.searchsorted(track, links["track_id"].to_numpy(dtype=np.int64), side="left")
+    mother = _last_before(track, end, links["parent_id"].to_numpy(dtype=np.int64), begin[child])
+    event = links["event"].to_numpy(dtype=object)
+    sure = np.isin(event.astype(str), _SURE)
+    good = sure & (mother >= 0)
+    parent[child[good]] = mother[good]
+    n_late = int((sure & (mother < 0)).sum())
+    n_children = np.bincount(parent[parent >= 0], minlength=len(runs))
+    unsure = np.flatnonzero(~sure & (mother >= 0))
+    wanted = np.bincount(mother[unsure], minlength=len(runs))
+    for k in unsure.tolist():
+        if parent[child[k]] < 0 and n_children[mother[k]] == 0 and wanted[mother[k]] == 1:
+            parent[child[k]] = mother[k]
+            n_children[mother[k]] += 1
+    kept = mother >= 0
+    kept[kept] = parent[child[kept]] == mother[kept]
+    notes = []
+    for kind in ("merge", "split"):
+        lost = int(((event == kind) & ~kept).sum())
+        if lost:
+            notes.append(
+                f"{lost} links of tracks to their parents by a {kind}: a track has one parent, "
+                "and two children would mean a division"
+            )
+    if n_late:
+        notes.append(f"{n_late} links to parents that are still there when the child begins")
+    return parent, notes
+
+
+def _last_before(track: Rows, end: Rows, wanted: Rows, begin: Rows) -> Rows:
+    """Last run of the wanted track that ends before `begin`, -1 where there is none."""
+    span = int(end.max(initial=0)) + 2
+    key = track * span + end
+    at = np.searchsorted(key, wanted * span + begin, side="left") - 1
+    at_safe = np.maximum(at, 0)
+    there = (at >= 0) & (track[at_safe] == wanted) if len(track) else at >= 0
+    return np.where(there, at, -1)
+
 
 TABLE = "res_track.txt"
 _OURS = re.compile(r"^(mask\d+\.tif|res_track\.txt)$")

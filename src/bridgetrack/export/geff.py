@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.export.atomic import refuse_foreign, staged_files
 from bridgetrack.export.csv import as_plain
+from bridgetrack.files import program_version
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.assemble import chains, components, edge_rows
-from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.version import program_version
+from bridgetrack.tracks.tracks import Tracks, chains, components, edge_rows
 
 _OURS = (".zgroup", ".zattrs", "zarr.json", "nodes", "edges", ".zmetadata")
 _DESCRIPTIONS = {

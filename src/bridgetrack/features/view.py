@@ -1,4 +1,7 @@
-"""The hypotheses of one event, as feature functions see them."""
+"""Measures of cells on scales that carry over between movies.
+
+The hypotheses of one event, as feature functions see them.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,122 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.features.cells import Cells
+from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+
+_CLIP = 4.0
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Per-cell measures, all of shape (n,) and dimensionless unless said otherwise.
+
+    Parameters
+    ----------
+    size
+        Natural logarithm of the area.
+    relative_size
+        Logarithm of the area over the movie's median area, within [-3, 3].
+    brightness
+        Mean intensity in robust standard deviations above the median of its frame, within
+        [-4, 4]; 0 without an image.
+    level
+        asinh of the mean intensity over the movie's median intensity; 0 without an image.
+    contrast
+        Standard deviation over mean of the pixels, within [0, 3]; 0 without an image.
+    elongation
+        1 - minor/major axis; 0 without masks.
+    roundness, touching
+        As in `Detections`; 0 without masks.
+    axis
+        Unit vector of the major axis, shape (n, ndim); 0 without masks.
+    border
+        exp(-distance to the frame's edge / cell diameter), 1 at the edge; 0 where unknown.
+    orphan, childless
+        1 where no cell of the previous/next frame is a mutual nearest neighbour within reach.
+    """
+
+    size: Array
+    relative_size: Array
+    brightness: Array
+    level: Array
+    contrast: Array
+    elongation: Array
+    roundness: Array
+    touching: Array
+    axis: Array
+    border: Array
+    orphan: Array
+    childless: Array
+
+
+def _robust_by_frame(values: Array, frame: NDArray[np.int64]) -> Array:
+    """Values as robust z-scores within their frame; the spread is the movie's."""
+    series = pd.Series(values)
+    median = series.groupby(frame).transform("median").to_numpy()
+    deviation = values - median
+    spread = 1.4826 * float(np.median(np.abs(deviation)))
+    # where most cells are equally bright, rounding errors must not count as differences
+    least = 1e-6 * float(np.max(np.abs(values), initial=0.0)) + 1e-12
+    return np.asarray(np.clip(deviation / max(spread, least), -_CLIP, _CLIP))
+
+
+def _column(table: pd.DataFrame, name: str) -> Array:
+    if name in table.columns:
+        return np.nan_to_num(table[name].to_numpy(dtype=np.float64))
+    return np.zeros(len(table))
+
+
+def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
+    """Brightness, level and contrast, averaged over the channels."""
+    table, n = detections.table, len(detections)
+    brightness, level, contrast = np.zeros(n), np.zeros(n), np.zeros(n)
+    for k in range(len(detections.channels)):
+        mean, std = _column(table, f"mean_{k}"), _column(table, f"std_{k}")
+        reference = max(float(np.median(np.abs(mean))), 1e-12)
+        brightness += _robust_by_frame(mean, detections.frame)
+        level += np.arcsinh(2.0 * mean / reference)
+        contrast += np.clip(std / np.maximum(np.abs(mean), 0.1 * reference), 0, 3)
+    channels = max(len(detections.channels), 1)
+    return brightness / channels, level / channels, contrast / channels
+
+
+def describe_cells(evidence: Evidence) -> Cells:
+    """Compute the measures of all cells of a movie."""
+    detections = evidence.detections
+    table, geometry = detections.table, detections.geometry
+    area = np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9)
+    size = np.log(area)
+    brightness, level, contrast = _intensity(detections)
+    masks = detections.has_masks and "major" in table.columns
+    major, minor = _column(table, "major"), _column(table, "minor")
+    axis = np.stack([_column(table, f"axis_{a}") for a in geometry.axes], axis=1)
+    border = np.zeros(len(table))
+    if "border_distance" in table.columns:
+        distance = table["border_distance"].to_numpy(dtype=np.float64)
+        border = np.exp(-np.maximum(distance, 0) / evidence.motion.diameter)
+    reach = max(evidence.motion.diameter, 4 * evidence.motion.step)
+    return Cells(
+        size=size,
+        relative_size=np.clip(size - np.median(size), -3, 3),
+        brightness=brightness,
+        level=level,
+        contrast=contrast,
+        elongation=1.0 - minor / np.maximum(major, 1e-12) if masks else np.zeros(len(table)),
+        roundness=_column(table, "roundness"),
+        touching=_column(table, "touching"),
+        axis=axis,
+        border=np.nan_to_num(border),
+        orphan=(evidence.residual_previous > reach).astype(np.float64),
+        childless=(evidence.residual_next > reach).astype(np.float64),
+    )
 
 
 @dataclass(frozen=True)

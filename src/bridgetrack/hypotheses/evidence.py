@@ -10,10 +10,8 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.detections.frame import checked_labels
-from bridgetrack.detections.overlap import shifted_overlap
-from bridgetrack.detections.size import cell_diameter, equivalent_diameter
-from bridgetrack.detections.table import Detections
+from bridgetrack.detections.labels import checked_labels, shifted_overlap
+from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.movie.movie import Movie
 

@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.hypotheses.candidates import Limits, best_per_row, move_pairs, neighbour_pairs
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.candidates import (
+    Limits,
+    best_per_row,
+    false_detections,
+    move_pairs,
+    neighbour_pairs,
+    skip_pairs,
+)
+from bridgetrack.hypotheses.events import Event, Hypotheses
 from bridgetrack.hypotheses.evidence import Evidence
-from bridgetrack.hypotheses.hypotheses import Hypotheses
-from bridgetrack.hypotheses.misses import false_detections, skip_pairs
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from bridgetrack.detections.size import cell_diameter
-from bridgetrack.detections.table import Detections
+from bridgetrack.detections.table import Detections, cell_diameter
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

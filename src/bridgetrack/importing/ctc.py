@@ -1,21 +1,307 @@
-"""Ground truth and results in the format of the Cell Tracking Challenge (CTC)."""
+"""Where the masks and the track table of a Cell Tracking Challenge folder are.
+
+The track table of the Cell Tracking Challenge: rows of label, begin, end and parent.
+
+Label movies from one TIFF per frame, and where their labels are.
+
+Ground truth and results in the format of the Cell Tracking Challenge (CTC).
+"""
 
 from __future__ import annotations
 
+import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import dask.array as da
 import numpy as np
 import pandas as pd
+import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.importing.ctc_layout import CtcLayout, find_ctc
-from bridgetrack.importing.ctc_table import only_children, read_track_table
-from bridgetrack.importing.masks import nodes_of, open_masks
+from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
-from bridgetrack.tracks.assemble import assemble_tracks
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, assemble_tracks
+
+_MASK = re.compile(r"^(?:man_track|mask)_?(\d+)\.tiff?$", re.IGNORECASE)
+_TABLES = ("man_track.txt", "res_track.txt")
+_SUBFOLDERS = ("FULL", "TRA")
+
+
+@dataclass(frozen=True)
+class CtcLayout:
+    """The files of one sequence.
+
+    Parameters
+    ----------
+    folder
+        Where the masks are.
+    masks
+        One file per frame, in order.
+    table
+        The track table, rows ``L B E P``.
+    markers
+        The small official markers of the same truth, where they stand beside whole-cell masks.
+    """
+
+    folder: Path
+    masks: tuple[Path, ...]
+    table: Path
+    markers: CtcLayout | None = None
+
+
+def find_ctc(folder: Path | str, sequence: str | None = None) -> CtcLayout:
+    """Find truth or result of one sequence.
+
+    Parameters
+    ----------
+    folder
+        A folder with masks and ``man_track.txt`` or ``res_track.txt``; an ``NN_GT`` folder; a
+        folder of results with a ``ctc`` folder; or a data set with ``NN_GT`` folders.
+    sequence
+        Two digits, where a data set has several sequences.
+
+    Raises
+    ------
+    InputError
+        Where nothing fits, frames are missing, or several sequences are there and none is named.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder")
+    if _table(folder) is not None:
+        return _layout(folder)
+    found = [folder / name for name in _SUBFOLDERS if _has_table(folder / name)]
+    if found:
+        markers = _layout(found[1]) if len(found) == 2 else None
+        return _layout(found[0], markers)
+    if _has_table(folder / "ctc"):
+        return _layout(folder / "ctc")
+    return find_ctc(_sequence_folder(folder, sequence))
+
+
+def _sequence_folder(folder: Path, sequence: str | None) -> Path:
+    truths = sorted(p for p in folder.glob("*_GT") if p.is_dir())
+    if sequence is not None:
+        truths = [p for p in truths if p.name == f"{sequence}_GT"]
+        if not truths:
+            raise InputError(f"{folder}: there is no folder {sequence}_GT")
+    if not truths:
+        raise InputError(
+            f"{folder}: found neither man_track.txt nor res_track.txt, and no folder FULL, TRA, "
+            "ctc or NN_GT; give the folder of a Cell Tracking Challenge truth or result"
+        )
+    if len(truths) > 1:
+        names = ", ".join(p.name.removesuffix("_GT") for p in truths)
+        raise InputError(f"{folder}: there are several sequences ({names}); name one")
+    if not any(_has_table(p) for p in (truths[0], *(truths[0] / n for n in _SUBFOLDERS))):
+        raise InputError(f"{truths[0]}: there is no man_track.txt in it, nor in FULL or TRA")
+    return truths[0]
+
+
+def _table(folder: Path) -> Path | None:
+    return next((folder / name for name in _TABLES if (folder / name).is_file()), None)
+
+
+def _has_table(folder: Path) -> bool:
+    return folder.is_dir() and _table(folder) is not None
+
+
+def _layout(folder: Path, markers: CtcLayout | None = None) -> CtcLayout:
+    table = _table(folder)
+    if table is None:
+        raise InputError(f"{folder}: there is no man_track.txt or res_track.txt")
+    masks = ctc_masks(folder)
+    if not masks:
+        raise InputError(f"{folder}: there are no masks (man_track000.tif or mask000.tif, ...)")
+    return CtcLayout(folder, masks, table, markers)
+
+
+def ctc_masks(folder: Path) -> tuple[Path, ...]:
+    """Mask files of a folder, one per frame from 0 on.
+
+    Raises
+    ------
+    InputError
+        Where a frame is missing or there twice.
+    """
+    numbered = sorted(
+        (int(m.group(1)), p) for p in folder.iterdir() if (m := _MASK.match(p.name)) is not None
+    )
+    for expected, (number, path) in enumerate(numbered):
+        if number < expected:
+            raise InputError(f"{path}: frame {number} is there twice")
+        if number > expected:
+            raise InputError(f"{folder}: the mask of frame {expected} is missing")
+    return tuple(path for _, path in numbered)
+
+
+def read_track_table(path: Path) -> NDArray[np.int64]:
+    """Rows ``L B E P`` of a track table, shape (n, 4).
+
+    Raises
+    ------
+    InputError
+        Where a row is not four integers, a label repeats or is not positive, a track ends before
+        it begins, or a parent is unknown or still there when its child begins.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as a text file ({error})") from error
+    rows: list[list[int]] = []
+    numbers: list[int] = []
+    for number, line in enumerate(lines, start=1):
+        words = line.split()
+        if not words:
+            continue
+        try:
+            row = [int(w) for w in words]
+        except ValueError:
+            row = []
+        if len(row) != 4:
+            raise InputError(
+                f"{path}, row {number}: expected four integers 'label begin end parent', "
+                f"found {line.strip()[:60]!r}"
+            )
+        rows.append(row)
+        numbers.append(number)
+    table = np.asarray(rows, dtype=np.int64).reshape(-1, 4)
+    _check_table(table, numbers, path)
+    return table
+
+
+def _check_table(table: NDArray[np.int64], numbers: list[int], path: Path) -> None:
+    label, begin, end, parent = table.T
+    _complain(label < 1, numbers, path, "the label must be 1 or more")
+    _complain((begin < 0) | (end < begin), numbers, path, "the track ends before it begins")
+    order = np.argsort(label, kind="stable")
+    repeats = np.zeros(len(label), dtype=bool)
+    repeats[order[1:]] = np.diff(label[order]) == 0
+    _complain(repeats, numbers, path, "the label was used before")
+    at = np.searchsorted(label[order], parent)
+    at = order[np.minimum(at, max(len(order) - 1, 0))] if len(order) else at
+    has_parent = parent != 0
+    _complain(has_parent & (label[at] != parent), numbers, path, "there is no track of its parent")
+    late = has_parent & (end[at] >= begin)
+    _complain(late, numbers, path, "its parent is still there when the track begins")
+
+
+def _complain(wrong: NDArray[np.bool_], numbers: list[int], path: Path, what: str) -> None:
+    if np.any(wrong):
+        raise InputError(f"{path}, row {numbers[int(np.argmax(wrong))]}: {what}")
+
+
+def only_children(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of the tracks whose parent has no other child."""
+    parents, counts = np.unique(table[table[:, 3] != 0, 3], return_counts=True)
+    return table[np.isin(table[:, 3], parents[counts == 1])]
+
+
+def open_masks(
+    paths: tuple[Path, ...],
+    scale: tuple[float, ...] | None = None,
+    unit: str | None = None,
+    frame_interval: float | None = None,
+) -> Movie:
+    """A label movie from one TIFF per frame, loaded frame by frame.
+
+    Raises
+    ------
+    InputError
+        Where a file is unreadable, has another shape than the first, or holds no labels.
+    """
+    first = read_mask(paths[0])
+    known = scale is not None
+    geometry = Geometry(
+        n_frames=len(paths),
+        shape=first.shape,
+        scale=tuple(scale) if scale is not None else (1.0,) * first.ndim,
+        unit=unit if unit is not None else ("micrometer" if known else "pixel"),
+        frame_interval=frame_interval,
+    )
+
+    def load(block_info: Any = None) -> NDArray[Any]:
+        t = block_info[None]["chunk-location"][0]
+        image = read_mask(paths[t])
+        if image.shape != first.shape:
+            raise InputError(
+                f"{paths[t]}: the frame has shape {image.shape}, the first has {first.shape}"
+            )
+        return image[None, None].astype(first.dtype, copy=False)
+
+    chunks = ((1,) * len(paths), (1,), *((n,) for n in first.shape))
+    array = da.map_blocks(load, chunks=chunks, dtype=first.dtype, meta=first[:0])
+    return Movie(array, geometry, ("labels",), str(paths[0].parent))
+
+
+def read_mask(path: Path) -> NDArray[Any]:
+    """One label image, shape ([z,] y, x).
+
+    Raises
+    ------
+    InputError
+        Where it cannot be read or its values are not integers.
+    """
+    try:
+        image = np.asarray(tifffile.imread(path))
+    except Exception as error:
+        raise InputError(f"{path}: cannot be read as a TIFF ({error})") from error
+    if image.ndim not in (2, 3):
+        raise InputError(f"{path}: expected a 2D or 3D label image, found shape {image.shape}")
+    if image.dtype.kind not in "iu":
+        raise InputError(f"{path}: labels must be integers, found {image.dtype}")
+    return image
+
+
+def nodes_of(labels: Movie, paths: tuple[Path, ...] | None = None) -> pd.DataFrame:
+    """Frame, label, centroid (pixels) and area of every label, sorted by frame and label."""
+
+    def measure(t: int) -> pd.DataFrame:
+        image = read_mask(paths[t]) if paths is not None else labels.channel_frame(t)
+        return _measure(image, t, labels.geometry)
+
+    with ThreadPoolExecutor(2) as pool:
+        parts = list(pool.map(measure, range(labels.n_frames)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _measure(image: NDArray[Any], t: int, geometry: Geometry) -> pd.DataFrame:
+    if image.shape != geometry.shape:
+        raise InputError(
+            f"frame {t}: the masks have shape {image.shape}, the first frame has {geometry.shape}"
+        )
+    where = np.nonzero(image)
+    values = image[where]
+    if values.size and values.min() < 0:
+        raise InputError(f"frame {t}: the label {values.min()} is negative")
+    labels, index = compact(values)
+    area = np.bincount(index, minlength=len(labels))
+    columns: dict[str, NDArray[Any]] = {
+        "frame": np.full(len(labels), t, dtype=np.int64),
+        "label": labels,
+    }
+    for axis, coordinate in zip(geometry.axes, where, strict=True):
+        columns[axis] = np.bincount(index, weights=coordinate, minlength=len(labels)) / area
+    columns["area"] = area.astype(np.float64)
+    return pd.DataFrame(columns)
+
+
+def compact(values: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct non-negative values, sorted, and the index of each value among them."""
+    if values.size == 0:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    top = int(values.max())
+    if top > 2 * values.size + 100_000:
+        labels, index = np.unique(values, return_inverse=True)
+        return labels.astype(np.int64), index.astype(np.int64)
+    present = np.zeros(top + 1, dtype=bool)
+    present[values] = True
+    rank = np.cumsum(present, dtype=np.int64) - 1
+    return np.flatnonzero(present).astype(np.int64), rank[values]
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import InfeasibleError, SolverError
-from bridgetrack.inference.branch import branch
-from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.rounding import greedy_choice
-from bridgetrack.inference.solution import Solution
+from bridgetrack.inference.branch import branch, greedy_choice
+from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solver import Program, Relaxed
 
 Array = NDArray[np.float64]

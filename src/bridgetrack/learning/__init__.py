@@ -19,13 +19,16 @@ w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: 
 Nothing here knows what x and y are: see `StructuredModel`.
 """
 
-from bridgetrack.generators import finish
 from bridgetrack.learning.cache import CachedOutputs, OutputCache
-from bridgetrack.learning.cccp import fit, train
-from bridgetrack.learning.coupling import Coupling
-from bridgetrack.learning.delta import delta_regularizer, fit_delta, train_delta
-from bridgetrack.learning.domains import Domain, JointResult
-from bridgetrack.learning.joint import fit_joint, train_joint
+from bridgetrack.learning.cccp import (
+    delta_regularizer,
+    fit,
+    fit_delta,
+    fit_joint,
+    train,
+    train_delta,
+    train_joint,
+)
 from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
 from bridgetrack.learning.model import (
     BatchModel,
@@ -45,9 +48,18 @@ from bridgetrack.learning.options import (
     TrainingOptions,
 )
 from bridgetrack.learning.perceptron import train_perceptron
-from bridgetrack.learning.regularizers import L1, L2, Regularizer
-from bridgetrack.learning.result import History, Progress, Stage, TrainingResult, TrainingState
+from bridgetrack.learning.regularizers import L1, L2, Coupling, Regularizer
+from bridgetrack.learning.result import (
+    Domain,
+    History,
+    JointResult,
+    Progress,
+    Stage,
+    TrainingResult,
+    TrainingState,
+)
 from bridgetrack.learning.start import untied_start
+from bridgetrack.progress import finish
 
 __all__ = [
     "ALGORITHM_1",

@@ -9,13 +9,18 @@ and for multipliers alpha_iy >= 0 that sum to 1 for each sample, with ``psi_i = 
 psi_iy`` and ``b_i`` likewise, ``u = -(v' + 1/N sum_i psi_i) / lambda`` gives the lower bound
 
     D = -lambda/2 ||u||^2 + 1/N sum_i b_i + c'
+
+What the learners that look at one block of samples at a time have in common (003).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
-from bridgetrack.learning.model import FloatArray, InferredBatch
+from bridgetrack.learning.cutting_planes import Bundle
+from bridgetrack.learning.model import FloatArray, InferredBatch, IntArray, blocks_of
 from bridgetrack.learning.regularizers import L2, centre, unwhiten, whiten
 from bridgetrack.learning.surrogate import Surrogate
 
@@ -98,3 +103,34 @@ class BlockDual:
         self.b[i] += eta * (b - self.b[i])
         self.u -= direction * (eta / (self.regularizer.weight * self.n))
         return gap
+
+
+class BlockLearner:
+    """Blocks in random order, and the dual that they add to.
+
+    Parameters
+    ----------
+    bundle
+        Evaluates P, and keeps what is learned of it.
+    regularizer
+        lambda, w0 and M.
+    seed
+        Of the order of samples.
+    """
+
+    def __init__(self, bundle: Bundle, regularizer: L2, seed: int = 0) -> None:
+        self.bundle = bundle
+        self.regularizer = regularizer
+        self._rng = np.random.default_rng(seed)
+        self._blocks: Sequence[IntArray] = blocks_of(bundle.risk.model, bundle.risk.samples)
+        self._dual: BlockDual | None = None
+
+    def forget(self) -> None:
+        """Drop everything learned about P."""
+        self.bundle.forget()
+        self._dual = None
+
+    def _shuffled(self) -> Iterator[IntArray]:
+        """All blocks, in random order."""
+        for number in self._rng.permutation(len(self._blocks)):
+            yield self._blocks[int(number)]

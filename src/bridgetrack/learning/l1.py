@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bridgetrack.errors import SolverError
-from bridgetrack.learning.master import Master
+from bridgetrack.learning.l2 import Master
 from bridgetrack.learning.model import FloatArray
 from bridgetrack.learning.qp import call_backend
 from bridgetrack.learning.regularizers import L1, centre

@@ -1,4 +1,14 @@
-"""The quadratic master problem of the bundle method, with a certificate.
+"""A solved master problem of the bundle method, with its certificate.
+
+The quadratic master problem in whitened coordinates, and what points and multipliers prove.
+
+    min_z 1/2 ||z||^2 + sum_g max_{k in g} (c + G z)_k
+
+Its dual is ``max_alpha c'alpha - 1/2 ||G'alpha||^2``, ``alpha >= 0``, ``sum_{k in g} alpha_k = 1``,
+and ``z = -G'alpha``. Whatever a back end returns is made feasible here and certified, so that the
+gap reported is a true one. The ``w`` of a `Master` is z here.
+
+The quadratic master problem of the bundle method, with a certificate.
 
     min_w  lambda/2 (w - w0)' M (w - w0) + sum_g max_{k in g} ( <a_k, w> + b_k )
 
@@ -8,26 +18,150 @@ a group beforehand: since the alphas of a group sum to 1 this is 001, eq. 14-15 
 missing ``-||v||^2/(2 lambda)``.
 
 *primal* is the problem in z and one slack per group, *dual* the one in alpha.
+
+The quadratic master problem of joint training (000, section 1.6.3), with a certificate.
+
+    min  lambda/2 |w - w0|^2 + rho/2 sum_d |w^d - w|^2 + sum_d max_{k in d} (<a_k, w^d> + b_k)
+
+In the coordinates of `coupling` it is the master problem of `l2` with one group of bounds for
+each domain, so both its forms and its certificate serve here too. Its *dual* form has the matrix
+of the paper, ``1/tau A^d'A^d`` on the diagonal blocks and ``1/lambda A^d'A^e`` off them. With the
+linear term v^d of a domain added to its rows and ``u^d = v^d + A^d alpha^d``,
+
+    w = w0 - M^-1 sum_d u^d / lambda,      w^d = w - M^-1 u^d / rho,
+    dual = sum_d (b^d + A^d'w0)'alpha^d - |sum_d u^d|^2 / (2 lambda) - sum_d |u^d|^2 / (2 rho).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, SolverError
-from bridgetrack.learning.master import Master
 from bridgetrack.learning.model import FloatArray
 from bridgetrack.learning.qp import call_backend
-from bridgetrack.learning.regularizers import L2, centre, unwhiten, whiten
-from bridgetrack.learning.whitened import Whitened, best_of, certify, polished
+from bridgetrack.learning.regularizers import L2, Coupling, centre, unwhiten, whiten
+
+Groups = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Master:
+    """A solved master problem.
+
+    Parameters
+    ----------
+    w
+        Weights, shape (d,).
+    alpha
+        Multiplier of each bound, shape (m,): not negative, sum 1 within each group.
+    primal
+        Value of the master problem at ``w``.
+    dual
+        Certified lower bound on its minimum.
+    backend
+        Which form and back end found it.
+    """
+
+    w: FloatArray
+    alpha: FloatArray
+    primal: float
+    dual: float
+    backend: str
+
+    @property
+    def gap(self) -> float:
+        """True duality gap, never negative up to rounding."""
+        return self.primal - self.dual
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """The problem; shapes of G (m, d), of c (m,), and of the indicator of groups (n_groups, m)."""
+
+    G: FloatArray
+    c: FloatArray
+    indicator: FloatArray
+
+    @property
+    def top(self) -> FloatArray:
+        """Largest offset of each group."""
+        return self.largest(self.c)
+
+    def largest(self, values: FloatArray) -> FloatArray:
+        """Largest value of each group, shape (n_groups,)."""
+        top: FloatArray = np.where(self.indicator > 0, values, -np.inf).max(axis=1)
+        return top
+
+    def primal(self, z: FloatArray) -> float:
+        """Value at z."""
+        return 0.5 * float(z @ z) + float(self.largest(self.c + self.G @ z).sum())
+
+    def dual(self, alpha: FloatArray) -> float:
+        """Dual value at feasible multipliers: a lower bound on the minimum."""
+        z = self.G.T @ alpha
+        return float(self.c @ alpha) - 0.5 * float(z @ z)
+
+    def best_of_each(self) -> FloatArray:
+        """Multipliers that choose the largest offset of each group."""
+        alpha = np.zeros(len(self.c))
+        alpha[np.where(self.indicator > 0, self.c, -np.inf).argmax(axis=1)] = 1.0
+        return alpha
+
+    def feasible(self, alpha: FloatArray) -> FloatArray:
+        """Multipliers that are not negative and sum to 1 in each group, nearest by scaling."""
+        alpha = np.maximum(alpha, 0.0)
+        empty = self.indicator @ alpha <= 0
+        if empty.any():
+            alpha = np.where(empty @ self.indicator > 0, self.best_of_each(), alpha)
+        scaled: FloatArray = alpha / ((self.indicator @ alpha) @ self.indicator)
+        return scaled
+
+
+def certify(
+    problem: Whitened, backend: str, alpha: FloatArray, z: FloatArray | None = None
+) -> Master:
+    """Values at the multipliers, made feasible, and at the better of z and ``-G'alpha``.
+
+    The point of a back end can be better by far: rounding of alpha is blown up by 1/lambda.
+    """
+    alpha = problem.feasible(alpha)
+    point = -problem.G.T @ alpha
+    if z is not None and problem.primal(z) < problem.primal(point):
+        point = z
+    return Master(point, alpha, problem.primal(point), problem.dual(alpha), backend)
+
+
+def best_of(a: Master, b: Master) -> Master:
+    """The better point and the better multipliers of two."""
+    point = a if a.primal <= b.primal else b
+    multipliers = a if a.dual >= b.dual else b
+    return replace(point, alpha=multipliers.alpha, dual=multipliers.dual)
+
+
+def polished(problem: Whitened, found: Master) -> Master:
+    """Solve the equations of the active bounds exactly; keep the result if it is better."""
+    G, c, indicator = problem.G, problem.c, problem.indicator
+    active = np.flatnonzero(found.alpha > 1e-7)
+    for _ in range(5):
+        E = indicator[:, active]
+        n, g = len(active), len(E)
+        K = np.block([[G[active] @ G[active].T, E.T], [E, np.zeros((g, g))]])
+        solved = np.linalg.lstsq(K, np.concatenate([c[active], np.ones(g)]), rcond=None)[0][:n]
+        trial = np.zeros_like(found.alpha)
+        trial[active] = solved
+        found = best_of(found, certify(problem, found.backend, trial))
+        active = active[solved > 0]
+        if (solved > 0).all() or not (indicator[:, active].sum(axis=1) > 0).all():
+            break
+    return found
+
 
 Form = Literal["primal", "dual"]
-Groups = NDArray[np.intp]
 
 FALLBACKS: tuple[tuple[Form, str], ...] = (
     ("primal", "daqp"),
@@ -158,3 +292,73 @@ def _indicator(groups: Groups | None, m: int) -> FloatArray:
     if not indicator.any(axis=1).all():
         raise InputError(f"group {int(np.argmin(indicator.sum(axis=1)))} has no bound")
     return indicator
+
+
+@dataclass(frozen=True)
+class JointMaster:
+    """A solved master problem.
+
+    Parameters
+    ----------
+    weights
+        w^d, shape (D, d).
+    alphas
+        Multipliers of each domain's bounds, not negative, sum 1 in each.
+    primal
+        Value of the master problem at ``weights``.
+    dual
+        Certified lower bound on its minimum.
+    backend
+        Which form and back end found it.
+    """
+
+    weights: FloatArray
+    alphas: tuple[FloatArray, ...]
+    primal: float
+    dual: float
+    backend: str
+
+
+def solve_joint_master(
+    slopes: Sequence[FloatArray],
+    offsets: Sequence[FloatArray],
+    coupling: Coupling,
+    *,
+    form: Form = "primal",
+    backend: str | None = None,
+    tolerance: float = 1e-8,
+) -> JointMaster:
+    """Minimise the coupling plus the largest bound of each domain.
+
+    Parameters
+    ----------
+    slopes, offsets
+        Bounds ``<a_k, w^d> + b_k`` of each domain, shapes (m_d, d) and (m_d,), none empty.
+    coupling
+        lambda, rho, w0 and M.
+    form, backend, tolerance
+        As in `l2.solve_l2_master`.
+
+    Raises
+    ------
+    InputError
+        If a domain has no bound.
+    SolverError
+        If no back end returned anything.
+    """
+    count = [len(b) for b in offsets]
+    factor = coupling.factor(len(count))
+    rows = [coupling.whitened(a, row) for a, row in zip(slopes, factor, strict=True)]
+    w0 = centre(L2(1.0, coupling.prior), slopes[0].shape[1])
+    found = solve_l2_master(
+        np.vstack(rows),
+        np.concatenate([b + a @ w0 for a, b in zip(slopes, offsets, strict=True)]),
+        L2(1.0),
+        groups=np.repeat(np.arange(len(count)), count),
+        form=form,
+        backend=backend,
+        tolerance=tolerance,
+    )
+    alphas = np.split(found.alpha, np.cumsum(count)[:-1])
+    weights = coupling.unwhitened(found.w, factor)
+    return JointMaster(weights, tuple(alphas), found.primal, found.dual, found.backend)

@@ -2,6 +2,8 @@
 
 A learner sees joint features, a task loss and four kinds of inference, and nothing else. Scores
 are ``f(x, y; w) = <w, phi(x, y)>`` and are maximised.
+
+Which samples learners that look at some samples at a time should ask for together.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
 Sign = Literal[-1, 1]
 
 
@@ -199,3 +204,19 @@ class BatchModel(Protocol):
     def compatible_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
         """Maximise ``f`` over Y*."""
         ...
+
+
+class BlockModel(Protocol):
+    """Optional addition to `StructuredModel`: samples that cost less together."""
+
+    def blocks(self, samples: Sequence[Sample]) -> Sequence[IntArray]:
+        """Positions in ``samples``, divided into parts that one inference solves together."""
+        ...
+
+
+def blocks_of(model: StructuredModel, samples: Sequence[Sample]) -> Sequence[IntArray]:
+    """The model's blocks, or one sample each."""
+    divide = getattr(model, "blocks", None)
+    if divide is None:
+        return [np.array([i], dtype=np.intp) for i in range(len(samples))]
+    return [np.asarray(rows, dtype=np.intp) for rows in divide(samples)]

@@ -6,8 +6,8 @@ import numpy as np
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning.bounds import Bounds, Iterates
-from bridgetrack.learning.bundle import Bundle
 from bridgetrack.learning.cache import CachedOutputs, OutputCache, carry_over, match_samples
+from bridgetrack.learning.cutting_planes import Bundle
 from bridgetrack.learning.model import FloatArray, StructuredModel
 from bridgetrack.learning.options import TrainingOptions
 from bridgetrack.learning.regularizers import Regularizer, centre

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from bridgetrack.learning.block_dual import BlockDual
-from bridgetrack.learning.block_learner import BlockLearner
-from bridgetrack.learning.blocks import IntArray
-from bridgetrack.learning.model import FloatArray
+from bridgetrack.learning.block_dual import BlockDual, BlockLearner
+from bridgetrack.learning.model import FloatArray, IntArray
 from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
 
 RARER = 1.2

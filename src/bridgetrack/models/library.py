@@ -1,30 +1,264 @@
-"""Changing a folder of models (`shelf`), and sharing them.
+"""Names of models in the library: they are names of folders on every system.
+
+Reading a folder of models: one folder each, with the model, what is known of it, and a picture.
+
+A folder whose name begins with a dot is not listed.
+
+Models that were taken off the list: the last `KEPT_REMOVED` of them are kept.
+
+Changing a folder of models (`shelf`), and sharing them.
 
 An entry appears under its name only when it is complete, and two programs that save under one
 name at the same time do not mix: one of them is told that the name is taken. What is removed
 is kept under a name that is not listed, until `KEPT_REMOVED` others were removed.
+
+A model by what a user calls it: a file, or a name in the library.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
+import unicodedata
 import uuid
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from platformdirs import user_data_path
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.models.entry import (
+    MODEL,
     Entry,
+    Record,
+    read_entry,
     read_model_file,
     write_entry,
     write_model_file,
 )
-from bridgetrack.models.model import Model
-from bridgetrack.models.names import check_name, free_name, same_name
-from bridgetrack.models.record import Record
-from bridgetrack.models.removed import KEPT_REMOVED, Bin, Removed
-from bridgetrack.models.shelf import ENVIRONMENT, Shelf, library_folder
+from bridgetrack.models.model import Model, load_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.writers import writing
+
+LONGEST = 40
+SHIPPED = "shipped"
+"""The name of the model that comes with the program."""
+
+_FORBIDDEN = '/\\:*?"<>|'
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{k}" for d in ("com", "lpt") for k in range(1, 10))}
+
+
+def check_name(name: str) -> str:
+    """A name as it is kept: without blanks around it, in composed characters.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be the name of a model; the message says why.
+    """
+    clean = unicodedata.normalize("NFC", name).strip()
+    problem = _problem(clean)
+    if problem:
+        raise InputError(f"a model cannot be called {name!r}: {problem}; choose another name")
+    return clean
+
+
+def _problem(name: str) -> str:
+    if not name:
+        return "the name is empty"
+    if len(name) > LONGEST:
+        return f"the name has more than {LONGEST} characters"
+    if not name.isprintable():
+        return "the name holds characters that cannot be shown"
+    bad = sorted(set(name) & set(_FORBIDDEN))
+    if bad:
+        return f"the name holds {' '.join(bad)}"
+    if name[0] in ".~" or name[-1] == ".":
+        return "the name begins or ends with a dot, or begins with ~"
+    if name.casefold().endswith(".json"):
+        return "names that end in .json are for files"
+    if name.casefold() == SHIPPED:
+        return "that is the name of the model that comes with the program"
+    if name.casefold().split(".")[0].strip() in _DEVICES:
+        return "some systems keep that name for themselves"
+    return ""
+
+
+def same_name(one: str, two: str) -> bool:
+    """Whether some system would take two names for one."""
+    return _folded(one) == _folded(two)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip().casefold()
+
+
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """A name like the wanted one that can be used and is not taken."""
+    plain = "".join(c if c.isprintable() and c not in _FORBIDDEN else " " for c in wanted)
+    plain = unicodedata.normalize("NFC", " ".join(plain.split()).lstrip(".~ "))
+    while plain.casefold().endswith(".json"):
+        plain = plain[: -len(".json")].rstrip(". ")
+    plain = plain[: LONGEST - 6].rstrip(". ") or "model"
+    if _problem(plain):
+        plain = "model"
+    known = {_folded(name) for name in taken}
+    if _folded(plain) not in known:
+        return plain
+    k = 2
+    while _folded(f"{plain} {k}") in known:
+        k += 1
+    return f"{plain} {k}"
+
+
+ENVIRONMENT = "BRIDGETRACK_MODELS"
+"""Variable that names another folder than the user's."""
+
+
+class Shelf:
+    """The models in a folder, to read them.
+
+    Parameters
+    ----------
+    folder
+        Where they are; without it the folder named by the variable `ENVIRONMENT`, without that
+        one in the user's data folder. It need not exist.
+    """
+
+    def __init__(self, folder: Path | str | None = None) -> None:
+        self.folder = library_folder() if folder is None else Path(folder)
+
+    def names(self) -> tuple[str, ...]:
+        """Names of all models, damaged ones too, sorted.
+
+        Raises
+        ------
+        ModelError
+            Where the folder is there but cannot be read.
+        """
+        try:
+            found = [p.name for p in self.folder.iterdir() if p.is_dir() and p.name[0] != "."]
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise ModelError(
+                f"{self.folder}: the model library cannot be read ({error.strerror})"
+            ) from error
+        return tuple(sorted(found, key=lambda name: (name.casefold(), name)))
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All models; a damaged one says why and hides none of the others.
+
+        Raises
+        ------
+        ModelError
+            Where the folder is there but cannot be read.
+        """
+        return tuple(self._read(name) for name in self.names())
+
+    def entry(self, name: str) -> Entry:
+        """The model of a name, damaged or not.
+
+        Raises
+        ------
+        ModelError
+            Where there is none; the message lists those that are there.
+        """
+        for known in self.names():
+            if same_name(known, name):
+                return self._read(known)
+        raise ModelError(f"there is no model {name!r} in the library ({self.listed()})")
+
+    def listed(self) -> str:
+        """The names for messages."""
+        names = self.names()
+        return f"it holds {', '.join(names)}" if names else "it is empty"
+
+    def load(self, name: str) -> Model:
+        """The weights of a name.
+
+        Raises
+        ------
+        ModelError
+            Where there is no such model, or it is damaged.
+        """
+        entry = self.entry(name)
+        if entry.model is None:
+            raise ModelError(
+                f"the model {entry.name!r} of the library is damaged: {entry.problem}; remove it, "
+                "or put its files back"
+            )
+        return entry.model
+
+    def file(self, name: str) -> Path:
+        """The model file of a name.
+
+        Raises
+        ------
+        ModelError
+            Where there is no such model, or it is damaged.
+        """
+        self.load(name)
+        return self.entry(name).folder / MODEL
+
+    def _read(self, name: str) -> Entry:
+        return read_entry(self.folder / name)
+
+
+def library_folder() -> Path:
+    """Where the models are kept unless somebody says otherwise."""
+    given = os.environ.get(ENVIRONMENT, "")
+    if given:
+        return Path(given)
+    return user_data_path("bridgetrack", appauthor=False) / "models"
+
+
+KEPT_REMOVED = 20
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A model that was removed and can be restored."""
+
+    name: str
+    folder: Path
+
+
+class Bin:
+    """The removed models in a folder, which need not exist.
+
+    The name of each tells when it was removed and what it was called.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def take(self, folder: Path, name: str) -> Removed:
+        """Move the folder of a model here, and drop the oldest if there are too many.
+
+        Raises
+        ------
+        OSError
+            Where it cannot be moved.
+        """
+        place = self.folder / f"{time.time_ns():020d}~{uuid.uuid4().hex[:8]}~{name}"
+        self.folder.mkdir(exist_ok=True)
+        folder.rename(place)
+        for old in self.contents()[KEPT_REMOVED:]:
+            shutil.rmtree(old.folder, ignore_errors=True)
+        return Removed(name, place)
+
+    def contents(self) -> tuple[Removed, ...]:
+        """What can be restored, the last removed first."""
+        try:
+            found = [p for p in self.folder.iterdir() if p.name.count("~") >= 2]
+        except OSError:
+            return ()
+        found.sort(key=lambda p: p.name, reverse=True)
+        return tuple(Removed(p.name.split("~", 2)[2], p) for p in found)
+
 
 __all__ = ["ENVIRONMENT", "KEPT_REMOVED", "Entry", "Library", "Removed", "library_folder"]
 
@@ -168,3 +402,41 @@ class Library(Shelf):
         model, record = read_model_file(path)
         name = self.free_name(path.stem) if name is None else name
         return self.save(name, model, record or Record())
+
+
+def find_model(given: Path | str, library: Library | None = None) -> Model:
+    """A model by its file, by its name in the library, or ``"shipped"``.
+
+    A file comes before a model of the same name.
+
+    Raises
+    ------
+    ModelError
+        Where there is neither; the message says what there is. Where what was found is damaged.
+    """
+    file = find_model_file(given, library)
+    return shipped_model() if file is None else load_model(file)
+
+
+def find_model_file(given: Path | str, library: Library | None = None) -> Path | None:
+    """The file of a model that is called so; None for the shipped one.
+
+    Raises
+    ------
+    ModelError
+        Where there is no such file or model, or that of the library is damaged.
+    """
+    path, name = Path(given), str(given)
+    if path.is_file():
+        return path
+    if same_name(name, SHIPPED):
+        return None
+    library = Library() if library is None else library
+    if any(same_name(known, name) for known in library.names()):
+        return library.file(name)
+    if path.suffix == ".json" or len(path.parts) > 1:
+        return path
+    raise ModelError(
+        f"{name}: there is no such file, and no model of that name in the library "
+        f"({library.listed()}); see bridgetrack models list"
+    )

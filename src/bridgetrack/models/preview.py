@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.record import Record
+from bridgetrack.models.entry import Record
 from bridgetrack.models.statistics import FeatureStatistics
 
 Picture = NDArray[np.uint8]

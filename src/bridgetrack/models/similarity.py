@@ -1,14 +1,19 @@
-"""How similar two movies are, by the features of their likely events, in numbers and in words.
+"""Differences between movies in plain words, from the point of view of the user's movie.
+
+How similar two movies are, by the features of their likely events, in numbers and in words.
 
 For every feature that is known in both movies the means are compared in units of the common
 spread, and the spreads by their ratio; both are symmetric. A kind of event counts by
 `_IMPORTANCE`, where both movies have enough of it. How often each kind happens per cell is
 compared by the ratio: many splits, merges and false cells tell a segmentation with errors from
 a clean one, which asks for other weights though the cells behave alike.
+
+Which model of the library suits a movie.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,11 +21,98 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.similarity_words import rate_words, words_of
+from bridgetrack.models.library import Entry
 from bridgetrack.models.statistics import FeatureStatistics
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+
+_TIMES = {
+    "move.raw_distance": "your cells move {times} as far per frame, in cell diameters",
+    "move.distance": "your cells are {times} as far from where their motion lets expect them",
+    "move.size_change": "your cells change their size {times} as much from frame to frame",
+    "move.shape_change": "your cells change their shape {times} as much from frame to frame",
+    "move.rotation": "your cells turn {times} as much from frame to frame",
+    "move.level_change": "your cells change their brightness {times} as much from frame to frame",
+    "divide.separation": "your daughter cells lie {times} as far apart, in cell diameters",
+    "divide.middle": "your daughter cells lie {times} as far off their mother's place",
+    "divide.size_asymmetry": "your daughter cells differ {times} as much in size",
+    "divide.mother_elongation": "your dividing cells are {times} as elongated",
+    "divide.brightness_asymmetry": "your daughter cells differ {times} as much in brightness",
+}
+_SIDES = {
+    "move.overlap": "your cells overlap {more} with themselves from frame to frame",
+    "move.covered": "your cells overlap {more} with themselves from frame to frame",
+    "move.growth": "your cells grow {more} from frame to frame",
+    "move.rank_forward": "your cells have {many} neighbours to be mistaken for",
+    "move.rank_backward": "your cells have {many} neighbours to be mistaken for",
+    "move.mutual": "your cells are {more} often each other's nearest from frame to frame",
+    "divide.angle": "your daughter cells lie {less} on opposite sides of their mother",
+    "divide.growth": "your cells gain {more} area when they divide",
+    "divide.daughter_size": "your daughter cells are {larger} for your cells",
+    "divide.mother_size": "your dividing cells are {larger} for your cells",
+    "divide.mother_roundness": "your dividing cells are {more} round",
+    "divide.mother_brightness": "your dividing cells are {brighter} than the others",
+    "divide.daughter_brightness": "your daughter cells are {brighter} than the others",
+    "divide.brightness_gain": "your cells gain {more} brightness when they divide",
+    "divide.orphans": "your daughter cells are {more} often without a cell before them",
+    "appear.border": "your cells appear {nearer} the edge",
+    "disappear.border": "your cells disappear {nearer} the edge",
+    "appear.size": "cells that appear in your movie are {larger}",
+    "disappear.size": "cells that disappear in your movie are {larger}",
+    "appear.brightness": "cells that appear in your movie are {brighter}",
+    "disappear.brightness": "cells that disappear in your movie are {brighter}",
+}
+_WORDS = (
+    ("more", "more", "less"),
+    ("less", "less", "more"),
+    ("many", "more", "fewer"),
+    ("larger", "larger", "smaller"),
+    ("brighter", "brighter", "dimmer"),
+    ("nearer", "nearer to", "farther from"),
+)
+"""Place in a sentence, word where the user's movie has more, word where it has less."""
+_RATE_WORDS = {
+    Event.MOVE: "your cells go on without an event {times} as often",
+    Event.DIVIDE: "your cells divide {times} as often",
+    Event.SPLIT: "your segmentation splits cells {times} as often",
+    Event.MERGE: "your segmentation merges cells {times} as often",
+    Event.APPEAR: "your cells appear {times} as often",
+    Event.DISAPPEAR: "your cells disappear {times} as often",
+    Event.SKIP: "your segmentation misses cells for some frames {times} as often",
+    Event.FALSE: "your segmentation has {times} as many false cells",
+}
+_NAMED = ((0.5, "half"), (1 / 3, "a third"), (0.25, "a quarter"), (2.0, "twice"))
+
+
+def words_of(key: str, yours: float, theirs: float) -> str:
+    """A difference of a feature's mean as a sentence without its end; empty where none is known."""
+    if key in _TIMES and min(yours, theirs) > 1e-6:
+        return _TIMES[key].format(times=times(yours / theirs))
+    if key in _SIDES:
+        more = yours > theirs
+        return _SIDES[key].format(**{place: a if more else b for place, a, b in _WORDS})
+    return ""
+
+
+def rate_words(event: Event, ratio: float) -> str:
+    """How much more often an event happens, as a sentence without its end."""
+    return _RATE_WORDS[event].format(times=times(ratio))
+
+
+def times(ratio: float) -> str:
+    """A ratio for ``... as far``."""
+    for value, name in _NAMED:
+        if abs(ratio / value - 1) < 0.1:
+            return name
+    if ratio >= 10:
+        return "more than ten times"
+    if ratio < 0.1:
+        return "less than a tenth"
+    return f"{ratio:.1f} times"
+
+
 Level = Literal["very similar", "similar", "different", "unknown"]
 
 VERY_SIMILAR, SIMILAR = 0.2, 0.4
@@ -157,3 +249,54 @@ def _rate(yours: FeatureStatistics, theirs: FeatureStatistics, event: Event) -> 
     counts = [s.events.get(event.key, 0) for s in (yours, theirs)]
     told = max(counts) >= _ENOUGH and size > 0
     return Difference(event.key, one, two, size, rate_words(event, ratio) if told else "")
+
+
+SAME = 0.02
+"""Distance up to which a model has learned from the very movie; of others it is far larger."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A model of the library and how similar its movies are to the user's."""
+
+    entry: Entry
+    similarity: Similarity
+
+    @property
+    def same_movie(self) -> bool:
+        """Whether the model has learned from this very movie, as far as one can tell."""
+        return self.similarity.level != "unknown" and self.similarity.distance <= SAME
+
+
+def rank(entries: Iterable[Entry], yours: FeatureStatistics | None) -> tuple[Ranked, ...]:
+    """Models by how similar their movies are to the user's, the most similar first.
+
+    Damaged ones come last, and those that nobody knows anything about before them.
+
+    Parameters
+    ----------
+    entries
+        Models of the library.
+    yours
+        Statistics of the user's movie; None where they are not known yet.
+    """
+    ranked = [Ranked(entry, _similarity(entry, yours)) for entry in entries]
+    ranked.sort(key=lambda r: (r.entry.damaged, r.similarity.distance, r.entry.name.casefold()))
+    return tuple(ranked)
+
+
+def most_suitable(ranked: Iterable[Ranked]) -> Ranked | None:
+    """The model to start from; None for the shipped one.
+
+    On 41 movies the most similar model was as often worse than the shipped one as better, but a
+    very similar one never much worse (``docs/model_library.md``): so only such a one is preferred.
+    """
+    for each in ranked:
+        if not each.entry.damaged and each.similarity.level == "very similar":
+            return each
+    return None
+
+
+def _similarity(entry: Entry, yours: FeatureStatistics | None) -> Similarity:
+    theirs = None if entry.record is None else entry.record.statistics
+    return UNKNOWN if yours is None or theirs is None else compare(yours, theirs)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import ModelError
-from bridgetrack.features.matrix import FeatureMatrix
+from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.events import Event
 
 Array = NDArray[np.float64]

@@ -1,11 +1,9 @@
 """Movies: opened lazily, brought in order, written frame by frame."""
 
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.labels import as_labels, check_same_extent, label_frame
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.movie import Movie, as_labels, check_same_extent, label_frame
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.movie.saving import save_labels
-from bridgetrack.movie.writers import LabelWriter, label_writer
+from bridgetrack.movie.writers import LabelWriter, label_writer, save_labels
 
 __all__ = [
     "Geometry",

@@ -14,8 +14,7 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.axes import resolve_unknown
-from bridgetrack.movie.lazy import RawMovie, reading
+from bridgetrack.movie.raw import RawMovie, reading, resolve_unknown
 from bridgetrack.movie.tiff import TIFF_SUFFIXES, TiffStack, read_tiff
 
 _CHANNEL = re.compile(r"(?:^|[_\-. ])(?:c|ch|channel|w)(\d+)(?=$|[_\-. ])", re.IGNORECASE)

@@ -1,4 +1,7 @@
-"""A movie: frames that are loaded when they are needed."""
+"""A movie: frames that are loaded when they are needed.
+
+Frames of label movies, checked when they are loaded.
+"""
 
 from __future__ import annotations
 
@@ -55,3 +58,77 @@ class Movie:
     def channel_frame(self, t: int, channel: int = 0) -> NDArray[Any]:
         """Pixels of one channel of frame `t`, shape ([Z,] Y, X)."""
         return np.asarray(self.array[t, channel].compute())
+
+
+_HIGHEST = 2**32 - 1
+
+
+def label_frame(movie: Movie, t: int) -> NDArray[np.int64]:
+    """Load one frame of a label movie and check it.
+
+    Parameters
+    ----------
+    movie
+        A label movie.
+    t
+        Number of the frame.
+
+    Returns
+    -------
+    NDArray[np.int64]
+        Labels, shape ([Z,] Y, X); 0 is background.
+
+    Raises
+    ------
+    InputError
+        Where a pixel is negative, not finite or not a whole number.
+    """
+    return as_labels(movie.channel_frame(t, 0), f"{movie.source}, frame {t}")
+
+
+def as_labels(pixels: NDArray[Any], where: str) -> NDArray[np.int64]:
+    """Check one label image and give it as integers; whole-number floats are accepted.
+
+    Raises
+    ------
+    InputError
+        Where a pixel is negative, not finite or not a whole number; the message says which.
+    """
+    if pixels.dtype.kind == "f":
+        _refuse(~np.isfinite(pixels), pixels, where, "is not a finite number")
+        _refuse(pixels != np.round(pixels), pixels, where, "is not a whole number")
+    elif pixels.dtype.kind not in "bui":
+        raise InputError(f"{where}: labels must be whole numbers, not {pixels.dtype}")
+    if pixels.dtype.kind in "if":
+        _refuse(pixels < 0, pixels, where, "is negative")
+    _refuse(pixels > _HIGHEST, pixels, where, f"is above {_HIGHEST}")
+    return pixels.astype(np.int64)
+
+
+def check_same_extent(image: Movie, labels: Movie) -> None:
+    """Check that an image movie and a label movie have the same frames and pixels.
+
+    Raises
+    ------
+    InputError
+        Where they differ; the message names both.
+    """
+    shapes = [(m.geometry.n_frames, *(m.geometry.shape or ())) for m in (image, labels)]
+    if shapes[0] != shapes[1]:
+        raise InputError(
+            f"the image ({image.source}) has shape {shapes[0]} and the labels ({labels.source}) "
+            f"have shape {shapes[1]} (time, space); they must be the same: give the movie that "
+            "the labels were made from, or the axis order of both (--axes for the labels, "
+            "--image-axes for the image, e.g. TYX or TZYX)"
+        )
+
+
+def _refuse(bad: NDArray[np.bool_], pixels: NDArray[Any], where: str, why: str) -> None:
+    if not bad.any():
+        return
+    position = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    raise InputError(
+        f"{where}: the label {pixels[position]} at pixel {position} {why}; labels are whole "
+        "numbers from 1, background is 0 (is this the image instead of its segmentation? then "
+        "segment it first: bridgetrack segment)"
+    )

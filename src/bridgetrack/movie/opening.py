@@ -1,4 +1,7 @@
-"""Open a movie from whatever holds it."""
+"""Arrays in memory, dask arrays and .npy files.
+
+Open a movie from whatever holds it.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,57 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.arrays import read_array, read_npy
-from bridgetrack.movie.axes import check_axes, check_numeric, guess_axes, in_order
 from bridgetrack.movie.folder import is_tiff, read_folder
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.lazy import RawMovie, reading
-from bridgetrack.movie.metadata import Metadata
 from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.raw import (
+    Metadata,
+    RawMovie,
+    check_axes,
+    check_numeric,
+    guess_axes,
+    in_order,
+    reading,
+)
 from bridgetrack.movie.tiff import read_tiff
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
+
+
+class SlicedArray:
+    """An array that is only sliced: dask copies a bare numpy array whole, mapped files too."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.shape = array.shape
+        self.dtype = array.dtype
+        self.ndim = array.ndim
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        """A copy of the slice."""
+        return np.array(self.array[key])
+
+
+def read_array(source: Any) -> RawMovie:
+    """Take an array (numpy, dask, zarr, or anything that can be sliced) as a movie.
+
+    A numpy array is not copied: later changes of its pixels show in the movie.
+    """
+    if not (hasattr(source, "shape") and hasattr(source, "dtype")):
+        with reading("the array"):
+            source = np.asarray(source)
+    if 0 in source.shape:
+        raise InputError(f"the array has no pixels: its shape is {tuple(source.shape)}")
+    return RawMovie(SlicedArray(source) if isinstance(source, np.ndarray) else source)
+
+
+def read_npy(path: Path) -> RawMovie:
+    """Open a .npy file, mapped into memory; files with pickled objects are refused."""
+    with reading(path):
+        return RawMovie(SlicedArray(np.load(path, mmap_mode="r", allow_pickle=False)))
+
 
 _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""

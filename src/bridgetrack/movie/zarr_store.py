@@ -10,8 +10,7 @@ import numpy as np
 import zarr
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.lazy import RawMovie, reading
-from bridgetrack.movie.metadata import Metadata, micrometers, minutes, spatial
+from bridgetrack.movie.raw import Metadata, RawMovie, micrometers, minutes, reading, spatial
 
 _MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 

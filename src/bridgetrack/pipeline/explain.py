@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.anchored import event_refs
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.words import describe_event
 from bridgetrack.errors import InputError, SolverError
 from bridgetrack.hypotheses.events import Event

@@ -1,31 +1,38 @@
-"""A movie made ready for inference: detections, hypotheses, features and the problem."""
+"""A movie made ready for inference: detections, hypotheses, features and the problem.
+
+A scene after some frames of its segmentation were touched up.
+"""
 
 from __future__ import annotations
 
 import warnings
+import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.anchor import anchor
-from bridgetrack.annotations.anchored import Anchored
+from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.compile import compile_constraints, find_hypotheses, required_events
-from bridgetrack.annotations.constraints import Constraints
-from bridgetrack.detections.intensities import refuse_image
-from bridgetrack.detections.measure import assemble, check_extents, measure_frames
+from bridgetrack.annotations.constraints import (
+    Constraints,
+    compile_constraints,
+    find_hypotheses,
+    required_events,
+)
+from bridgetrack.detections.labels import checked_labels, refuse_image
+from bridgetrack.detections.measure import assemble, check_extents, measure_frame, measure_frames
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import FeatureSet
-from bridgetrack.features.matrix import FeatureMatrix, compute_features
+from bridgetrack.features.feature import FeatureMatrix, FeatureSet, compute_features
+from bridgetrack.hypotheses.events import Hypotheses
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
-from bridgetrack.hypotheses.hypotheses import Hypotheses
 from bridgetrack.inference.problem import Problem
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.progress import Progress, Steps
 
 Index = NDArray[np.int64]
 
@@ -175,3 +182,54 @@ def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
         return propose(scene.evidence, scene.labels, annotations, scene.matrix.features)
     constraints = compile_constraints(anchored, scene.hypotheses)
     return replace(scene, anchored=anchored, constraints=constraints)
+
+
+def fingerprints(labels: Movie) -> Steps[tuple[int, ...]]:
+    """A number per frame that changes when its pixels do."""
+    found = []
+    yield Progress("Looking for changes", 0.0)
+    for t in range(labels.n_frames):
+        found.append(zlib.crc32(np.ascontiguousarray(labels.frame(t)).data))
+        yield Progress("Looking for changes", (t + 1) / labels.n_frames)
+    return tuple(found)
+
+
+def remeasure(
+    scene: Scene, labels: Movie, image: Movie | None, frames: Collection[int]
+) -> Steps[Scene]:
+    """As `prepare`, measuring the cells of some frames only.
+
+    Parameters
+    ----------
+    scene
+        Made from the same movie before some frames of its segmentation were changed.
+    labels, image
+        The movie as it is now.
+    frames
+        The frames that changed.
+
+    Raises
+    ------
+    InputError
+        Where the segmentation has another extent than before.
+    """
+    old = scene.detections
+    if old.geometry != labels.geometry:
+        raise InputError("the segmentation has another extent than before; measure it anew")
+    tables = []
+    for t in range(labels.n_frames):
+        if t in frames:
+            yield Progress("Measuring cells", t / labels.n_frames)
+            pixels = None if image is None else image.frame(t)
+            tables.append(measure_frame(checked_labels(labels, t), pixels, labels.geometry.scale))
+        else:
+            tables.append(old.table.iloc[old.rows(t)].drop(columns="frame"))
+    detections = assemble(tables, labels, image)
+    evidence = None
+    for step in gather_evidence(detections, labels):
+        if isinstance(step, Evidence):
+            evidence = step
+        else:
+            yield Progress("Comparing frames", (step + 1) / labels.n_frames)
+    assert evidence is not None
+    return propose(evidence, labels, features=scene.matrix.features)

@@ -1,7 +1,7 @@
 """Segmentation: built in, by Cellpose or by StarDist."""
 
 from bridgetrack.segmentation.backends import available_backends, make_segmenter, segment_frame
-from bridgetrack.segmentation.estimate import estimate_diameter, estimate_foreground
+from bridgetrack.segmentation.builtin import estimate_diameter, estimate_foreground
 from bridgetrack.segmentation.movie import (
     SegmentedFrame,
     movie_settings,

@@ -1,19 +1,28 @@
-"""Choose what segments: the built-in method, Cellpose or StarDist."""
+"""Choose what segments: the built-in method, Cellpose or StarDist.
+
+Cellpose as a back end (versions 3 and 4), when it is installed.
+
+StarDist as a back end, when it is installed.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import DependencyError, InputError
+from bridgetrack.segmentation.builtin import segment_builtin
 from bridgetrack.segmentation.cells import Labels, numbered, of_right_size
-from bridgetrack.segmentation.frame import segment_builtin
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import finite_image
+from bridgetrack.segmentation.signal import finite_image, sampling_of
 
 Backend = Literal["builtin", "cellpose", "stardist"]
 Segmenter = Callable[[NDArray[Any]], Labels]
@@ -68,12 +77,8 @@ def make_segmenter(
             f"{title} is not installed; install it by: pip install bridgetrack[{backend}]"
         )
     if backend == "cellpose":
-        from bridgetrack.segmentation.cellpose import cellpose_segmenter
-
         network = cellpose_segmenter(settings, scale, model)
     else:
-        from bridgetrack.segmentation.stardist import stardist_segmenter
-
         network = stardist_segmenter(settings, model)
     return lambda image: _finished(network(finite_image(image)[0]), image, settings)
 
@@ -115,3 +120,125 @@ def _finished(labels: NDArray[Any], image: NDArray[Any], settings: SegmentationS
         unit = np.pi / (4 if image.ndim == 2 else 6) * settings.diameter**image.ndim
         labels = of_right_size(labels, settings, unit)
     return numbered(labels, settings)
+
+
+def cellpose_segmenter(
+    settings: SegmentationSettings, scale: tuple[float, ...] | None, model: str | None
+) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Load a Cellpose network and return the function that applies it to a frame.
+
+    Version 3 takes the name of a network in its zoo (default ``"nuclei"``); version 4 has one
+    network, ``"cpsam"``. Both take the path of one's own. Without a diameter, version 3 takes
+    its network's own and version 4 needs none.
+
+    Raises
+    ------
+    DependencyError
+        Where the network cannot be loaded or fails.
+    """
+    old = _cellpose_version() < 4
+    network = _load_cellpose(old, model)
+    options: dict[str, Any] = {"diameter": settings.diameter}
+    if old:
+        options["channels"] = [0, 0]
+
+    def segment(image: NDArray[Any]) -> NDArray[Any]:
+        volume: dict[str, Any] = {}
+        if image.ndim == 3:
+            depth = sampling_of(scale, image.shape, settings.diameter or 0.0)[0]
+            volume = {"do_3D": True, "z_axis": 0, "anisotropy": depth}
+        try:
+            masks = network.eval(image, **options, **volume)[0]
+        except Exception as error:
+            raise DependencyError(f"Cellpose failed on a frame: {error}") from error
+        return np.asarray(masks).reshape(image.shape)
+
+    return segment
+
+
+def _load_cellpose(old: bool, model: str | None) -> Any:
+    """The network; on a graphics card where there is one."""
+    try:
+        from cellpose import core, models
+
+        gpu = bool(core.use_gpu())
+        if old:
+            return models.CellposeModel(gpu=gpu, model_type=model or "nuclei")
+        return models.CellposeModel(gpu=gpu, pretrained_model=model or "cpsam")
+    except Exception as error:
+        raise DependencyError(
+            f"Cellpose could not load its network {model or ''} ({error}); its weights are "
+            "fetched at the first use, which needs the internet"
+        ) from error
+
+
+def _cellpose_version() -> int:
+    try:
+        return int(version("cellpose").split(".")[0])
+    except (PackageNotFoundError, ValueError):
+        return 4
+
+
+_STARDIST_NETWORKS = {2: "2D_versatile_fluo", 3: "3D_demo"}
+
+
+def stardist_segmenter(
+    settings: SegmentationSettings, model: str | None
+) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return the function that applies a StarDist network; it is loaded at the first frame.
+
+    Whether the network for planes or for volumes is needed shows only then. `model` is the name
+    of a pretrained network (default ``"2D_versatile_fluo"``, in 3D ``"3D_demo"``) or the path of
+    a folder with one's own. Frames are normalised between their percentiles 1 and 99.8, as
+    those networks were trained.
+
+    Raises
+    ------
+    DependencyError
+        Where the network cannot be loaded or fails.
+    """
+    loaded: dict[int, Any] = {}
+
+    def segment(image: NDArray[Any]) -> NDArray[Any]:
+        if image.ndim not in loaded:
+            loaded[image.ndim] = _load_stardist(image.ndim, model)
+        try:
+            with redirect_stdout(io.StringIO()):
+                return _predict_stardist(loaded[image.ndim], image)
+        except Exception as error:
+            raise DependencyError(f"StarDist failed on a frame: {error}") from error
+
+    return segment
+
+
+def _predict_stardist(network: Any, image: NDArray[Any]) -> NDArray[Any]:
+    from csbdeep.utils import normalize
+
+    pixels = normalize(image.astype(np.float32), 1, 99.8)
+    tiles = tuple(max(1, n // 1024) for n in image.shape)
+    labels, _ = network.predict_instances(pixels, n_tiles=tiles, show_tile_progress=False)
+    return np.asarray(labels)
+
+
+def _load_stardist(ndim: int, model: str | None) -> Any:
+    name = model or _STARDIST_NETWORKS[ndim]
+    try:
+        with redirect_stdout(io.StringIO()):
+            from stardist.models import StarDist2D, StarDist3D
+
+            kind = StarDist2D if ndim == 2 else StarDist3D
+            folder = Path(name)
+            if folder.is_dir():
+                return kind(None, name=folder.name, basedir=str(folder.parent))
+            network = kind.from_pretrained(name)
+    except Exception as error:
+        raise DependencyError(
+            f"StarDist could not load its network {name} ({error}); its weights are fetched at "
+            "the first use, which needs the internet"
+        ) from error
+    if network is None:
+        raise DependencyError(
+            f"StarDist has no pretrained network {name!r} for {ndim}D frames; give one of its "
+            f"names, e.g. {_STARDIST_NETWORKS[ndim]}, or the folder of your own"
+        )
+    return network

@@ -1,21 +1,71 @@
-"""From a signal to labelled cells: threshold, seeds, watershed and clean-up."""
+"""Fill holes in cells; what lies between cells stays background.
+
+From a signal to labelled cells: threshold, seeds, watershed and clean-up.
+
+Undo cuts of the watershed that follow no real valley.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from skimage.filters import threshold_otsu
 from skimage.measure import label
 from skimage.segmentation import clear_border, relabel_sequential, watershed
 
-from bridgetrack.segmentation.filters import Image, Sampling, blob_response, gaussian
-from bridgetrack.segmentation.holes import fill_cells, small_holes
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import Signal
+from bridgetrack.segmentation.signal import Image, Sampling, Signal, blob_response, gaussian
 
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.int32]
+
+
+def small_holes(mask: NDArray[np.bool_], diameter: float, sampling: Sampling) -> NDArray[np.bool_]:
+    """Pixels of enclosed holes that are smaller than a cell.
+
+    Parameters
+    ----------
+    mask
+        Foreground, shape ([Z,] Y, X).
+    diameter
+        Of a typical cell, in pixels along x.
+    sampling
+        Pixel size per axis relative to x.
+    """
+    holes, n = ndi.label(ndi.binary_fill_holes(mask) & ~mask)
+    if n == 0:
+        return np.zeros(mask.shape, dtype=bool)
+    sizes = np.bincount(holes.ravel()) * float(np.prod(sampling))
+    small = sizes < 0.25 * diameter**mask.ndim
+    small[0] = False
+    return np.asarray(small[holes])
+
+
+def fill_cells(labels: NDArray[np.int32], diameter: float, sampling: Sampling) -> NDArray[np.int32]:
+    """Give small holes that lie within one cell to that cell.
+
+    Parameters
+    ----------
+    labels
+        Labels, shape ([Z,] Y, X).
+    diameter, sampling
+        As in `small_holes`.
+    """
+    holes, n = ndi.label(small_holes(labels > 0, diameter, sampling))
+    if n == 0:
+        return labels
+    cross = ndi.generate_binary_structure(labels.ndim, 1)
+    none = np.iinfo(labels.dtype).max
+    numbers = np.arange(1, n + 1)
+    highest = ndi.maximum(ndi.maximum_filter(labels, footprint=cross), holes, numbers)
+    around = ndi.minimum_filter(np.where(labels > 0, labels, none), footprint=cross)
+    lowest = ndi.minimum(around, holes, numbers)
+    owner = np.concatenate([[0], np.where(highest == lowest, highest, 0)]).astype(np.int32)
+    return np.where(labels > 0, labels, owner[holes])
+
 
 _BRIGHT_SHARE = 0.85
 
@@ -149,3 +199,53 @@ def opened(mask: Mask) -> Mask:
     padded = np.pad(mask, 1, mode="edge")
     opened = ndi.binary_opening(padded, structure)
     return np.asarray(opened[(slice(1, -1),) * mask.ndim])
+
+
+def merge_shallow(labels: NDArray[np.int32], height: Image, depth: float) -> NDArray[np.int32]:
+    """Join neighbours whose common saddle is less than `depth` below the lower of their peaks.
+
+    Elongated cells have several peaks along their ridge; these are joined again.
+
+    Parameters
+    ----------
+    labels
+        Result of a watershed on ``-height``.
+    height
+        The landscape, same shape.
+    depth
+        Least depth of a valley, in the unit of `height`.
+    """
+    n = int(labels.max(initial=0))
+    if n < 2 or depth == 0:
+        return labels
+    first, second, saddle = _saddles(labels, height)
+    peak = np.full(n + 1, -np.inf)
+    inside = labels > 0
+    np.maximum.at(peak, labels[inside], height[inside])
+    lower = np.minimum(peak[first], peak[second])
+    joined = lower - saddle < depth
+    edges = (np.ones(int(joined.sum())), (first[joined], second[joined]))
+    graph = sparse.coo_array(edges, shape=(n + 1, n + 1))
+    component = connected_components(graph, directed=False)[1].astype(np.int32)
+    component = np.where(np.arange(n + 1) == 0, 0, component + 1).astype(np.int32)
+    return component[labels]
+
+
+def _saddles(
+    labels: NDArray[np.int32], height: Image
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Pairs of labels that touch, and the highest point at which they do."""
+    n = np.int64(labels.max()) + 1
+    keys, heights = [], []
+    for axis in range(labels.ndim):
+        near = tuple(slice(None, -1) if a == axis else slice(None) for a in range(labels.ndim))
+        far = tuple(slice(1, None) if a == axis else slice(None) for a in range(labels.ndim))
+        a, b = labels[near], labels[far]
+        touch = (a != b) & (a > 0) & (b > 0)
+        low, high = np.minimum(a[touch], b[touch]), np.maximum(a[touch], b[touch])
+        keys.append(low * n + high)
+        heights.append(np.minimum(height[near][touch], height[far][touch]))
+    pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    saddle = np.full(pairs.size, -np.inf)
+    np.maximum.at(saddle, inverse, np.concatenate(heights))
+    return pairs // n, pairs % n, saddle

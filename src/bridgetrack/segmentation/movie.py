@@ -14,8 +14,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.segmentation.backends import Segmenter, make_segmenter
+from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.cells import Labels
-from bridgetrack.segmentation.estimate import complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 _SAMPLED_FRAMES = 5

@@ -1,12 +1,18 @@
-"""The state of all simulated cells at one time, as arrays."""
+"""The state of all simulated cells at one time, as arrays.
+
+How a cell looks at its stage of life: size, shape, brightness, contrast.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bridgetrack.simulation.settings import SimulationSettings
 
 Array = NDArray[np.float64]
 
@@ -117,3 +123,128 @@ def founders(
 
 N_BUMPS = 3
 """Bumps per outline: enough for beans, pears and soft corners."""
+
+
+DEATH_FRAMES = 5
+"""A dying cell shrinks and glows for so many frames and is then gone."""
+
+_RECOVERY = 5.0
+_PLATE_ASPECT = 2.8
+_FADED = 0.12
+
+
+class Phase(IntEnum):
+    """Stages of life that can be told apart in the image."""
+
+    INTERPHASE = 0
+    PROPHASE = 1
+    METAPHASE = 2
+    DAUGHTER = 3
+    DYING = 4
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What the renderer needs of each cell.
+
+    Parameters
+    ----------
+    semi
+        Half the axes in pixels, shape (n, d), in the order of ``Cells.axes``.
+    size
+        Radius of the circle (sphere) of the same content in pixels, shape (n,).
+    intensity
+        Grey value above the background, shape (n,).
+    contrast
+        Relative contrast of the texture, shape (n,).
+    bumps
+        Heights of the bumps of the outline, shape (n, k).
+    phase
+        Values of `Phase`, shape (n,).
+    """
+
+    semi: Array
+    size: Array
+    intensity: Array
+    contrast: Array
+    bumps: Array
+    phase: NDArray[np.int8]
+
+
+def phases(cells: Cells, settings: SimulationSettings) -> NDArray[np.int8]:
+    """Stage of every cell, shape (n,)."""
+    left = cells.cycle - cells.age
+    phase = np.zeros(len(cells), dtype=np.int8)
+    phase[(cells.age < _RECOVERY) & (cells.mother >= 0)] = Phase.DAUGHTER
+    phase[left <= settings.mitosis_frames] = Phase.PROPHASE
+    phase[left <= max(1.0, settings.mitosis_frames / 2)] = Phase.METAPHASE
+    phase[cells.dying > 0] = Phase.DYING
+    return phase
+
+
+def looks(cells: Cells, settings: SimulationSettings) -> Looks:
+    """Appearance of every cell.
+
+    Brightness follows from the amount of DNA over the area, so that a cell that rounds up or
+    forms a plate lights up, and daughters start small and bright.
+    """
+    phase = phases(cells, settings)
+    area = _area(cells, phase)
+    dna = 1 + np.clip((_progress(cells) - 0.3) / 0.4, 0, 1)
+    size = cells.radius * np.sqrt(area)
+    ratios = _ratios(cells, phase, settings.dim)
+    semi = size[:, None] * ratios / np.prod(ratios, axis=1, keepdims=True) ** (1 / settings.dim)
+    intensity = settings.brightness * cells.brightness * (dna / area / 1.35) ** 0.8
+    intensity = np.where(cells.dying > 0, intensity * _glow(cells), intensity)
+    condensed = (phase == Phase.METAPHASE) | (phase == Phase.DYING)
+    contrast = settings.texture * np.select([condensed, phase == Phase.PROPHASE], [2.0, 1.8], 1.0)
+    calm = np.where((phase == Phase.INTERPHASE) | (phase == Phase.METAPHASE), 1.0, 0.5)
+    return Looks(
+        semi=semi,
+        size=size,
+        intensity=intensity * np.where(cells.fading > 0, _FADED, 1.0),
+        contrast=contrast,
+        bumps=cells.bump_size * calm[:, None],
+        phase=phase,
+    )
+
+
+def _progress(cells: Cells) -> Array:
+    """Share of the cycle that is over, 0-1; half way for cells that never divide."""
+    endless = ~np.isfinite(cells.cycle)
+    cycle = np.where(endless, 1.0, cells.cycle)
+    return np.where(endless, 0.5, np.clip(cells.age / cycle, 0, 1))
+
+
+def _area(cells: Cells, phase: NDArray[np.int8]) -> Array:
+    """Area as a multiple of the mean one."""
+    grown = 0.75 + 0.55 * _progress(cells)
+    young = 0.28 + (grown - 0.28) * np.clip(cells.age / _RECOVERY, 0, 1)
+    dead = grown * np.maximum(1 - 0.75 * cells.dying / DEATH_FRAMES, 0.2)
+    return np.select(
+        [phase == k for k in (Phase.DAUGHTER, Phase.PROPHASE, Phase.METAPHASE, Phase.DYING)],
+        [young, np.full(len(cells), 0.8), np.full(len(cells), 0.5), dead],
+        grown,
+    )
+
+
+def _ratios(cells: Cells, phase: NDArray[np.int8], dim: int) -> Array:
+    """Lengths of the axes relative to each other, longest first, shape (n, dim)."""
+    recovered = np.clip(cells.age / _RECOVERY, 0, 1)
+    born = 1.9 + (cells.elongation - 1.9) * recovered
+    long = np.select(
+        [phase == k for k in (Phase.DAUGHTER, Phase.PROPHASE, Phase.METAPHASE, Phase.DYING)],
+        [born, np.full(len(cells), 1.08), np.full(len(cells), _PLATE_ASPECT), np.ones(len(cells))],
+        cells.elongation,
+    )
+    if dim == 2:
+        return np.stack([long, np.ones_like(long)], axis=1)
+    disc = (phase == Phase.METAPHASE) | (phase == Phase.DAUGHTER)
+    middle = np.where(disc, 0.9 * long, np.sqrt(long))
+    return np.stack([long, middle, np.ones_like(long)], axis=1)
+
+
+def _glow(cells: Cells) -> Array:
+    """Brightening of a dying cell, which fades in the end."""
+    share = cells.dying / DEATH_FRAMES
+    return np.where(share < 0.9, 1.1, 0.35)

@@ -9,8 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from bridgetrack.simulation.cells import Array, Cells, founders, orthonormal, unit
-from bridgetrack.simulation.looks import DEATH_FRAMES, Phase, looks, phases
+from bridgetrack.simulation.cells import (
+    DEATH_FRAMES,
+    Array,
+    Cells,
+    Phase,
+    founders,
+    looks,
+    orthonormal,
+    phases,
+    unit,
+)
 from bridgetrack.simulation.settings import SimulationSettings
 
 _CYCLE_SPREAD = 0.12

@@ -1,15 +1,21 @@
-"""Draw cells into an image of light and an image of labels."""
+"""Draw cells into an image of light and an image of labels.
+
+Specks that shine but are no cells: what a segmentation wrongly finds.
+
+From light to grey values: optics, illumination, noise, quantisation.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from bridgetrack.simulation.cells import Array, Cells
-from bridgetrack.simulation.looks import Looks
+from bridgetrack.simulation.cells import Array, Cells, Looks
+from bridgetrack.simulation.population import World
 from bridgetrack.simulation.settings import SimulationSettings
 
 _EDGE = 1.2
@@ -139,3 +145,78 @@ def _keep_largest_piece(owner: NDArray[np.int32], label: int) -> None:
         sizes = np.bincount(pieces.ravel())
         sizes[0] = 0
         owner[(pieces > 0) & (pieces != sizes.argmax())] = 0
+
+
+def wander(settings: SimulationSettings, world: World, rng: np.random.Generator) -> Iterator[Array]:
+    """Places of the specks in the field of view, one frame after the other, shape (n, d)."""
+    n = round(settings.debris * settings.cells)
+    place = rng.random((n, settings.dim)) * world.box
+    while True:
+        yield place - world.origin
+        step = world.drift + 0.3 * settings.speed * rng.standard_normal(place.shape)
+        place = (place + step) % world.box
+
+
+def debris_light(settings: SimulationSettings, place: Array, rng: np.random.Generator) -> Array:
+    """Light of the specks, shape of the frame; size and strength are drawn from `rng`."""
+    light = np.zeros(settings.shape)
+    radii = settings.diameter * (0.08 + 0.08 * rng.random(len(place)))
+    greys = settings.brightness * (0.4 + 0.8 * rng.random(len(place)))
+    for centre, radius, grey in zip(place, radii, greys, strict=True):
+        low = np.clip(np.floor((centre - 3 * radius) / settings.spacing), 0, settings.shape)
+        high = np.clip(np.ceil((centre + 3 * radius) / settings.spacing), 0, settings.shape)
+        patch = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
+        squares = [
+            ((np.arange(s.start, s.stop) * step - c) / radius) ** 2
+            for s, step, c in zip(patch, settings.spacing, centre, strict=True)
+        ]
+        distance = squares[0]
+        for square in squares[1:]:
+            distance = np.add.outer(distance, square)
+        light[patch] += grey * np.clip(1 - distance / 2, 0, 1)
+    return light
+
+
+_READ_NOISE = 0.7
+_NOISE_PER_GREY = 0.05
+_STRETCH_Z = 2.0
+
+
+def illumination(settings: SimulationSettings, rng: np.random.Generator) -> Array:
+    """Brightness of the lamp over the frame, at most 1, shape (y, x)."""
+    side = settings.side
+    centre = side * (0.5 + 0.15 * (rng.random(2) - 0.5))
+    y = (np.arange(side)[:, None] - centre[0]) / side
+    x = (np.arange(side)[None, :] - centre[1]) / side
+    return np.asarray(1 - np.clip(2 * settings.unevenness * (y * y + x * x), 0, 0.95))
+
+
+def expose(
+    light: Array, lamp: Array, settings: SimulationSettings, rng: np.random.Generator
+) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    """Take the picture.
+
+    Shot noise is drawn as normal with the variance of the Poisson distribution, which needs no
+    rejection sampling; read noise is added to it.
+
+    Parameters
+    ----------
+    light
+        Grey values above the background, shape of the frame.
+    lamp
+        From `illumination`, shape (y, x).
+    settings
+        Blur, noise, background and bits.
+    rng
+        Source of the noise of this frame.
+    """
+    sigma = settings.blur / settings.spacing
+    if settings.dim == 3:
+        sigma[0] *= _STRETCH_Z
+    signal = ndimage.gaussian_filter(light, sigma, truncate=3.0) if settings.blur else light
+    signal = (signal + settings.background) * lamp
+    spread = np.sqrt(_READ_NOISE**2 + _NOISE_PER_GREY * signal)
+    grey = signal + settings.noise * spread * rng.standard_normal(signal.shape)
+    if settings.bits == 8:
+        return np.clip(np.floor(grey + 0.5), 0, 255).astype(np.uint8)
+    return np.clip(np.floor(grey * 16 + 0.5), 0, 4095).astype(np.uint16)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.assemble import assemble_tracks
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
 Array = NDArray[np.float64]
 Graph = dict[int, list[int]]

@@ -1,12 +1,25 @@
-"""Tracks with lineages: what the chosen events amount to."""
+"""Tracks with lineages: what the chosen events amount to.
+
+The events that the edges of a lineage graph amount to.
+
+Tracks from a plain graph: nodes, edges and, where they are known, track ids.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
+
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -46,3 +59,281 @@ class Tracks:
     def n_tracks(self) -> int:
         """Number of tracks."""
         return int(self.nodes["track_id"].nunique())
+
+
+EDGE_EVENTS = ("move", "skip", "divide", "split", "merge")
+EVENT_COLUMNS = ["frame", "event", "sources", "targets", "score", "margin"]
+
+
+def events_from_edges(
+    nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Rows, n_frames: int
+) -> pd.DataFrame:
+    """The events that a graph amounts to (see `Tracks.events`).
+
+    Edges of one ``divide`` or ``split`` share the source, those of one ``merge`` the target. The
+    frame of an event with several later cells is that of the earliest.
+
+    Parameters
+    ----------
+    nodes
+        ``id``, ``frame``.
+    edges
+        ``event``, ``score``, ``margin``.
+    src, tgt
+        Rows of `nodes` that every edge joins, shapes (E,) and (E,).
+    n_frames
+        Number of frames of the movie.
+    """
+    ids = nodes["id"].to_numpy(dtype=np.int64)
+    frame = nodes["frame"].to_numpy(dtype=np.int64)
+    ends = pd.DataFrame(
+        {
+            "source": ids[src],
+            "target": ids[tgt],
+            "frame": frame[tgt],
+            "event": edges["event"].to_numpy(dtype=object),
+            "score": edges["score"].to_numpy(),
+            "margin": edges["margin"].to_numpy(),
+        }
+    ).sort_values(["source", "target"], kind="stable")
+    parts = [_grouped(kind, ends[ends["event"] == kind]) for kind in EDGE_EVENTS]
+    n = len(nodes)
+    orphan = (np.bincount(tgt, minlength=n) == 0) & (frame > 0)
+    leaf = (np.bincount(src, minlength=n) == 0) & (frame < n_frames - 1)
+    parts.append(_lonely("appear", ids[orphan], frame[orphan]))
+    parts.append(_lonely("disappear", ids[leaf], frame[leaf]))
+    return sort_events(pd.concat(parts, ignore_index=True))
+
+
+def sort_events(table: pd.DataFrame) -> pd.DataFrame:
+    """Events by frame, kind and the first detection they name."""
+    pairs = zip(table["sources"], table["targets"], strict=True)
+    first = np.asarray([(s or t)[0] for s, t in pairs], dtype=np.int64)
+    rank = table["event"].map({e.key: int(e) for e in Event}).to_numpy(dtype=np.int64)
+    order = np.lexsort((first, rank, table["frame"].to_numpy(dtype=np.int64)))
+    return table.iloc[order][EVENT_COLUMNS].reset_index(drop=True)
+
+
+def _grouped(kind: str, ends: pd.DataFrame) -> pd.DataFrame:
+    if kind in ("move", "skip"):
+        spans = np.arange(len(ends) + 1)
+    else:
+        by = "target" if kind == "merge" else "source"
+        ends = ends.sort_values(by, kind="stable")
+        spans = np.r_[0, np.flatnonzero(np.diff(ends[by].to_numpy())) + 1, len(ends)]
+        spans = spans[: len(spans) if len(ends) else 1]
+    pairs = list(zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True))
+    sources, targets = ends["source"].tolist(), ends["target"].tolist()
+    one_source, one_target = kind != "merge", kind in ("move", "skip", "merge")
+    starts = spans[:-1]
+    frame = ends["frame"].to_numpy(dtype=np.int64)
+    return pd.DataFrame(
+        {
+            "frame": np.minimum.reduceat(frame, starts) if len(starts) else frame,
+            "event": np.full(len(starts), kind, dtype=object),
+            "sources": [tuple(sources[a : a + 1 if one_source else b]) for a, b in pairs],
+            "targets": [tuple(targets[a : a + 1 if one_target else b]) for a, b in pairs],
+            "score": ends["score"].to_numpy(dtype=np.float64)[starts],
+            "margin": ends["margin"].to_numpy(dtype=np.float64)[starts],
+        }
+    )
+
+
+def _lonely(kind: str, ids: Rows, frame: Rows) -> pd.DataFrame:
+    named = [(i,) for i in ids.tolist()]
+    nobody: list[tuple[int, ...]] = [()] * len(ids)
+    return pd.DataFrame(
+        {
+            "frame": frame,
+            "event": np.full(len(ids), kind, dtype=object),
+            "sources": named if kind == "disappear" else nobody,
+            "targets": named if kind == "appear" else nobody,
+            "score": np.full(len(ids), np.nan),
+            "margin": np.full(len(ids), np.nan),
+        }
+    )
+
+
+def assemble_tracks(
+    nodes: pd.DataFrame,
+    edges: pd.DataFrame,
+    geometry: Geometry,
+    *,
+    events: pd.DataFrame | None = None,
+    links: pd.DataFrame | None = None,
+    notes: tuple[str, ...] = (),
+    source: str = "the tracks",
+) -> Tracks:
+    """Build tracks with lineages from nodes and edges.
+
+    An edge whose source has several targets is a ``divide``, one whose target has several
+    sources a ``merge``, any other a ``move``, or a ``skip`` where it bridges frames; an ``event``
+    column of `edges` takes precedence. Without a ``track_id`` column a track is a chain of moves
+    and skips. ``lineage_id`` is the track of the earliest node of a connected component.
+
+    Parameters
+    ----------
+    nodes
+        ``id``, ``frame``, ``label``, the position in pixels, ``area``; optionally ``track_id``
+        and ``lineage_id``; other columns are carried along.
+    edges
+        ``source``, ``target`` (ids); optionally ``event``, ``score``, ``margin``.
+    geometry
+        Extent, scale and units of the movie.
+    events
+        The chosen events where they are known; else they follow from the graph: a node without
+        a past after the first frame appears, one without a future before the last disappears.
+    links
+        Which track comes from which where it is known; else every edge between two tracks is a
+        link.
+    notes
+        What the reader has to say about the file.
+    source
+        Name of the file, for messages.
+
+    Raises
+    ------
+    InputError
+        Where ids repeat, an edge names an unknown node, runs backwards in time or repeats.
+    """
+    nodes = nodes.sort_values(["frame", "label", "id"], kind="stable").reset_index(drop=True)
+    src, tgt = edge_rows(nodes, edges, source)
+    edges = _complete_edges(nodes, edges, src, tgt)
+    if "track_id" not in nodes.columns:
+        chained = edges["event"].isin(["move", "skip"]).to_numpy(dtype=bool)
+        nodes["track_id"] = chains(len(nodes), src, tgt, chained)
+    nodes["track_id"] = nodes["track_id"].astype(np.int64)
+    if "lineage_id" not in nodes.columns:
+        nodes["lineage_id"] = lineage_ids(nodes["track_id"].to_numpy(), src, tgt)
+    if events is None:
+        events = events_from_edges(nodes, edges, src, tgt, geometry.n_frames)
+    return Tracks(
+        nodes=nodes,
+        edges=edges,
+        events=events,
+        links=links_from_edges(nodes, edges, src, tgt) if links is None else links,
+        geometry=geometry,
+        notes=notes,
+    )
+
+
+def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[Rows, Rows]:
+    """Rows of the two ends of every edge in `nodes`, shapes (E,) and (E,).
+
+    Raises
+    ------
+    InputError
+        As `assemble_tracks`.
+    """
+    ids = nodes["id"].to_numpy(dtype=np.int64)
+    order = np.argsort(ids, kind="stable")
+    ordered = ids[order]
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(repeated):
+        raise InputError(f"{source}: the id {repeated[0]} is used twice; ids must be unique")
+    src = _rows_of(ordered, order, edges["source"].to_numpy(dtype=np.int64), source)
+    tgt = _rows_of(ordered, order, edges["target"].to_numpy(dtype=np.int64), source)
+    frame = nodes["frame"].to_numpy(dtype=np.int64)
+    backwards = np.flatnonzero(frame[src] >= frame[tgt])
+    if len(backwards):
+        e = backwards[0]
+        raise InputError(
+            f"{source}: the edge from {ids[src[e]]} (frame {frame[src[e]]}) to {ids[tgt[e]]} "
+            f"(frame {frame[tgt[e]]}) does not run forward in time; a parent must be in an "
+            "earlier frame than its child"
+        )
+    pairs = src * len(ids) + tgt
+    _, first, counts = np.unique(pairs, return_index=True, return_counts=True)
+    if np.any(counts > 1):
+        e = first[counts > 1][0]
+        raise InputError(f"{source}: the edge from {ids[src[e]]} to {ids[tgt[e]]} is listed twice")
+    return src, tgt
+
+
+def _rows_of(ordered: Rows, order: Rows, wanted: Rows, source: str) -> Rows:
+    at = np.searchsorted(ordered, wanted)
+    at = np.minimum(at, max(len(ordered) - 1, 0))
+    unknown = ordered[at] != wanted if len(ordered) else np.ones(len(wanted), dtype=bool)
+    if np.any(unknown):
+        raise InputError(
+            f"{source}: an edge names the id {wanted[unknown][0]}, but there is no such detection"
+        )
+    return order[at] if len(ordered) else at
+
+
+def _complete_edges(nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Rows) -> pd.DataFrame:
+    edges = edges.reset_index(drop=True).copy()
+    if "event" not in edges.columns:
+        frame = nodes["frame"].to_numpy(dtype=np.int64)
+        n = len(nodes)
+        kinds = np.where(frame[tgt] - frame[src] > 1, "skip", "move").astype(object)
+        kinds[np.bincount(tgt, minlength=n)[tgt] > 1] = "merge"
+        kinds[np.bincount(src, minlength=n)[src] > 1] = "divide"
+        edges["event"] = kinds
+    for column in ("score", "margin"):
+        if column not in edges.columns:
+            edges[column] = np.nan
+        edges[column] = edges[column].astype(np.float64)
+    head = ["source", "target", "event", "score", "margin"]
+    return edges[head + [c for c in edges.columns if c not in head]]
+
+
+def components(n: int, src: Rows, tgt: Rows) -> Rows:
+    """Number of the connected component of every node, shape (n,)."""
+    graph = sp.coo_matrix((np.ones(len(src), dtype=np.int8), (src, tgt)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
+def chains(n: int, src: Rows, tgt: Rows, allowed: NDArray[np.bool_] | None = None) -> Rows:
+    """Number of the longest unbranched path of every node, from 1 by first node, shape (n,).
+
+    Parameters
+    ----------
+    n
+        Number of nodes.
+    src, tgt
+        Rows that every edge joins, shapes (E,) and (E,).
+    allowed
+        Edges that a path may take, shape (E,); all where None.
+    """
+    simple = np.bincount(src, minlength=n)[src] == 1
+    simple &= np.bincount(tgt, minlength=n)[tgt] == 1
+    if allowed is not None:
+        simple &= allowed
+    component = components(n, src[simple], tgt[simple])
+    _, first, inverse = np.unique(component, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(1, len(first) + 1)
+    return rank[inverse] if n else np.zeros(0, dtype=np.int64)
+
+
+def lineage_ids(track_id: Rows, src: Rows, tgt: Rows) -> Rows:
+    """Track of the earliest node of every node's lineage, shape (n,); nodes sorted by frame."""
+    n = len(track_id)
+    if n == 0:
+        return np.zeros(0, dtype=np.int64)
+    _, row = np.unique(track_id, return_index=True)
+    first_of_track = row[np.searchsorted(track_id[row], track_id)]
+    # Tying every node to the first of its track keeps pieces of one cell in one lineage.
+    component = components(
+        n, np.concatenate([src, np.arange(n)]), np.concatenate([tgt, first_of_track])
+    )
+    _, first, inverse = np.unique(component, return_index=True, return_inverse=True)
+    return track_id[first][inverse]
+
+
+def links_from_edges(
+    nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Rows
+) -> pd.DataFrame:
+    """Which track comes from which: one row per pair of tracks that an edge joins."""
+    track = nodes["track_id"].to_numpy(dtype=np.int64)
+    between = track[src] != track[tgt]
+    links = pd.DataFrame(
+        {
+            "track_id": track[tgt][between],
+            "parent_id": track[src][between],
+            "event": edges["event"].to_numpy(dtype=object)[between],
+        }
+    )
+    links = links.drop_duplicates(["track_id", "parent_id"])
+    return links.sort_values(["track_id", "parent_id"]).reset_index(drop=True)

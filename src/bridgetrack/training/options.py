@@ -63,7 +63,7 @@ class TrainingOptions:
     optimiser
         Switches and limits of the optimisation.
     learner
-        What minimises each convex problem, see `bridgetrack.learning.learners`; None: that of
+        What minimises each convex problem, see `bridgetrack.learning.cccp`; None: that of
         ``optimiser``, but of the two cutting plane methods n-slack where it applies (L2, exact
         treatment, with a cache), since it asks for inference less often, else the bundle.
     curriculum

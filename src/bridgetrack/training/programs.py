@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.inference.resolve import still_optimal
 from bridgetrack.inference.solver import Basis, Program, Relaxed
-from bridgetrack.inference.still import still_optimal
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.models.find import find_model
+from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model
-from bridgetrack.pipeline.progress import Steps
-from bridgetrack.pipeline.project_file import is_project, load_project
+from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.pipeline.scene import Scene, prepare
+from bridgetrack.progress import Steps
 
 Array = NDArray[np.float64]
 Source = Model | Scene

@@ -8,6 +8,8 @@ be trusted. They cost no inference, and models are judged on annotations alone.
 
 Margins are those within the annotated components as training cuts them (`cut.LARGEST`): without the
 skips and false detections that tie a huge component together, some events look surer than they are.
+
+Annotations to look at once more, since they contradict the starting model by a wide margin.
 """
 
 from __future__ import annotations
@@ -21,17 +23,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import betainc
 
+from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.annotations.words import describe
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning.model import Sample
-from bridgetrack.training.naming import digest
-from bridgetrack.training.training_set import TrainingSet
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.training.training_set import TrainingSet, digest
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
 
 SURE = 4.0
 """Margin from which on the starting model counts as sure, in contradicted annotations. On seven
@@ -196,3 +201,44 @@ def _holding(data: TrainingSet, sure: Mask) -> TrainingSet:
         version = (sample.version, digest(sp.csr_matrix(mine[None].astype(np.float64))))
         samples.append(Sample(sample.x, sample.y_star, sample.key, version))
     return replace(data, sure=sure, samples=tuple(samples))
+
+
+_LISTED = 3
+
+
+def doubtful_of(scenes: Sequence[Scene], granted: Granted | None) -> tuple[Annotation, ...]:
+    """The annotations of `Granted.doubted`.
+
+    Parameters
+    ----------
+    scenes
+        The movies of the training set, in its order.
+    granted
+        What was held; None where nothing was to be.
+    """
+    if granted is None:
+        return ()
+    rows = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
+    return tuple(rows[row] for row in granted.doubted)
+
+
+def notes_on(doubtful: Sequence[Annotation], granted: Granted | None) -> tuple[str, ...]:
+    """Remarks about them, and on whether the starting model suits the movie, in plain words."""
+    notes = [_look_again(doubtful)] if doubtful else []
+    if granted is not None and not granted.trusted:
+        notes.append(
+            f"{granted.against} of {granted.asked} annotations contradict what the starting model "
+            "is most sure of: too many for slips, so nothing of it was taken for granted"
+        )
+    return tuple(notes)
+
+
+def _look_again(doubtful: Sequence[Annotation]) -> str:
+    listed = ", ".join(f"{a.id} ({describe(a)})" for a in doubtful[:_LISTED])
+    more = f" and {len(doubtful) - _LISTED} more" if len(doubtful) > _LISTED else ""
+    one = len(doubtful) == 1
+    return (
+        f"{len(doubtful)} annotation{' contradicts' if one else 's contradict'} what the starting "
+        f"model would choose without doubt; look at {'it' if one else 'them'} once more: "
+        f"{listed}{more}"
+    )

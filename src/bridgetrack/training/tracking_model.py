@@ -1,4 +1,6 @@
-"""Tracking as a structured model: the boundary between movies and learners.
+"""Everything that the outputs of a training set are compared with.
+
+Tracking as a structured model: the boundary between movies and learners.
 
 All samples are solved together in a few kept linear programs whose objective alone changes
 between calls, so that every call starts from the last optimum. The relaxation over-generates:
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,18 +20,54 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.errors import ContradictionError, InfeasibleError
-from bridgetrack.inference.flip import cheapest_flip
+from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
 from bridgetrack.training import paced
-from bridgetrack.training.constrained import constrained
 from bridgetrack.training.programs import Chunk, Programs
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """The sets of all annotations, and after them those of the events that are held.
+
+    Parameters
+    ----------
+    sets
+        Rows x columns, 1 where a column satisfies the row, shape (R, H).
+    sample
+        Sample of every row, shape (R,).
+    allowed
+        Columns that some compatible output may choose, shape (H,).
+    """
+
+    sets: sp.csr_matrix
+    sample: NDArray[np.int64]
+    allowed: NDArray[np.bool_]
+
+
+def constrained(data: TrainingSet) -> Constrained:
+    """Put events that are held below the annotations of a training set."""
+    if data.sure is None or not data.sure.any():
+        return Constrained(data.sets, data.annotation_sample, data.allowed)
+    held = np.flatnonzero(data.sure)
+    rows = sp.csr_matrix(
+        (np.ones(len(held)), (np.arange(len(held)), held)), shape=(len(held), len(data.sure))
+    )
+    covered = np.asarray(data.incidence[held].sum(axis=0)).ravel()
+    rivals = np.asarray(data.incidence @ covered) > 0
+    return Constrained(
+        sp.csr_matrix(sp.vstack([data.sets, rows])),
+        np.concatenate([data.annotation_sample, data.column_sample[held]]),
+        np.asarray(data.allowed & (data.sure | ~rivals)),
+    )
+
 
 _WORKERS = 2
 

@@ -1,11 +1,18 @@
-"""The annotated part of one or more movies, as arrays a learner's model can use.
+"""Names of samples by their content, so that a later training recognises what did not change.
+
+Which columns and slots of a movie belong to annotated components.
+
+The annotated part of one or more movies, as arrays a learner's model can use.
 
 A *sample* is a connected component of the slot-hypothesis graph that holds at least one
 annotation; in components without any, the loss is zero for every w.
+
+How much kinds of events count that were annotated more often than they occur.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +20,110 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning.model import Sample
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.cut import LARGEST, Cut, cut_out, untied
-from bridgetrack.training.naming import digest
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+def digest(*matrices: sp.csr_matrix) -> bytes:
+    """A name for the content of sparse matrices."""
+    state = hashlib.blake2b(digest_size=16)
+    for given in matrices:
+        matrix = sp.csr_matrix(given, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        state.update(np.asarray(matrix.shape, dtype=np.int64).tobytes())
+        for values in (matrix.indptr, matrix.indices):
+            state.update(np.ascontiguousarray(values, dtype=np.int64).tobytes())
+        state.update(np.ascontiguousarray(matrix.data, dtype=np.float64).tobytes())
+    return state.digest()
+
+
+LARGEST = 1500
+"""Slots above which a component is cut into frame pairs for training."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Columns and slots of the annotated components, ordered by sample.
+
+    Parameters
+    ----------
+    columns, slots
+        Their numbers in the movie, shapes (H,) and (S,).
+    column_sample, slot_sample
+        Sample of every one, both rising, shapes (H,) and (S,).
+    annotation_sample
+        Sample of every annotation, shape (A,).
+    """
+
+    columns: Index
+    slots: Index
+    column_sample: Index
+    slot_sample: Index
+    annotation_sample: Index
+
+
+def cut_out(scene: Scene, incidence: sp.csr_matrix) -> Cut:
+    """Find the annotated components.
+
+    Parameters
+    ----------
+    scene
+        A movie with annotations.
+    incidence
+        Columns x slots, without the columns that tie too large components together; see `untied`.
+    """
+    annotated = annotated_slots(scene)
+    _, label = connected_components(incidence.T @ incidence, directed=False)
+    wanted, annotation_sample = np.unique(label[annotated], return_inverse=True)
+    sample_of = np.full(int(label.max()) + 1, -1, dtype=np.int64)
+    sample_of[wanted] = np.arange(len(wanted))
+    slot_sample = sample_of[label]
+    column_sample = np.full(incidence.shape[0], -1, dtype=np.int64)
+    covering = np.flatnonzero(np.diff(incidence.indptr))
+    column_sample[covering] = slot_sample[incidence.indices[incidence.indptr[covering]]]
+    columns, slots = _members(column_sample), _members(slot_sample)
+    return Cut(
+        columns,
+        slots,
+        column_sample[columns],
+        slot_sample[slots],
+        annotation_sample.astype(np.int64),
+    )
+
+
+def annotated_slots(scene: Scene) -> Index:
+    """Number in the problem of every annotation's slot, shape (A,)."""
+    return np.searchsorted(scene.slots, scene.constraints.slot).astype(np.int64)
+
+
+def untied(scene: Scene, largest: int) -> sp.csr_matrix:
+    """Columns x slots, without the columns that tie frame pairs of too large components."""
+    incidence = scene.problem.incidence
+    _, label = connected_components(incidence.T @ incidence, directed=False)
+    huge = np.bincount(label)[label] > largest
+    event = scene.hypotheses.event
+    tying = np.flatnonzero((event == Event.SKIP) | (event == Event.FALSE))
+    tying = tying[huge[incidence.indices[incidence.indptr[tying]]]]
+    tying = np.setdiff1d(tying, scene.constraints.indices)
+    keep = np.ones(incidence.shape[0])
+    keep[tying] = 0.0
+    cut = sp.csr_matrix(sp.diags(keep) @ incidence)
+    cut.eliminate_zeros()
+    return cut
+
+
+def _members(sample: Index) -> Index:
+    """Entries that belong to a sample, ordered by sample."""
+    order = np.argsort(sample, kind="stable")
+    return order[np.searchsorted(sample[order], 0) :].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -244,3 +346,38 @@ def named(part: TrainingSet, names: Sequence[bytes] | None = None) -> TrainingSe
         sets = part.sets[rows][:, columns[k] : columns[k + 1]]
         samples.append(Sample(k, tuple(rows.tolist()), (name, seen[name]), digest(sets)))
     return replace(part, samples=tuple(samples), names=tuple(names))
+
+
+_STEPS = 4
+
+
+def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSet:
+    """Count kinds of events less that were annotated more often than they occur.
+
+    People seek out divisions and other rare events. Every annotation of kind e gets the factor
+    ``(share of e in the movie / share of e among the annotations) ** balance``, scaled to mean
+    1; a sample has the mean of its annotations, rounded to a quarter of an octave so that some
+    more annotations leave most factors, and what training has cached, as they were.
+
+    Parameters
+    ----------
+    data
+        The annotated components.
+    population
+        How often each kind of event occurs in the movies, shape (len(Event),).
+    balance
+        0 counts annotations as they are, 1 makes them stand for the movie.
+    """
+    annotated = np.bincount(data.event, minlength=len(population)).astype(np.float64)
+    expected = (population + 1.0) / (population + 1.0).sum()
+    factor = (expected / np.maximum(annotated / annotated.sum(), 1e-12)) ** balance
+    each = factor[data.event]
+    each = each / each.mean()
+    count = np.bincount(data.annotation_sample, minlength=len(data.samples))
+    mean = np.bincount(data.annotation_sample, each, minlength=len(data.samples)) / count
+    mean = np.exp2(np.rint(_STEPS * np.log2(mean)) / _STEPS)
+    samples = tuple(
+        Sample(s.x, s.y_star, (s.key, float(c)), s.version)
+        for s, c in zip(data.samples, mean, strict=True)
+    )
+    return replace(data, importance=mean, samples=samples)

@@ -12,13 +12,11 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.words import NOUN
 from bridgetrack.ui import icons
 from bridgetrack.ui.answers_table import AnswersTable
-from bridgetrack.ui.boxes import grid
-from bridgetrack.ui.colours import LOOKS
-from bridgetrack.ui.event_words import short_words
+from bridgetrack.ui.event_looks import LOOKS, short_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import Shortcut, shortcut
-from bridgetrack.ui.widgets import Notice, Panel, button, heading, text
+from bridgetrack.ui.widgets import Notice, Panel, button, grid, heading, text
 
 _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),

@@ -1,18 +1,199 @@
-"""What hovering, clicking and keys mean: the controller behind the canvas and its buttons."""
+"""Who asks questions about events, as far as keys and clicks need to know.
+
+Writing answers down: each is said back, and what cannot be kept is told.
+
+The cell under the pointer, and what the model thinks of it.
+
+What hovering, clicking and keys mean: the controller behind the canvas and its buttons.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from typing import Protocol
+
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import CellRef, Kind
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.words import describe_event
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.session.proposals import SOURCE, Proposal, chosen_event, exchanged, proposals
+from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
-from bridgetrack.ui.asking import Asker
-from bridgetrack.ui.corrections import SOURCE, exchanged
-from bridgetrack.ui.notebook import Notebook
+from bridgetrack.ui.finder import CellFinder, PointFinder
 from bridgetrack.ui.picking import Mode, Picking, Step
-from bridgetrack.ui.pointing import Pointing
-from bridgetrack.ui.proposals import chosen_event
-from bridgetrack.ui.session import Session
+
+
+class Asker(Protocol):
+    """Gets the answers while it asks."""
+
+    def next(self) -> None:
+        """Ask something, or something else."""
+
+    def choose(self, number: int) -> None:
+        """The event with this number holds, from 1, the proposed one."""
+
+    def point(self, row: int) -> None:
+        """A cell was clicked (-1: none)."""
+
+    def reject(self) -> None:
+        """The proposed event does not hold."""
+
+    def cannot_tell(self) -> None:
+        """Somebody looked and could not say."""
+
+    def turn(self) -> None:
+        """Show the other frame."""
+
+    def subject(self, mode: Mode) -> int:
+        """Row of the cell to begin another kind of event with, -1 where there is none."""
+
+
+_LONGEST = 600.0
+"""Seconds; who thinks longer about a cell was away."""
+
+
+class Notebook:
+    """Adds, removes and takes back answers of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._since = time.monotonic()
+
+    def answer(self, kind: Kind, events: list[EventRef], source: str) -> None:
+        """Add an answer in place of those that it contradicts."""
+        answers = self._session.answers
+        if answers is None:
+            return
+        now = time.monotonic()
+        seconds, self._since = min(round(now - self._since, 2), _LONGEST), now
+
+        def add() -> None:
+            _, replaced = answers.answer(kind, events, source, seconds)
+            words = describe_event(events[0])
+            words = words if kind == Kind.CONFIRM else f"not {words}"
+            more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
+            self._session.message.emit("info", f"Noted: {words}.{more}")
+
+        self._guarded(add)
+
+    def remove(self, cell: CellRef) -> None:
+        """Remove the answers about a cell."""
+        answers = self._session.answers
+        if answers is None:
+            return
+        found = [a.id for a in answers.annotations.at(*cell.cell)]
+        if not found:
+            self._session.message.emit("info", "There is no answer about this cell to delete.")
+        self._guarded(lambda: answers.remove(*found))
+
+    def undo(self) -> None:
+        """Take back the last step."""
+        answers = self._session.answers
+        if answers is not None:
+            self._step("undo", answers.undo)
+
+    def redo(self) -> None:
+        """Repeat the step undone last."""
+        answers = self._session.answers
+        if answers is not None:
+            self._step("redo", answers.redo)
+
+    def _step(self, what: str, act: Callable[[], bool]) -> None:
+        def step() -> None:
+            if not act():
+                self._session.message.emit("info", f"There is nothing to {what}.")
+
+        self._guarded(step)
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except BridgetrackError as error:
+            self._session.message.emit("error", str(error))
+
+
+class Pointing:
+    """Finds cells by position; emits `changed` when the overlay must be drawn anew.
+
+    Attributes
+    ----------
+    hovered
+        Row of the cell under the pointer, -1 where there is none.
+    history
+        Whether to ask where the cell comes from rather than where it goes.
+    proposals
+        What could happen to it, best first.
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._finder: CellFinder | PointFinder | None = None
+        self.hovered = -1
+        self.history = False
+        self.proposals: list[Proposal] = []
+        session.source_changed.connect(self._reset)
+        session.scene_changed.connect(self._on_scene)
+        session.answers_changed.connect(self._refresh)
+        session.tracking_changed.connect(self._refresh)
+
+    @property
+    def finder(self) -> CellFinder | PointFinder | None:
+        """Finds cells by position; None until the movie is measured."""
+        return self._finder
+
+    @property
+    def proposing(self) -> bool:
+        """Whether the model is asked what it thinks."""
+        return True
+
+    def hover(self, frame: int, point: tuple[float, ...]) -> None:
+        """The pointer moved."""
+        row = -1 if self._finder is None else self._finder.row_at(frame, point)
+        if row != self.hovered:
+            self.point_at(row)
+
+    def point_at(self, row: int) -> None:
+        """As if the pointer were on a cell."""
+        self.hovered, self.history = row, False
+        self._refresh()
+
+    def leave(self) -> None:
+        """The pointer points nowhere."""
+        if self.hovered >= 0:
+            self.hovered = -1
+            self._refresh()
+
+    def toggle_history(self) -> None:
+        """Ask where the cell comes from rather than where it goes, or back."""
+        self.history = not self.history
+        self._refresh()
+
+    # ------------------------------------------------------------------ following
+
+    def _reset(self) -> None:
+        self._finder, self.hovered, self.proposals = None, -1, []
+        self.changed.emit()
+
+    def _on_scene(self) -> None:
+        scene = self._session.scene
+        if scene is None:
+            return
+        labels, cells = scene.labels, scene.detections
+        self._finder = PointFinder(cells) if labels is None else CellFinder(labels, cells)
+        self.hovered = -1
+        self._refresh()
+
+    def _refresh(self) -> None:
+        tracking = self._session.tracking
+        if tracking is None or self.hovered < 0 or not self.proposing:
+            self.proposals = []
+        else:
+            self.proposals = proposals(tracking, self.hovered, history=self.history)
+        self.changed.emit()
 
 
 class Annotator(Pointing):

@@ -8,9 +8,8 @@ from qtpy.QtWidgets import QTableWidget, QTableWidgetItem
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, Kind
 from bridgetrack.annotations.words import describe
-from bridgetrack.ui.boxes import dress_table
-from bridgetrack.ui.colours import LOOKS
-from bridgetrack.ui.event_words import short_answer
+from bridgetrack.ui.event_looks import LOOKS, short_answer
+from bridgetrack.ui.widgets import dress_table
 
 
 class AnswersTable(QTableWidget):

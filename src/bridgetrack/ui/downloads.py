@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from platformdirs import user_cache_path
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.pipeline.progress import Progress, Steps
+from bridgetrack.progress import Progress, Steps
 
 _CHUNK = 2**18
 _POLL = 0.1

@@ -17,15 +17,13 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.export.csv import plain_cells
-from bridgetrack.export.presets import ilastik_cells, trackmate_cells
+from bridgetrack.export.csv import ilastik_cells, plain_cells, trackmate_cells
 from bridgetrack.export.results import write_results
-from bridgetrack.pipeline.progress import Progress, Steps
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
-from bridgetrack.ui.boxes import row
-from bridgetrack.ui.project_bridge import saving
-from bridgetrack.ui.widgets import Panel, Work, button, text
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.project import saving
+from bridgetrack.ui.widgets import Panel, Work, button, row, text
 
 _PRESETS = (("plain table", "plain"), ("for TrackMate", "trackmate"), ("for ilastik", "ilastik"))
 _SHOWN = 5

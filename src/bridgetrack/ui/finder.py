@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from bridgetrack.annotations.anchored import cell_refs
+from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import CellRef
-from bridgetrack.detections.size import cell_diameter
-from bridgetrack.detections.table import Detections
+from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Movie
 

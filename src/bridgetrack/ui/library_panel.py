@@ -8,12 +8,9 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QPixmap
 from qtpy.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QWidget
 
-from bridgetrack.ui.boxes import column_in, row
-from bridgetrack.ui.earlier_movies import STRATEGIES
-from bridgetrack.ui.keeper import JOB, Keeper
-from bridgetrack.ui.librarian import Librarian
-from bridgetrack.ui.starts import MOVIES, PRESENT, Start
-from bridgetrack.ui.widgets import Panel, Work, button, heading, text
+from bridgetrack.session.keep_model import JOB, Keeper
+from bridgetrack.session.start_choice import MOVIES, PRESENT, STRATEGIES, Librarian, Start
+from bridgetrack.ui.widgets import Panel, Work, button, column_in, heading, row, text
 
 _MODELS = "Bridgetrack model (*.json)"
 _PROJECTS = "Bridgetrack project (*.json *.bridgetrack);;All files (*)"

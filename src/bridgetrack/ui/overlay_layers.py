@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Points, Vectors
 
-from bridgetrack.ui.colours import LOOKS
+from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.layers import placed_like, tag
 from bridgetrack.ui.overlay import Drawing
 

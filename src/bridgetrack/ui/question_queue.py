@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bridgetrack.active.second_look import still_asked
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.active.suggestion import Suggestion, still_asked
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.ui.trail import settled_by
+from bridgetrack.session.questions import settled_by
 
 
 def next_of(active: ActiveSession) -> Suggestion | None:

@@ -10,13 +10,12 @@ from qtpy.QtCore import QTimer
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
-from bridgetrack.ui.overlay import Drawing, View
-from bridgetrack.ui.question_drawing import Array, draw_question, draw_subject
-from bridgetrack.ui.session import Session
+from bridgetrack.ui.overlay import Array, Drawing, View, draw_question, draw_subject
 from bridgetrack.ui.suggester import Suggester
 from bridgetrack.ui.turns import Turns
 

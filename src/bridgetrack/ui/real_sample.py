@@ -13,10 +13,10 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidg
 
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.pipeline.progress import Progress, Steps, run
+from bridgetrack.progress import Progress, Steps, run
+from bridgetrack.session.background import Done, Failed
 from bridgetrack.ui.downloads import HELA, RealMovie, fetch, movie_folder
-from bridgetrack.ui.jobs import Done, Failed
-from bridgetrack.ui.readers import LayerData, image_data, labels_data
+from bridgetrack.ui.file_menu import LayerData, image_data, labels_data
 from bridgetrack.ui.workers import ThreadRunner
 
 _JOB = "download"

@@ -1,26 +1,74 @@
-"""The Suggest panel: the question, the answers on keys and buttons, and how far you are."""
+"""Estimated accuracy against clicks, with its interval.
+
+The Suggest panel: the question, the answers on keys and buttons, and how far you are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import pyqtgraph as pg
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QCheckBox, QLabel, QListWidget
 
+from bridgetrack.active.records import Point
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
-from bridgetrack.ui.accuracy_plot import AccuracyPlot
-from bridgetrack.ui.asking_work import JOB
-from bridgetrack.ui.boxes import SPACE, row
-from bridgetrack.ui.colours import LOOKS
-from bridgetrack.ui.event_words import short_words
+from bridgetrack.session.questions import JOB
+from bridgetrack.ui.event_looks import LOOKS, short_words
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
-from bridgetrack.ui.question_pictures import picture_steps
+from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
 from bridgetrack.ui.shortcuts import Shortcut, shortcut
-from bridgetrack.ui.two_frames import TwoFrames
-from bridgetrack.ui.widgets import Notice, Panel, Work, button, heading, text
+from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, heading, row, text
+
+_LINE = "#56b4e9"
+_LONE = np.array([-0.15, 0.15])
+"""Where the band of a single point begins and ends, in clicks."""
+
+
+class AccuracyPlot(pg.PlotWidget):
+    """A line with a band; hidden while there is nothing to plot."""
+
+    def __init__(self) -> None:
+        super().__init__(background=None)
+        self.setFixedHeight(130)
+        self.setMouseEnabled(x=False, y=False)
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        self.setLabel("bottom", "clicks")
+        self.setLabel("left", "right events, %")
+        self.setToolTip("The line is the estimate; the truth lies in the band with 95 %")
+        none = pg.mkPen(None)
+        self._low, self._high = self.plot(pen=none), self.plot(pen=none)
+        self.addItem(pg.FillBetweenItem(self._low, self._high, brush=pg.mkBrush(86, 180, 233, 70)))
+        self._line = self.plot(
+            pen=pg.mkPen(_LINE, width=2), symbol="o", symbolSize=5, symbolBrush=_LINE,
+            symbolPen=none,
+        )  # fmt: skip
+        self.hide()
+
+    def show_points(self, points: Sequence[Point]) -> None:
+        """Draw a progress curve."""
+        rows = [
+            (p.clicks, 100 * p.accuracy, 100 * p.low, 100 * p.high)
+            for p in points
+            if p.accuracy is not None and p.low is not None and p.high is not None
+        ]
+        table = np.asarray(rows, dtype=np.float64).reshape(-1, 4)
+        self.setVisible(len(table) > 0)
+        if not len(table):
+            return
+        clicks, accuracy, low, high = table.T
+        wide, of = (clicks, slice(None)) if len(table) > 1 else (clicks[0] + _LONE, [0, 0])
+        self._low.setData(wide, low[of])
+        self._high.setData(wide, high[of])
+        self._line.setData(clicks, accuracy)
+        self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
+        self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)
+
 
 PICTURES = "pictures of the question"
 """Name of the background work."""

@@ -10,16 +10,13 @@ from qtpy.QtWidgets import QComboBox, QTableWidget, QTableWidgetItem
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.ui.boxes import dress_table
-from bridgetrack.ui.colours import LOOKS
+from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
-from bridgetrack.ui.lineage import family_of
-from bridgetrack.ui.lineage_view import LineageView
+from bridgetrack.ui.family_tree import LineageView, family_of
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.result_layer import ResultLayer
-from bridgetrack.ui.tracks_layer import certainty, least_certain, summary
+from bridgetrack.ui.tracks_layer import ResultLayer, certainty, least_certain, summary
 from bridgetrack.ui.turns import Turns
-from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, text
+from bridgetrack.ui.widgets import Notice, Panel, Work, button, dress_table, folded, heading, text
 
 _COLOURS = (("Colour by family", "family"), ("Colour by certainty", "certainty"))
 

@@ -16,12 +16,11 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.learning import LOSSES
+from bridgetrack.session.training import JOB
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.answers_table import AnswersTable
-from bridgetrack.ui.boxes import row
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
-from bridgetrack.ui.trainer import JOB
-from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, text
+from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from napari.qt.threading import create_worker
 
-from bridgetrack.ui.jobs import Done, Factory, Failed, Report
+from bridgetrack.session.background import Done, Factory, Failed, Report
 
 _EVERY = 0.05
 """Seconds between two reports, so that fast steps do not flood the event loop."""

@@ -1,21 +1,58 @@
-"""The guided workflow: the panels as steps, each with what it needs and what is next."""
+"""Opening napari with the workflow and a movie.
+
+The guided workflow: the panels as steps, each with what it needs and what is next.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
+from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.pipeline.project import is_project
 from bridgetrack.ui.annotate_panel import AnnotatePanel
-from bridgetrack.ui.boxes import row
+from bridgetrack.ui.file_menu import image_data, labels_data
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.segment_panel import SegmentPanel
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
-from bridgetrack.ui.widgets import Panel, button, text
+from bridgetrack.ui.widgets import Panel, button, row, text
+
+
+def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
+    """Add layers and the workflow to a viewer; returns the workflow's widget."""
+    from napari.layers import Layer
+
+    if image is not None and is_project(image):
+        from bridgetrack.ui.file_menu import project_reader
+
+        read = project_reader(str(image))
+        layers = read(str(image)) if read is not None else []
+    else:
+        layers = []
+        if image is not None:
+            layers.append(image_data(open_movie(image), image.stem, image))
+        if labels is not None:
+            layers.append(labels_data(open_labels(labels), "Cells", labels))
+    for data in layers:
+        viewer.add_layer(Layer.create(*data))
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    return widget
+
+
+def launch(image: Path | None, labels: Path | None) -> None:
+    """Open a window and stay until it is closed."""
+    import napari
+
+    viewer = napari.Viewer(title="Bridgetrack")
+    fill(viewer, image, labels)
+    napari.run()
+
 
 ENOUGH = 20
 """Answers after which training begins to pay."""

@@ -1,0 +1,168 @@
+"""A simulated annotator who answers suggestions from ground truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
+from bridgetrack.annotations.constraints import find_hypotheses
+from bridgetrack.annotations.truth import EventRows, Mistakes
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.inference.solve import solve
+from bridgetrack.progress import Progress, Steps
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the annotator says.
+
+    Parameters
+    ----------
+    kind
+        ``confirm`` or ``cannot_tell``.
+    event
+        The event that is said to hold; None for ``cannot_tell``.
+    wrong
+        Whether this is a mistake.
+    """
+
+    kind: Kind
+    event: EventRef | None
+    wrong: bool = False
+
+
+class Oracle:
+    """Answers questions about slots from the true events of a movie.
+
+    Parameters
+    ----------
+    events
+        True events in rows of the detections (`bridgetrack.annotations.truth.read_events`).
+    detections
+        The detections.
+    wrong
+        Rate of wrong answers: a plausible other event, see
+        `bridgetrack.annotations.truth.Mistakes`.
+    cannot_tell
+        Rate of "cannot tell". Cells that the truth says nothing of are answered so as well.
+    seed
+        Of wrong and undecided answers. An answer depends on the question and the seed only, not
+        on what was asked before; a second look is as likely to be wrong as the first, and does
+        not depend on it.
+
+    Raises
+    ------
+    InputError
+        Where a rate is out of range.
+    """
+
+    def __init__(
+        self,
+        events: EventRows,
+        detections: Detections,
+        wrong: float = 0.0,
+        cannot_tell: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if not (wrong >= 0 and cannot_tell >= 0 and wrong + cannot_tell <= 1):
+            raise InputError(
+                f"the rates of wrong ({wrong}) and of cannot-tell ({cannot_tell}) answers must be "
+                f"0 or more and add up to 1 at most"
+            )
+        self._events, self._detections = events, detections
+        self._refs = events.refs(detections)
+        self._of: dict[Slot, int] = {
+            slot: k for k, ref in enumerate(self._refs) for slot in ref.slots
+        }
+        rng = np.random.default_rng(seed)
+        self._moods = rng.random(len(events)), rng.random(len(events))
+        self._limits = wrong, wrong + cannot_tell
+        nothing = events.take(np.zeros(0, dtype=np.int64))
+        self._mistakes = Mistakes(detections, nothing)
+
+    def truth(self, slot: Slot) -> EventRef | None:
+        """The true event of a slot; None where the truth says nothing."""
+        k = self._of.get(slot)
+        return None if k is None else self._refs[k]
+
+    def reply(self, suggestion: Suggestion) -> Reply:
+        """Answer a suggestion."""
+        k = self._of.get(suggestion.slot)
+        if k is None:
+            return Reply(Kind.CANNOT_TELL, None)
+        mood = self._moods[bool(suggestion.again)][k]
+        if mood < self._limits[0]:
+            row = self._mistakes.instead_of(self._events, k)
+            if row is not None:
+                event, sources, targets = row
+                false = EventRows(
+                    np.asarray([event], dtype=np.int8),
+                    np.asarray([sources], dtype=np.int64),
+                    np.asarray([targets], dtype=np.int64),
+                )
+                return Reply(Kind.CONFIRM, false.refs(self._detections)[0], True)
+        elif mood < self._limits[1]:
+            return Reply(Kind.CANNOT_TELL, None)
+        return Reply(Kind.CONFIRM, self._refs[k])
+
+
+def answer_by(
+    session: ActiveSession, oracle: Oracle, suggestion: Suggestion, seconds: float = 3.0
+) -> Annotation:
+    """Let a simulated annotator answer one suggestion."""
+    reply = oracle.reply(suggestion)
+    if reply.event is None:
+        return session.cannot_tell(suggestion, seconds=seconds)
+    return session.answer(suggestion, reply.event, seconds=seconds)
+
+
+def simulate_session(
+    session: ActiveSession, oracle: Oracle, clicks: int, seconds: float = 3.0
+) -> Steps[int]:
+    """Answer up to a number of suggestions, updating the model whenever the session asks for it.
+
+    Returns
+    -------
+    int
+        How many were answered: fewer where nothing is left to ask.
+    """
+    session.adopt((yield from session.update()))
+    for done in range(clicks):
+        suggestion = session.next()
+        if suggestion is None:
+            session.adopt((yield from session.update()))
+            suggestion = session.next()
+            if suggestion is None:
+                return done
+        answer_by(session, oracle, suggestion, seconds)
+        yield Progress("Answering", (done + 1) / clicks)
+        if session.wants_update and done + 1 < clicks:
+            session.adopt((yield from session.update()))
+    session.adopt((yield from session.update()))
+    return clicks
+
+
+def true_accuracy(session: ActiveSession, events: EventRows, honoured: bool = True) -> float:
+    """Share of the true events that a session's tracking holds.
+
+    Parameters
+    ----------
+    session
+        After an update.
+    events
+        True events in rows of the detections.
+    honoured
+        Whether the tracking honours the answers given; otherwise the model alone is judged.
+    """
+    scene, solution = session.scene, session.tracking_solution
+    if solution is None or not honoured:
+        weights = session.model.aligned(scene.matrix.features)
+        solution = solve(scene.problem, scene.matrix.scores(weights))
+    column = find_hypotheses(scene.hypotheses, events.event, events.sources, events.targets)
+    right = (column >= 0) & solution.chosen[np.maximum(column, 0)]
+    return float(right.mean()) if len(right) else float("nan")

@@ -1,0 +1,66 @@
+"""Generators that do long work: they yield where it stands and return what came of it.
+
+How long work reports and stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TypeVar
+
+Step = TypeVar("Step")
+Told = TypeVar("Told")
+Result = TypeVar("Result")
+
+
+def finish(
+    work: Generator[Step, None, Result], report: Callable[[Step], object] | None = None
+) -> Result:
+    """Drive work to its end and return its result; ``report`` sees each step."""
+    while True:
+        try:
+            step = next(work)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        if report is not None:
+            report(step)
+
+
+def relayed(
+    work: Generator[Step, None, Result], told: Callable[[Step], Told]
+) -> Generator[Told, None, Result]:
+    """The same work, each of its steps told in other words."""
+    while True:
+        try:
+            step = next(work)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        yield told(step)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A step of long work.
+
+    Parameters
+    ----------
+    stage
+        What is being done, in plain words.
+    done
+        Share of this stage, 0 to 1; every stage reports 0 when it begins.
+    """
+
+    stage: str
+    done: float
+
+
+Steps = Generator[Progress, None, Result]
+"""Long work: yields progress, returns its result; closing it ends the work."""
+
+
+def run(steps: Steps[Result], report: Callable[[Progress], None] | None = None) -> Result:
+    """Drive long work to its end and return its result."""
+    return finish(steps, report)

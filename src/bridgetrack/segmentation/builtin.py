@@ -1,0 +1,219 @@
+"""Estimate what the user did not say: the size of cells and what they look like.
+
+Segment one frame with the built-in method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from skimage.filters import threshold_otsu
+from skimage.measure import label, regionprops
+
+from bridgetrack.errors import InputError
+from bridgetrack.segmentation.cells import (
+    Labels,
+    cell_landscape,
+    clean_cells,
+    cut_edges,
+    foreground_mask,
+    merge_shallow,
+    opened,
+    split_cells,
+)
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.signal import block_mean, cell_signal, finite_image, sampling_of
+
+_MAX_SIDE = 500
+_ONE_SIDED = 0.25
+_TIE = 0.15
+_COVERED = 0.15
+_PLANES = 5
+_PLANE = (1.0, 1.0)
+
+
+def complete_settings(
+    frames: list[NDArray[Any]], settings: SegmentationSettings
+) -> SegmentationSettings:
+    """Settings in which everything that was left open is decided from some frames.
+
+    Parameters
+    ----------
+    frames
+        Some frames of the movie, shape ([Z,] Y, X) each.
+    settings
+        What was said.
+    """
+    if settings.foreground == "auto":
+        settings = replace(settings, foreground=estimate_foreground(frames))
+    if settings.diameter is None:
+        found = [estimate_diameter(frame, settings.foreground) for frame in frames]
+        known = [d for d in found if d is not None]
+        settings = replace(settings, diameter=float(np.median(known)) if known else 20.0)
+    if settings.smoothing is None:
+        settings = replace(settings, smoothing=0.05 * float(settings.diameter or 20.0))
+    if settings.depth is None:
+        settings = replace(settings, depth=0.05 if settings.foreground == "bright" else 0.15)
+    return settings
+
+
+def estimate_diameter(image: NDArray[Any], foreground: str = "bright") -> float | None:
+    """Diameter of a typical cell in pixels along x; None where no cell shows.
+
+    The foreground is split into cells; the median diameter of discs with their areas, weighted
+    by area so that debris does not count, is refined twice, because the filters depend on the
+    size themselves. The planes of a stack are split one by one.
+
+    Parameters
+    ----------
+    image
+        Shape ([Z,] Y, X).
+    foreground
+        ``"bright"``, ``"dark"`` or ``"texture"``.
+    """
+    planes, factor = _reduced_planes(image)
+    textured = foreground == "texture"
+    diameter = min(planes[0].shape) / (8 if textured else 15)
+    found = None
+    for _ in range(1 if textured else 3):  # narrow filters see structures within cells
+        widths = np.concatenate([_widths(plane, foreground, diameter) for plane in planes])
+        if widths.size == 0:
+            break
+        diameter = float(np.clip(_weighted_median(widths, widths), 2.0, max(planes[0].shape)))
+        found = diameter * factor
+    return found
+
+
+def estimate_foreground(frames: list[NDArray[Any]]) -> Literal["bright", "dark", "texture"]:
+    """Whether cells are bright, dark, or differ from the background by their texture.
+
+    Where nearly nothing is darker (brighter) than the background, cells are bright (dark).
+    Otherwise bright and dark regions are compared by how solid they are (area over that of the
+    convex hull): cells are, halos and fringes are not. Texture is chosen where neither kind
+    stands out, or where the better one covers little of what is structured.
+
+    Parameters
+    ----------
+    frames
+        Some frames of the movie, shape ([Z,] Y, X) each.
+    """
+    stacks = [np.stack(_reduced_planes(frame)[0]) for frame in frames]
+    percentiles = np.mean([np.percentile(s, [1, 50, 99]) for s in stacks], axis=0)
+    below, above = np.diff(percentiles)
+    if below < _ONE_SIDED * above:
+        return "bright"
+    if above < _ONE_SIDED * below:
+        return "dark"
+    planes = [max(s, key=lambda p: float(np.std(p))) for s in stacks]
+    bright, dark = _evidence(planes, "bright"), _evidence(planes, "dark")
+    if min(bright.area, dark.area) > 0.1 * max(bright.area, dark.area):
+        best, tie = max(bright, dark), abs(bright.solidity - dark.solidity) < _TIE
+    else:
+        best, tie = max(bright, dark, key=lambda e: e.area), False
+    if tie or best.covered < _COVERED:
+        return "texture"
+    return "bright" if best is bright else "dark"
+
+
+@dataclass(frozen=True, order=True)
+class _Evidence:
+    """How solid a kind of region is, its area, and its share of what is structured."""
+
+    solidity: float
+    area: int
+    covered: float
+
+
+def _evidence(planes: list[NDArray[np.float32]], foreground: str) -> _Evidence:
+    masks = [_rough_mask(p, foreground) for p in planes]
+    structured = [_rough_mask(p, "texture") for p in planes]
+    regions = [r for mask in masks for r in regionprops(label(mask)) if r.area >= 20]
+    areas = [float(r.area) for r in regions]
+    both = sum(int((m & s).sum()) for m, s in zip(masks, structured, strict=True))
+    return _Evidence(
+        solidity=float(np.average([r.solidity for r in regions], weights=areas)) if areas else 0.0,
+        area=int(sum(areas)),
+        covered=both / max(sum(int(s.sum()) for s in structured), 1),
+    )
+
+
+def _reduced_planes(image: NDArray[Any]) -> tuple[list[NDArray[np.float32]], int]:
+    """Some planes of a frame, reduced where they are large, and by how much."""
+    pixels, _ = finite_image(image)
+    stack = pixels.reshape(-1, *pixels.shape[-2:])
+    chosen = np.unique(np.linspace(0, len(stack) - 1, _PLANES + 2).round().astype(int)[1:-1])
+    factor = max(1, max(stack.shape[1:]) // _MAX_SIDE)
+    return [block_mean(stack[z], (factor, factor)) for z in chosen], factor
+
+
+def _widths(image: NDArray[Any], foreground: str, diameter: float) -> NDArray[np.float64]:
+    """Diameters of discs with the areas of the cells of a plane, in pixels."""
+    settings = SegmentationSettings(foreground=foreground, sensitivity=6.0)  # type: ignore[arg-type]
+    signal = cell_signal(image, foreground, diameter, max(0.5, 0.05 * diameter), 5.0, _PLANE)
+    mask = foreground_mask(signal, settings, diameter, _PLANE)
+    pieces = label(mask, connectivity=1).astype(np.int32)
+    mask = cut_edges(pieces, signal.values, 0.3) > 0
+    height = cell_landscape(signal, mask, "distance", diameter, _PLANE)
+    cells = split_cells(mask, height, 0.25 * diameter, _PLANE)
+    cells = merge_shallow(cells, height, 0.1)
+    areas = np.bincount(cells.ravel())[1:].astype(np.float64)
+    return np.asarray(2 * np.sqrt(areas[areas > 4] / np.pi))
+
+
+def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, total[-1] / 2)])
+
+
+def _rough_mask(plane: NDArray[Any], foreground: str) -> NDArray[np.bool_]:
+    """Foreground of a plane by Otsu's threshold, but well above the quartiles' spread."""
+    diameter = min(plane.shape) / 15
+    values = cell_signal(plane, foreground, diameter, 1.0, 5.0, _PLANE).values
+    lower, median, upper = np.percentile(values, [25, 50, 75])
+    least = median + 4 * (upper - lower) / 1.349
+    return opened(values > max(float(threshold_otsu(values)), float(least)))
+
+
+def segment_builtin(
+    image: NDArray[Any],
+    settings: SegmentationSettings,
+    scale: tuple[float, ...] | None = None,
+) -> Labels:
+    """Cells of one frame by threshold and seeded watershed.
+
+    Parameters
+    ----------
+    image
+        One channel of one frame, shape ([Z,] Y, X). NaN and infinite pixels are background.
+    settings
+        What is left open in them is estimated from this frame.
+    scale
+        Pixel size per axis; only ratios matter.
+
+    Returns
+    -------
+    NDArray[np.int32]
+        Labels 1 to n, 0 for background, shape of the image.
+    """
+    if image.ndim not in (2, 3):
+        raise InputError(f"a frame has 2 or 3 axes, not {image.ndim}")
+    if np.ptp(finite_image(image)[0]) == 0:
+        return np.zeros(image.shape, dtype=np.int32)
+    settings = complete_settings([image], settings)
+    diameter = float(settings.diameter or 20.0)
+    sampling = sampling_of(scale, image.shape, diameter)
+    smoothing = float(settings.smoothing or 0.0)
+    signal = cell_signal(
+        image, settings.foreground, diameter, smoothing, settings.background_window, sampling
+    )
+    mask = foreground_mask(signal, settings, diameter, sampling)
+    height = cell_landscape(signal, mask, settings.seeds, diameter, sampling)
+    labels = split_cells(mask, height, settings.separation * diameter, sampling)
+    labels = merge_shallow(labels, height, float(settings.depth or 0.0))
+    labels = cut_edges(labels, signal.values, settings.edge)
+    labels = clean_cells(labels, settings, diameter, sampling)
+    return np.where(signal.invalid, 0, labels) if signal.invalid.any() else labels

@@ -1,0 +1,118 @@
+"""What controllers need of background work; the Qt side is in `workers`.
+
+Named work in the background that says how far it is and what went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from psygnal import Signal
+
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.progress import Steps
+
+Factory = Callable[[], Steps[Any]]
+Done = Callable[[Any], None]
+Failed = Callable[[Exception], None]
+Report = Callable[[Any], None]
+
+
+class Runner(Protocol):
+    """Runs named work; a name runs once at a time, and only its latest start reports back."""
+
+    def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
+        """Begin work; what ran under this name before is cancelled and its result dropped."""
+
+    def cancel(self, name: str) -> None:
+        """End work; nothing of it is reported afterwards."""
+
+    def running(self, name: str) -> bool:
+        """Whether work of this name is under way."""
+
+    def close(self) -> None:
+        """End all work."""
+
+
+class InlineRunner:
+    """Does work at once, in the calling thread."""
+
+    def __init__(self) -> None:
+        self._active: dict[str, Steps[Any]] = {}
+
+    def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
+        """Run to the end, then report."""
+        steps = work()
+        self._active[name] = steps
+        try:
+            while True:
+                step = next(steps)
+                report(step)
+                if self._active.get(name) is not steps:
+                    steps.close()
+                    return
+        except StopIteration as stop:
+            self._active.pop(name, None)
+            done(stop.value)
+        except Exception as error:
+            self._active.pop(name, None)
+            failed(error)
+
+    def cancel(self, name: str) -> None:
+        """Stop at the next step."""
+        self._active.pop(name, None)
+
+    def running(self, name: str) -> bool:
+        """Whether the named work is being done further up the stack."""
+        return name in self._active
+
+    def close(self) -> None:
+        """Stop everything at its next step."""
+        self._active.clear()
+
+
+class NamedWork:
+    """Runs named work; see `Session` for the signals."""
+
+    message = Signal(str, str)
+    progress = Signal(str, object)
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def run(
+        self,
+        name: str,
+        work: Callable[[], Steps[Any]],
+        done: Callable[[Any], None],
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """Do named work in the background, reporting through `progress` and `message`."""
+
+        def on_done(result: Any) -> None:
+            self.progress.emit(name, None)
+            done(result)
+
+        def on_failed(error: Exception) -> None:
+            self.progress.emit(name, None)
+            if failed is not None:
+                failed(error)
+            if not isinstance(error, BridgetrackError):
+                raise error
+            self.message.emit("error", str(error))
+
+        def on_step(step: Any) -> None:
+            self.progress.emit(name, step)
+
+        self._runner.start(name, work, on_done, on_failed, on_step)
+
+    def cancel(self, name: str) -> None:
+        """End named work at once as far as the session is concerned."""
+        if self._runner.running(name):
+            self._runner.cancel(name)
+            self.progress.emit(name, None)
+
+    def busy(self, *names: str) -> bool:
+        """Whether any of the named work is under way."""
+        return any(self._runner.running(n) for n in names)

@@ -1,0 +1,118 @@
+"""What the model thinks happens to a cell, best first.
+
+Answers that correct a link of the present tracks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridgetrack.annotations.anchor import event_refs
+from bridgetrack.annotations.annotation import EventRef
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.pipeline.tracking import Tracking, allowed_by
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One event that could explain a cell's fate or history.
+
+    Parameters
+    ----------
+    event
+        The event with its cells.
+    confidence
+        Share of belief among the alternatives of the same cell, 0 to 1.
+    cost
+        How much the whole movie's score would drop at least, 0 for the present choice.
+    chosen
+        Whether the present tracking holds it.
+    excluded
+        Whether an annotation rules it out.
+    """
+
+    event: EventRef
+    confidence: float
+    cost: float
+    chosen: bool
+    excluded: bool
+
+
+def slot_of(tracking: Tracking, row: int, history: bool = False) -> int:
+    """Index in the problem of a cell's fate or history, -1 where it has none."""
+    scene = tracking.scene
+    slot = row + (scene.hypotheses.n_detections if history else 0)
+    k = int(np.searchsorted(scene.slots, slot))
+    return k if k < len(scene.slots) and scene.slots[k] == slot else -1
+
+
+def proposals(
+    tracking: Tracking, row: int, *, history: bool = False, limit: int = 6
+) -> list[Proposal]:
+    """Ranked alternatives for a cell: the chosen event first, then by what they would cost.
+
+    Parameters
+    ----------
+    tracking
+        A tracked movie.
+    row
+        Row of the cell.
+    history
+        Ask where the cell comes from rather than where it goes.
+    limit
+        How many at most.
+
+    Returns
+    -------
+    list of Proposal
+        Empty for fates in the last frame and histories in the first. Confidence is the share
+        of ``exp(-cost)``, where the cost of an event is its reduced cost.
+    """
+    slot = slot_of(tracking, row, history)
+    if slot < 0:
+        return []
+    scene, problem = tracking.scene, tracking.scene.problem
+    columns = problem.by_slot[slot].indices
+    price = problem.incidence[columns] @ tracking.solution.duals
+    cost = np.maximum(price - tracking.scores[columns], 0.0)
+    excluded = ~allowed_by(scene)[columns]
+    chosen = tracking.solution.chosen[columns]
+    weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost)))
+    share = weight / max(float(weight.sum()), 1e-12)
+    order = np.lexsort((cost, excluded, ~chosen))[:limit]
+    picked = columns[order]
+    refs = event_refs(
+        scene.detections,
+        scene.hypotheses.event[picked],
+        scene.hypotheses.sources[picked],
+        scene.hypotheses.targets[picked],
+    )
+    return [
+        Proposal(ref, float(share[k]), float(cost[k]), bool(chosen[k]), bool(excluded[k]))
+        for ref, k in zip(refs, order.tolist(), strict=True)
+    ]
+
+
+def chosen_event(tracking: Tracking, row: int, *, history: bool = False) -> EventRef | None:
+    """The event that explains a cell in the present tracking."""
+    best = proposals(tracking, row, history=history, limit=1)
+    return best[0].event if best and best[0].chosen else None
+
+
+SOURCE = "correction"
+"""Source noted in such answers."""
+
+
+def exchanged(tracking: Tracking, one: int, two: int) -> tuple[EventRef, EventRef] | None:
+    """Moves of two cells (by their rows) with their successors exchanged.
+
+    None unless both are in one frame and move on.
+    """
+    a, b = chosen_event(tracking, one), chosen_event(tracking, two)
+    if a is None or b is None or not a.event == b.event == Event.MOVE:
+        return None
+    if a.sources[0].frame != b.sources[0].frame:
+        return None
+    return EventRef(Event.MOVE, a.sources, b.targets), EventRef(Event.MOVE, b.sources, a.targets)

@@ -1,0 +1,227 @@
+"""Training of one session, and what came of it in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from psygnal import Signal
+
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.words import NOUN
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.model import Model, load_model, save_model
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.pipeline.scene import Scene
+from bridgetrack.progress import Steps
+from bridgetrack.session.session import Session
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.train import Training, TrainingProgress, train_steps
+
+JOB = "train"
+
+WANTED: Mapping[Event, int] = {
+    Event.MOVE: 10,
+    Event.DIVIDE: 5,
+    Event.APPEAR: 3,
+    Event.DISAPPEAR: 3,
+}
+"""Answers per event from which on it is no longer called thin."""
+
+_HOW = {
+    Event.MOVE: "press Enter on cells that the model links rightly, C to link others",
+    Event.DIVIDE: "press Y on a mother, then click her daughters",
+    Event.APPEAR: "press A on a cell that was not there before",
+    Event.DISAPPEAR: "press L on a cell in its last frame",
+}
+
+
+class Trainer:
+    """Learns from the session's answers; emits `changed` when there is something to show.
+
+    `curve` holds (objective, gap) of the training under way or of the last one.
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.curve: list[tuple[float, float]] = []
+        self.training: Training | None = None
+        self.problem = ""
+        self._right: set[tuple[Kind, tuple[EventRef, ...]]] = set()
+        session.progress.connect(self._on_progress)
+        session.source_changed.connect(self._reset)
+
+    @property
+    def busy(self) -> bool:
+        """Whether training is under way."""
+        return self._session.busy(JOB)
+
+    def _reset(self) -> None:
+        self.curve, self.training, self.problem = [], None, ""
+        self.changed.emit()
+
+    def train(
+        self,
+        options: TrainingOptions | None = None,
+        prior: Model | None = None,
+        steps: Callable[[Scene], Steps[Training]] | None = None,
+    ) -> None:
+        """Train in the background; the model changes only when it is done.
+
+        `steps` trains in another way, which may do without answers.
+        """
+        session = self._session
+        scene = session.scene
+        if scene is None or session.annotations is None:
+            self.problem = "Choose a movie with its cells first."
+            self.changed.emit()
+            return
+        if steps is None and not len(session.annotations):
+            self.problem = "There are no answers to learn from yet; give some first."
+            self.changed.emit()
+            return
+        self.curve, self.problem = [], ""
+        start = None if steps is not None else prior or shipped_model()
+        train = steps or (lambda ready: train_steps(ready, start, options))
+        session.finish_correcting(
+            lambda ready: session.run(
+                JOB, lambda: train(ready), lambda made: self._done(made, start), self._failed
+            )
+        )
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Stop; the model stays what it was."""
+        self._session.cancel(JOB)
+        self.changed.emit()
+
+    def _on_progress(self, name: str, step: object) -> None:
+        if name == JOB and isinstance(step, TrainingProgress):
+            self.curve.append((step.objective, step.gap))
+            self.changed.emit()
+
+    def _done(self, training: Training, start: Model | None) -> None:
+        self.training = training
+        self._session.set_model(training.model, start)
+        self.changed.emit()
+
+    def _failed(self, error: Exception) -> None:
+        self.problem = str(error)
+        self.changed.emit()
+
+    # ------------------------------------------------------------------ models
+
+    def load(self, path: Path) -> None:
+        """Use the model of a file."""
+        try:
+            model = load_model(path)
+        except BridgetrackError as error:
+            self._session.message.emit("error", str(error))
+            return
+        self.training = None
+        self._session.set_model(model)
+        self._session.message.emit("info", f"Using the model of {path.name}.")
+        self.changed.emit()
+
+    def save(self, path: Path) -> None:
+        """Write the present model to a file."""
+        try:
+            save_model(replace(self._session.model, name=path.stem), path)
+        except BridgetrackError as error:
+            self._session.message.emit("error", str(error))
+            return
+        self._session.message.emit("info", f"Saved the model to {path}.")
+
+    def use(self, model: Model) -> None:
+        """Track with another model."""
+        self.training = None
+        self._session.set_model(model)
+        self.changed.emit()
+
+    def start_over(self) -> None:
+        """Go back to the model that learned nothing."""
+        self.use(shipped_model())
+
+    def go_back(self) -> None:
+        """Use the model from before the last change."""
+        self.training = None
+        self._session.earlier_model()
+        self.changed.emit()
+
+    # ------------------------------------------------------------------ words
+
+    def results(self) -> list[str]:
+        """What the last training brought, as sentences."""
+        training = self.training
+        if training is None:
+            return []
+        first = training.estimate.words if training.estimate is not None else ""
+        if training.estimate is None:
+            first = "there are too few answers to say how good it is"
+        words = [_sentence(first), _sentence(training.reason)]
+        changes = changes_in_words(training.changes)
+        return [*words, changes] if changes else words
+
+    @property
+    def unsuited(self) -> bool:
+        """Whether too many answers contradict what the starting model was sure of."""
+        return self.training is not None and not self.training.suited
+
+    def doubtful(self) -> list[Annotation]:
+        """Answers that are probably slips, and still stand."""
+        have = self._session.annotations
+        if self.training is None or have is None or self.unsuited:
+            return []
+        given = [a for a in self.training.doubtful if _said(a) not in self._right]
+        return [a for a in given if a.id in have and _said(have[a.id]) == _said(a)]
+
+    def doubt(self) -> str:
+        """What they are, as a sentence; or why there are none."""
+        if self.unsuited:
+            return (
+                "Many answers contradict what the model was sure of before. It does not suit this "
+                "movie well; what you say counts."
+            )
+        number = len(self.doubtful())
+        which = "This answer contradicts" if number == 1 else "These answers contradict"
+        return f"{which} what the model was sure of before. A slip? Click to look once more."
+
+    def all_right(self) -> None:
+        """The doubtful answers were looked at: they hold."""
+        self._right |= {_said(a) for a in self.doubtful()}
+        self.changed.emit()
+
+    def advice(self) -> list[str]:
+        """Which events are thinly annotated, and what to do."""
+        annotations = self._session.annotations
+        if annotations is None:
+            return []
+        counts = annotations.counts(Kind.CONFIRM)
+        words = []
+        for event, wanted in WANTED.items():
+            if counts[event] < wanted:
+                noun = NOUN[event][1]
+                words.append(f"{noun.capitalize()}: {counts[event]} so far; {_HOW[event]}.")
+        return words
+
+
+def changes_in_words(changes: Mapping[str, tuple[int, int]]) -> str:
+    """How many events of each kind the new model finds more or less often."""
+    parts = []
+    for key, (before, after) in changes.items():
+        if before != after:
+            parts.append(f"{NOUN[Event.from_key(key)][1]} {before} → {after}")
+    return f"In this movie: {', '.join(parts)}." if parts else ""
+
+
+def _said(annotation: Annotation) -> tuple[Kind, tuple[EventRef, ...]]:
+    """What an annotation says, whatever its id."""
+    return annotation.kind, annotation.events
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."

@@ -1,0 +1,76 @@
+"""How events look: colours that colour-blind people can tell apart, and a shape for each.
+
+The colours are those of Okabe and Ito (jfly.uni-koeln.de/color).
+
+Events and answers in so few words that they fit into lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridgetrack.annotations.annotation import Annotation, EventRef
+from bridgetrack.annotations.words import describe
+from bridgetrack.hypotheses.events import Event
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour (hex) and marker of an event, with its name for people."""
+
+    colour: str
+    symbol: str
+    sign: str
+    name: str
+
+
+LOOKS = {
+    Event.MOVE: Look("#56b4e9", "disc", "●", "Moves on"),
+    Event.DIVIDE: Look("#e69f00", "star", "★", "Divides"),
+    Event.SPLIT: Look("#cc79a7", "clobber", "✤", "Cut in two"),
+    Event.MERGE: Look("#009e73", "diamond", "◆", "Merges"),
+    Event.APPEAR: Look("#f0e442", "triangle_up", "▲", "Appears"),
+    Event.DISAPPEAR: Look("#d55e00", "triangle_down", "▼", "Leaves"),
+    Event.SKIP: Look("#0072b2", "square", "■", "Moves over a gap"),
+    Event.FALSE: Look("#bbbbbb", "x", "✕", "Not a cell"),
+}
+
+PROPOSAL = "#ffffff"
+GHOST = "#ffffff"
+
+
+def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]:
+    """Colour as four numbers from 0 to 1."""
+    r, g, b = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    return r, g, b, opacity
+
+
+def short_words(event: EventRef, history: bool) -> str:
+    """An event as a predicate of the cell in question, e.g. ``divides into 4 and 7``."""
+    before = " and ".join(str(c.label) for c in event.sources)
+    after = " and ".join(str(c.label) for c in event.targets)
+    fate = {
+        Event.MOVE: f"moves to {after}",
+        Event.DIVIDE: f"divides into {after}",
+        Event.SPLIT: f"is cut into {after}",
+        Event.MERGE: f"merges ({before} become {after})",
+        Event.DISAPPEAR: "leaves",
+        Event.FALSE: "is not a cell",
+        Event.SKIP: f"moves to {after} over a gap",
+        Event.APPEAR: "appears",
+    }
+    past = {
+        Event.MOVE: f"comes from {before}",
+        Event.DIVIDE: f"is a daughter of {before}",
+        Event.SPLIT: f"is a piece of {before}",
+        Event.MERGE: f"is {before} merged",
+        Event.SKIP: f"comes from {before} over a gap",
+    }
+    return past.get(event.event, fate[event.event]) if history else fate[event.event]
+
+
+def short_answer(annotation: Annotation) -> str:
+    """As short as a table that has the frame's number beside it needs an answer."""
+    plain = describe(annotation).removeprefix("the ").replace("disappearance", "leaving")
+    frame = annotation.cells[0].frame
+    return plain.replace(f" in frame {frame}", "").replace(" into cells ", " into ")

@@ -1,0 +1,236 @@
+"""Opening things by napari's File menu: CTC folders, projects, CSV tables of tracks.
+
+Sample movies in napari's File menu.
+
+Saving Tracks layers by napari's File menu: CSV, GEFF, CTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.export.csv import plain_cells
+from bridgetrack.export.ctc import write_ctc
+from bridgetrack.export.geff import write_geff
+from bridgetrack.files import replacing
+from bridgetrack.movie import Movie, open_labels, open_movie
+from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
+from bridgetrack.tracks.napari_tracks import from_napari, to_napari
+from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.ui.layers import KEY, placement, points_data, tag
+
+LayerData = tuple[Any, dict[str, Any], str]
+Reader = Callable[[str | list[str]], list[LayerData]]
+
+
+def image_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
+    """A movie as the data of an image layer."""
+    meta = tag("image", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
+    where = placement(movie.geometry)
+    look = {"colormap": "gray", **_contrast(movie)}
+    return movie.array[:, 0], {"name": name, "metadata": meta, **look, **where}, "image"
+
+
+def _contrast(movie: Movie) -> dict[str, tuple[float, float]]:
+    """Limits that a few bright pixels do not darken, from one plane in the middle."""
+    plane = movie.array[movie.n_frames // 2, 0]
+    if plane.ndim == 3:
+        plane = plane[plane.shape[0] // 2]
+    low, high = np.percentile(np.asarray(plane.compute()), (1.0, 99.7)).tolist()
+    return {"contrast_limits": (low, high)} if high > low else {}
+
+
+def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
+    """A label movie as the data of a Labels layer, in memory, so that it can be painted."""
+    meta = tag("labels", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
+    where = placement(movie.geometry)
+    pixels = movie.array[:, 0].compute()
+    return pixels, {"name": name, "metadata": meta, "opacity": 0.3, **where}, "labels"
+
+
+def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
+    """Tracks as the data of a Tracks layer."""
+    data, properties, graph = to_napari(tracks)
+    meta = tag("imported tracks", path=str(path), tracks=tracks)
+    where = placement(tracks.geometry)
+    options = {"name": name, "metadata": meta, "features": properties, "graph": graph, **where}
+    return data, options, "tracks"
+
+
+def ctc_reader(path: str | list[str]) -> Reader | None:
+    """Read a folder in the layout of the Cell Tracking Challenge, None for other things."""
+    from bridgetrack.importing.ctc import find_ctc
+
+    if not isinstance(path, str) or not Path(path).is_dir():
+        return None
+    try:
+        find_ctc(path)
+    except BridgetrackError:
+        return None
+    return _read_ctc
+
+
+def _read_ctc(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.ctc import read_ctc
+
+    folder = Path(path if isinstance(path, str) else path[0])
+    found = read_ctc(folder)
+    cells, tracks = found.labels, found.tracks
+    layers = []
+    images = folder.with_name(folder.name.split("_")[0])
+    if images == folder or not images.is_dir():
+        images = folder.parent.with_name(folder.parent.name.split("_")[0])
+    if images not in (folder, folder.parent) and images.is_dir():
+        movie = open_movie(images)
+        layers.append(image_data(movie, images.name, images))
+        cells = _scaled_like(cells, movie)
+        tracks = replace(tracks, geometry=cells.geometry)
+    layers.append(labels_data(cells, f"{folder.name} cells", folder))
+    layers.append(tracks_data(tracks, f"{folder.name} tracks", folder))
+    return layers
+
+
+def _scaled_like(cells: Movie, image: Movie) -> Movie:
+    """Masks rarely say how large a pixel is; then the images are believed."""
+    here, there = cells.geometry, image.geometry
+    if here.unit != "pixel" or there.unit == "pixel" or here.ndim != there.ndim:
+        return cells
+    interval = here.frame_interval or there.frame_interval
+    return open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
+
+
+def project_reader(path: str | list[str]) -> Reader | None:
+    """Read a Bridgetrack project, None for other things."""
+    from bridgetrack.pipeline.project import is_project
+
+    return _read_project if isinstance(path, str) and is_project(path) else None
+
+
+def _read_project(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.pipeline.project import load_project
+
+    file = Path(path if isinstance(path, str) else path[0])
+    project = load_project(file)
+    cells, image = project.open()
+    own = {"project": str(file)}
+    where = project.labels.path
+    if isinstance(cells, Detections):
+        layers = [points_data(cells, "Cells", where, **own)]
+    else:
+        layers = [labels_data(cells, "Cells", where, **own)]
+    if image is not None and project.image is not None:
+        layers.insert(0, image_data(image, project.image.path.stem, project.image.path, **own))
+    return layers
+
+
+def csv_reader(path: str | list[str]) -> Reader | None:
+    """Read a CSV table of tracks or of detections, None for other tables."""
+    from bridgetrack.importing.text_table import check_columns, guess_columns, read_text_table
+
+    if not isinstance(path, str):
+        return None
+    try:
+        table = read_text_table(path)
+        columns = guess_columns(table.header)
+        check_columns(columns, table.header, path)
+    except BridgetrackError:
+        return None
+    return _read_csv if columns.track or columns.parent else _read_detections
+
+
+def _read_csv(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.tracks_csv import read_tracks_csv
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [tracks_data(read_tracks_csv(file), file.stem, file)]
+
+
+def _read_detections(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.detections_csv import read_detections_csv
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [points_data(read_detections_csv(file), file.stem, file)]
+
+
+SampleData = tuple[Any, dict[str, Any], str]
+
+
+def sample_movie() -> list[SampleData]:
+    """The simulated movie that comes with the package: image and its true segmentation."""
+    folder = sample_folder()
+    image = open_movie(folder / SAMPLE_SEQUENCE)
+    truth = folder / f"{SAMPLE_SEQUENCE}_GT" / "TRA"
+    labels = open_labels(truth)
+    where = placement(image.geometry)
+    own = {"sample": "sample movie", "frame_interval": image.geometry.frame_interval}
+    pixels = image.array[:, 0].compute()
+    return [
+        (
+            pixels,
+            {
+                "name": "Sample movie",
+                "metadata": tag("image", file=str(folder / SAMPLE_SEQUENCE), **own),
+                "contrast_limits": tuple(float(p) for p in np.percentile(pixels, (1, 99.7))),
+                "colormap": "gray",
+                **where,
+            },
+            "image",
+        ),
+        (
+            labels.array[:, 0].compute(),
+            {
+                "name": "Cells",
+                "metadata": tag("labels", file=str(truth), **own),
+                "opacity": 0.3,
+                **where,
+            },
+            "labels",
+        ),
+    ]
+
+
+FullLayerData = tuple[Any, dict[str, Any], str]
+
+
+def tracks_of(data: Any, attributes: dict[str, Any]) -> Tracks:
+    """The tracks of a layer: as tracked where they came from here, else from its arrays."""
+    ours = attributes.get("metadata", {}).get(KEY, {}).get("tracks")
+    if isinstance(ours, Tracks):
+        return ours
+    features = attributes.get("features", {})
+    return from_napari(data, {k: features[k] for k in features}, attributes.get("graph"))
+
+
+def write_csv_file(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
+    """Write a table of cells with tracks and parents."""
+    target = Path(path)
+    table = plain_cells(tracks_of(data, attributes))
+    with replacing(target, "the table") as file:
+        table.to_csv(file, index=False)
+    return [path]
+
+
+def write_geff_store(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
+    """Write a GEFF store."""
+    write_geff(tracks_of(data, attributes), path)
+    return [path]
+
+
+def write_ctc_folder(path: str, layers: list[FullLayerData]) -> list[str]:
+    """Write masks and res_track.txt from a Tracks layer with its Labels layer."""
+    tracks = next((x for x in layers if x[2] == "tracks"), None)
+    labels = next((x for x in layers if x[2] == "labels"), None)
+    if tracks is None or labels is None:
+        raise InputError("choose the Tracks layer and its Labels layer together to write CTC")
+    found = tracks_of(tracks[0], tracks[1])
+    axes = "TZYX" if found.geometry.ndim == 3 else "TYX"
+    folder = Path(path).with_suffix("")
+    write_ctc(found, open_labels(labels[0], axes=axes, scale=found.geometry.scale), folder)
+    return [str(folder)]
