@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +36,9 @@ class Event(IntEnum):
         """The event with this name in files; KeyError where there is none."""
         return cls[key.upper()]
 
+
+EventKey = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
+"""What `Event.key` can be, for the schemas of files."""
 
 N_SOURCES = {
     Event.MOVE: 1,

@@ -1,0 +1,330 @@
+"""Files of JSON that anybody may have written: read against a schema, or refused in one sentence.
+
+A module that owns a format describes its objects as `Entry` classes, says with `made_by` what the
+program makes of each, and reads files through a `FileFormat`. The sentence names the file, the
+place in it, what is wrong there and what to do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Generic, NoReturn, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
+
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.files import program_version
+
+T = TypeVar("T")
+E = TypeVar("E", bound=BaseModel)
+
+_CURE = "correct it there, or take the file from a backup"
+_DEEPEST = 50
+
+_SENTENCES = {
+    "missing": "lacks {key}",
+    "extra_forbidden": "has the unknown entry {key!r}",
+    "model_type": "expected an object, found {found}",
+    "dict_type": "expected an object, found {found}",
+    "list_type": "expected a list, found {found}",
+    "string_type": "expected a text, found {found}",
+    "string_unicode": "expected a text of valid characters, found {found}",
+    "int_type": "expected a whole number, found {found}",
+    "float_type": "expected a number, found {found}",
+    "finite_number": "expected a finite number, found {found}",
+    "bool_type": "expected true or false, found {found}",
+    "enum": "{found} is none of {expected}",
+    "literal_error": "{found} is none of {expected}",
+    "greater_than": "must be more than {gt}, not {found}",
+    "greater_than_equal": "must be {ge} or more, not {found}",
+    "less_than": "must be less than {lt}, not {found}",
+    "less_than_equal": "must be {le} or less, not {found}",
+    "too_short": "needs {min_length} entries or more, not {actual_length}",
+    "too_long": "must have at most {max_length} entries, not {actual_length}",
+}
+"""What is said of each kind of error that pydantic reports; its own words for all others."""
+
+
+class Entry(BaseModel):
+    """An object in a file; nothing is converted, and unknown entries are refused."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class OpenEntry(Entry):
+    """An object in a file that may hold entries which this program does not know."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def _shallow(value: Any) -> Any:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > _DEEPEST:
+            raise _refusal("depth", f"has more than {_DEEPEST} levels")
+        inner = (v.values() if isinstance(v, dict) else v for v in level)
+        level = [v for values in inner for v in values if isinstance(v, dict | list)]
+    return value
+
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+"""A whole number, not negative."""
+
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A number from 0 to 1."""
+
+JsonObject = Annotated[dict[str, Any], AfterValidator(_shallow)]
+"""An object that is kept as it is, whatever it holds."""
+
+
+def made(content: Any, schema: type[E], make: Callable[[E], T]) -> T:
+    """What the program makes of content that fits a schema; for use in validators.
+
+    Parameters
+    ----------
+    content
+        JSON values.
+    schema
+        What they must be.
+    make
+        Makes something of it; a `BridgetrackError` becomes part of the sentence.
+    """
+    entry = schema.model_validate(content)
+    try:
+        return make(entry)
+    except BridgetrackError as error:
+        raise _refusal("refused", str(error)) from None
+
+
+def made_by(schema: type[E], make: Callable[[E], T]) -> PlainValidator:
+    """How a field is read whose value is no `Entry`: ``Annotated[CellRef, made_by(...)]``."""
+    return PlainValidator(lambda content: made(content, schema, make))
+
+
+@dataclass(frozen=True)
+class FileFormat(Generic[E, T]):
+    """A format of files: an object with ``format``, ``version`` and the entries of a schema.
+
+    Parameters
+    ----------
+    name, version
+        As in the file; only this version is read.
+    what
+        For messages, e.g. ``"a model file"``.
+    schema
+        Of the other entries.
+    make
+        Makes what the program works with; a `BridgetrackError` becomes part of the sentence.
+    error
+        Raised where a file cannot be used.
+    largest
+        Bytes of a file beyond which it is refused unread.
+    """
+
+    name: str
+    version: int
+    what: str
+    schema: type[E]
+    make: Callable[[E], T]
+    error: type[BridgetrackError] = InputError
+    largest: int = 20_000_000
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The entries that a file begins with."""
+        return {"format": self.name, "version": self.version}
+
+    @property
+    def nested(self) -> PlainValidator:
+        """How a field is read that holds the content of such a file."""
+        return PlainValidator(self._made)
+
+    def read(self, path: Path | str) -> T:
+        """The content of a file.
+
+        Raises
+        ------
+        BridgetrackError
+            `error`, where it is missing or not valid; the message names the file and the place.
+        """
+        return self.parse(read_text(Path(path), self.what, self.error, self.largest), str(path))
+
+    def parse(self, text: str, where: str) -> T:
+        """The content of a file's text; raises as `read`, with `where` as the file."""
+        return self.check(parse_json(text, self.what, where, self.error), where)
+
+    def check(self, content: Any, where: str) -> T:
+        """The content of a file as JSON values; raises as `read`, with `where` as the file."""
+        value: T = check(Annotated[Any, self.nested], content, where, self.error)
+        return value
+
+    def _made(self, content: Any) -> T:
+        if not isinstance(content, dict) or content.get("format") != self.name:
+            raise _refusal("format", f'this is not {self.what} (no "format": "{self.name}")')
+        version = content.get("version")
+        if version != self.version or isinstance(version, bool):
+            raise _refusal("version", self._other_version(version))
+        rest = {key: value for key, value in content.items() if key not in self.head}
+        return made(rest, self.schema, self.make)
+
+    def _other_version(self, version: Any) -> str:
+        cure = "no release ever wrote that one: take the file from a backup"
+        if isinstance(version, int) and version > self.version:
+            cure = "a later release wrote it: update Bridgetrack (install its newer copy with pip)"
+        return (
+            f"{self.what} with file version {_shown(version)}, but this program (bridgetrack "
+            f"{program_version()}) reads version {self.version}; {cure}"
+        )
+
+
+def check(schema: Any, content: Any, where: str, error: type[BridgetrackError] = InputError) -> Any:
+    """Content of a file, checked and made into what a type says.
+
+    Parameters
+    ----------
+    schema
+        An `Entry` class, or a type annotated with `made_by`.
+    content
+        JSON values.
+    where
+        The file, for messages.
+    error
+        What to raise.
+
+    Raises
+    ------
+    BridgetrackError
+        `error`, where the content does not fit.
+    """
+    try:
+        return TypeAdapter(schema).validate_python(content)
+    except ValidationError as problem:
+        raise error(f"{where}: {_sentence(content, problem)}") from None
+
+
+def read_text(
+    path: Path, what: str, error: type[BridgetrackError] = InputError, largest: int = 20_000_000
+) -> str:
+    """The text of a file that must not be larger than some bytes.
+
+    Raises
+    ------
+    BridgetrackError
+        `error`, where it is missing, too large or no text.
+    """
+    try:
+        if path.stat().st_size > largest:
+            raise error(f"{path}: this is not {what} (it is far too large for one)")
+        return path.read_text(encoding="utf-8")
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise error(f"{path}: the file cannot be read ({why})") from problem
+    except UnicodeDecodeError as problem:
+        raise error(f"{path}: this is not {what} (it is not text in UTF-8)") from problem
+
+
+def parse_json(text: str, what: str, where: str, error: type[BridgetrackError] = InputError) -> Any:
+    """JSON values of a text: finite numbers only, and no entry twice.
+
+    Raises
+    ------
+    BridgetrackError
+        `error`, where it is no JSON.
+    """
+    try:
+        return json.loads(
+            text, parse_constant=_constant, parse_float=_finite, object_pairs_hook=_once
+        )
+    except (ValueError, RecursionError) as problem:
+        if text.lstrip()[:1] in ("{", "["):
+            why = f"this is {what} that is damaged or cut off ({problem}); copy it again or take "
+            raise error(f"{where}: {why}it from a backup") from problem
+        raise error(f"{where}: this is not {what} ({problem})") from problem
+
+
+def json_text(
+    content: Any, what: str, error: type[BridgetrackError] = InputError, *, ascii_only: bool = True
+) -> str:
+    """JSON values as the text of a file, with an indent of 1.
+
+    Raises
+    ------
+    BridgetrackError
+        `error`, where they are not finite JSON values.
+    """
+    try:
+        text = json.dumps(content, indent=1, ensure_ascii=ascii_only, allow_nan=False)
+        text.encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise error(f"{what} holds what JSON cannot say ({problem})") from problem
+    return text + "\n"
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError(f"the number {digits[:40]} is too large")
+    return number
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError(f"an object with the entries {[k for k, _ in pairs][:10]} repeats one")
+    return made
+
+
+def _refusal(kind: str, why: str) -> PydanticCustomError:
+    return PydanticCustomError(kind, "{why}", {"why": why})
+
+
+def _sentence(content: Any, problem: ValidationError) -> str:
+    first = problem.errors(include_url=False)[0]
+    kind, place = first["type"], list(first["loc"])
+    given: dict[str, Any] = {**first.get("ctx", {}), "found": _shown(first["input"])}
+    if kind in ("missing", "extra_forbidden"):
+        given["key"] = str(place.pop())[:40]
+    words = _SENTENCES[kind].format_map(given) if kind in _SENTENCES else first["msg"]
+    at = _place(content, place)
+    whole = f"{at}: {words}" if at else words
+    return whole if kind in ("format", "version") else f"{whole}; {_CURE}"
+
+
+def _place(content: Any, steps: list[int | str]) -> str:
+    """E.g. ``annotations[3] (id 'a7').events[0]``."""
+    text = ""
+    for step in steps:
+        if step == "[key]":
+            break
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+        inside = (isinstance(content, Mapping) and step in content) or isinstance(content, list)
+        content = content[step] if inside else None
+        if isinstance(step, int) and isinstance(content, dict):
+            name = next((k for k in ("id", "name") if isinstance(content.get(k), str)), None)
+            text += f" ({name} {content[name][:64]!r})" if name else ""
+    return text.lstrip(".")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:60] + "...")
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:60] + "..."

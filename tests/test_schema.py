@@ -1,0 +1,120 @@
+"""Damaged files are refused in one sentence that names the file, the place, and what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, get_args
+
+import pytest
+from pydantic import Field
+
+from bridgetrack.errors import InputError, ModelError
+from bridgetrack.hypotheses.events import Event, EventKey
+from bridgetrack.schema import Count, Entry, FileFormat, JsonObject, Share, json_text, made_by
+
+
+class Size(Entry):
+    width: int
+
+    def positive(self) -> int:
+        if self.width < 1:
+            raise InputError(f"a width of {self.width} is none")
+        return self.width
+
+
+class Item(Entry):
+    id: str
+    share: Share
+    sizes: list[Annotated[int, made_by(Size, Size.positive)]]
+    count: Count = 0
+
+
+class Content(Entry):
+    items: list[Item] = Field(min_length=1)
+    notes: JsonObject = Field(default_factory=dict)
+
+
+FORMAT = FileFormat("test", 1, "a test file", Content, lambda c: c.items[0].sizes, ModelError)
+
+
+def valid() -> dict[str, Any]:
+    return {**FORMAT.head, "items": [{"id": "a", "share": 1, "sizes": [{"width": 2}]}]}
+
+
+def test_a_file_is_read(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json_text(valid(), "it"))
+    assert FORMAT.read(path) == [2]
+
+
+def nested(levels: int) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for _ in range(levels):
+        made = {"a": made}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "words"),
+    [
+        (["format"], "other", 'this is not a test file (no "format": "test")'),
+        (["version"], 2, "file version 2, but"),
+        (["version"], True, "file version true, but"),
+        (["extra"], 1, "has the unknown entry 'extra'; correct it"),
+        (["items"], {}, "items: expected a list, found {}; correct it"),
+        (["items"], [], "items: needs 1 entries or more, not 0"),
+        (["items", 0], 3, "items[0]: expected an object, found 3"),
+        (["items", 0], {"id": "a", "share": 0}, "items[0] (id 'a'): lacks sizes"),
+        (["items", 0, "share"], 1.5, "items[0] (id 'a').share: must be 1.0 or less, not 1.5"),
+        (["items", 0, "share"], "1", "share: expected a number, found '1'"),
+        (["items", 0, "share"], 10**400, "share: expected a number, found 1000"),
+        (["items", 0, "count"], -1, "count: must be 0 or more, not -1"),
+        (["items", 0, "count"], True, "count: expected a whole number, found true"),
+        (["items", 0, "id"], None, "items[0].id: expected a text, found null"),
+        (["items", 0, "sizes", 0, "width"], 0, "sizes[0]: a width of 0 is none; correct it"),
+        (["notes"], nested(60), "notes: has more than 50 levels"),
+    ],
+)
+def test_the_sentence_says_where_and_what(keys, value, words):
+    content: Any = valid()
+    part = content
+    for key in keys[:-1]:
+        part = part[key]
+    part[keys[-1]] = value
+    with pytest.raises(ModelError) as caught:
+        FORMAT.check(content, "a.json")
+    message = str(caught.value)
+    assert message.startswith("a.json: ")
+    assert words in message
+    assert "; " in message or keys == ["format"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '{"a": 1, "a": 2}', "[" * 100_000, '{"x": NaN}', '{"x": 1e999}', "\0"],
+)
+def test_what_is_no_such_file_is_refused(text):
+    with pytest.raises(ModelError, match=r"^a\.json: this is "):
+        FORMAT.parse(text, "a.json")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ModelError, match="cannot be read"):
+        FORMAT.read(tmp_path / "none.json")
+    (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ModelError, match="not text in UTF-8"):
+        FORMAT.read(tmp_path / "b.json")
+    (tmp_path / "c.json").write_text(json.dumps(valid()))
+    small = FileFormat("test", 1, "a test file", Content, len, ModelError, largest=10)
+    with pytest.raises(ModelError, match="too large"):
+        small.read(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1}, "\ud800"])
+def test_what_json_cannot_say_is_not_written(value):
+    with pytest.raises(InputError, match="the notes holds what JSON cannot say"):
+        json_text({"a": value}, "the notes", ascii_only=False)
+
+
+def test_the_keys_of_files_are_those_of_the_events():
+    assert get_args(EventKey) == tuple(event.key for event in Event)
