@@ -33,7 +33,7 @@ import training_speed
 from bridgetrack.learning import (
     L2,
     LEARNERS,
-    TrainingOptions,
+    LearningOptions,
     TrainingResult,
     cccp,
     perceptron,
@@ -51,7 +51,7 @@ MIX = "20 pairs"
 CALLS = {"subgradient": 120}
 NAMES = {"bundle": "1-slack (bundle)", "bundle, no cache": "1-slack, no cache"}
 COMPARED = ("n-slack", "bundle", "bundle, no cache", "frank-wolfe", "subgradient")
-AXES = {"n_oracle_calls": "calls", "oracle_seconds": "oracle seconds"}
+AXES = {"n_inferences": "calls", "inference_seconds": "oracle seconds"}
 SLOW = ("subgradient", "perceptron", "bundle, no cache")
 SLOW_SEEDS = 3
 Runs = dict[str, list[TrainingResult]]
@@ -88,12 +88,12 @@ def cases(names: list[str], seeds: int, root: Any) -> list[Case]:
     return found
 
 
-def options_of(name: str, **more: Any) -> TrainingOptions:
+def options_of(name: str, **more: Any) -> LearningOptions:
     """Options of a learner by its name in the table."""
     learner = name.split(",", maxsplit=1)[0]
     calls = CALLS.get(name, 500)
-    how: dict[str, Any] = {"learner": learner, "max_oracle_calls": calls, "max_bounds": 1000}
-    return TrainingOptions(**how, cache="no cache" not in name, **more)
+    how: dict[str, Any] = {"learner": learner, "max_inferences": calls, "max_bounds": 1000}
+    return LearningOptions(**how, cache="no cache" not in name, **more)
 
 
 def one_problem(case: Case, towards: str) -> Runs:
@@ -143,7 +143,7 @@ def first(result: TrainingResult, reached: NDArray[np.bool_]) -> tuple[float, fl
     if not reached.any():
         return float("inf"), float("inf"), float("inf")
     k, history = int(np.argmax(reached)), result.history
-    return float(history.n_oracle_calls[k]), history.oracle_seconds[k], history.seconds[k]
+    return float(history.n_inferences[k]), history.inference_seconds[k], history.seconds[k]
 
 
 def certified(result: TrainingResult) -> tuple[float, float, float]:
@@ -151,7 +151,7 @@ def certified(result: TrainingResult) -> tuple[float, float, float]:
     history = result.history
     known = history.gap <= 0.01 * history.objective
     if not known.any() and result.gap <= 0.01 * result.objective:
-        return float(result.n_oracle_calls), result.oracle_seconds, result.seconds
+        return float(result.n_inferences), result.inference_seconds, result.seconds
     return first(result, known)
 
 
@@ -211,9 +211,9 @@ def whole_table(title: str, runs: Runs, case: Case, towards: str) -> str:
             row(
                 NAMES.get(name, name),
                 spread(objective, False, 4),
-                spread([float(r.n_oracle_calls) for r in results], False, 1),
+                spread([float(r.n_inferences) for r in results], False, 1),
                 spread([float(v) for v in iterations], False, 1),
-                spread([r.oracle_seconds for r in results], False, 2),
+                spread([r.inference_seconds for r in results], False, 2),
                 spread([r.seconds for r in results], False, 2),
             )
         )
@@ -270,7 +270,7 @@ def curves(axis: Any, runs: Runs, kind: str) -> None:
 
 def spent(result: TrainingResult) -> tuple[float, float, float]:
     """Calls, oracle seconds and seconds in all."""
-    return float(result.n_oracle_calls), result.oracle_seconds, result.seconds
+    return float(result.n_inferences), result.inference_seconds, result.seconds
 
 
 def summary(title: str, found: dict[str, Runs], measure: Callable[..., Any]) -> str:

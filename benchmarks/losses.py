@@ -44,7 +44,7 @@ def measure(task: Task, seeds: int) -> Figures:
                 TrackingModel(data), L2(STRENGTH, prior=prior), loss=loss, treatment=treatment
             )
             figures = score(task, result.w)
-            calls = result.n_oracle_calls + result.n_reward_calls
+            calls = result.n_inferences + result.n_reward_inferences
             found[loss, treatment].append(
                 [figures.loss, figures.division_f1, result.seconds, calls, result.gap]
             )

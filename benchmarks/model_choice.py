@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.truth import draw
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning import L2
-from bridgetrack.learning import TrainingOptions as Optimiser
+from bridgetrack.learning import L2, LearningOptions
 from bridgetrack.models.entry import statistics_from_json, statistics_to_json
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model, untrained_model
@@ -91,7 +90,7 @@ def learn(number: int, part: Part) -> Known:
     chosen = solve(part.scene.problem, part.scene.matrix.scores(untrained_model().weights)).chosen
     data = _training_set(part)
     regularizer = L2(STRENGTH, prior=start.weights, metric=start.tightness)
-    found = learned(TrackingModel(data), regularizer, options=Optimiser(precision=1e-3))
+    found = learned(TrackingModel(data), regularizer, options=LearningOptions(precision=1e-3))
     return Known(number, statistics_of(part.scene, chosen), found.w)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.learning import L2, TrainingOptions, TrainingResult
+from bridgetrack.learning import L2, LearningOptions, TrainingResult
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from common import IMAGES, Task, arguments, header, learned, load_task, row, spread, training_data
@@ -46,7 +46,7 @@ def measure(task: Task, towards: str, seeds: int) -> Runs:
     for seed in range(seeds):
         data = training_data(task.annotated(seed, fraction=0.25))
         for name, switches in STRATEGIES.items():
-            options = TrainingOptions(max_oracle_calls=2000, max_bounds=2000, **_any(switches))
+            options = LearningOptions(max_inferences=2000, max_bounds=2000, **_any(switches))
             found[name].append(
                 learned(TrackingModel(data), regularizer, options=options, initial=w)
             )
@@ -67,8 +67,8 @@ def calls_to(result: TrainingResult, target: float) -> int:
     """Inferences for P until the objective is as small as the target."""
     reached = np.flatnonzero(result.history.objective <= target)
     if not len(reached):
-        return result.n_oracle_calls
-    return int(result.history.n_oracle_calls[reached[0]])
+        return result.n_inferences
+    return int(result.history.n_inferences[reached[0]])
 
 
 def table(title: str, runs: Runs) -> str:
@@ -89,8 +89,8 @@ def table(title: str, runs: Runs) -> str:
                 name,
                 spread([r.objective for r in results], False, 4),
                 f"{np.mean([r.gap for r in results]):.1e}",
-                spread([r.n_oracle_calls for r in results], False, 0),
-                spread([r.n_reward_calls for r in results], False, 0),
+                spread([r.n_inferences for r in results], False, 0),
+                spread([r.n_reward_inferences for r in results], False, 0),
                 spread([len(r.objectives) - 1 for r in results], False, 1),
                 spread([float(c) for c in calls], False, 0),
                 spread(ratio, False, 1),
@@ -98,9 +98,9 @@ def table(title: str, runs: Runs) -> str:
                 spread([float(r.history.n_bounds[-1]) for r in results], False, 0),
             )
         )
-    total = [r.n_oracle_calls for r in runs["Yu and Joachims"]]
+    total = [r.n_inferences for r in runs["Yu and Joachims"]]
     ratios = {
-        n: np.mean([a / r.n_oracle_calls for a, r in zip(total, results, strict=True)])
+        n: np.mean([a / r.n_inferences for a, r in zip(total, results, strict=True)])
         for n, results in runs.items()
     }
     ends = ", ".join(f"{n} {v:.1f}" for n, v in ratios.items() if n != "Yu and Joachims")
@@ -121,7 +121,7 @@ def picture(found: dict[str, Runs]) -> None:
             lowest = min(r[0].objective for r in runs.values())
             above_lowest = np.maximum(history.objective / lowest - 1, 1e-4)
             style = {"color": f"C{number}", "label": name, "lw": 1.6}
-            above.step(history.n_oracle_calls, above_lowest, where="post", **style)
+            above.step(history.n_inferences, above_lowest, where="post", **style)
             below.plot(history.seconds, history.n_bounds, **style)
         above.set(title=title, yscale="log", xlabel="oracle calls", xscale="log")
         below.set(xlabel="seconds", xlim=(0, None))

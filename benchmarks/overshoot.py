@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from bridgetrack.learning import L2, TrainingOptions
+from bridgetrack.learning import L2, LearningOptions
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.training.options import default_strength
 from bridgetrack.training.tracking_model import TrackingModel
@@ -27,7 +27,7 @@ COLUMNS = ("learner", "overshoot", "J", "wrong %", "calls", "seconds")
 Figures = tuple[float, float, float, float]
 
 
-def trained(task: Task, clicks: int, seed: int, options: TrainingOptions) -> Figures:
+def trained(task: Task, clicks: int, seed: int, options: LearningOptions) -> Figures:
     """Objective, test loss in percent, calls and seconds of one training."""
     model, features = shipped_model(), task.train.scene.matrix.features
     data = training_data(task.annotated(seed, count=clicks))
@@ -39,7 +39,7 @@ def trained(task: Task, clicks: int, seed: int, options: TrainingOptions) -> Fig
     start = time.process_time()
     found = learned(TrackingModel(data), regularizer, options=options)
     seconds = time.process_time() - start
-    return found.objective, 100 * score(task, found.w).loss, float(found.n_oracle_calls), seconds
+    return found.objective, 100 * score(task, found.w).loss, float(found.n_inferences), seconds
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
             print(f"\n*{name}, {clicks} clicks:*\n\n{header(*COLUMNS)}", flush=True)
             for learner in LEARNERS:
                 for step in STEPS:
-                    options = TrainingOptions(learner=learner, overshoot=step)
+                    options = LearningOptions(learner=learner, overshoot=step)
                     runs = [trained(task, clicks, seed, options) for seed in range(given.seeds)]
                     j, loss, calls, seconds = np.array(runs).T
                     cells = [

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 import bridgetrack
 from bridgetrack.annotations.truth import draw
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.learning import L2, fit
-from bridgetrack.learning import TrainingOptions as Optimiser
+from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.model import Model, save_model
 from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.pipeline.scene import annotate
@@ -132,7 +131,7 @@ def fit_movie(
         data.samples,
         regularizer,
         n_annotations=float(data.n_annotations),
-        options=Optimiser(precision=precision),
+        options=LearningOptions(precision=precision),
     )
     return found.w
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.learning import CRITERIA, L2, Curriculum, TrainingOptions, untied_start
+from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, untied_start
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.paced import ENOUGH, hidden_entropies
@@ -104,7 +104,7 @@ def one_run(task: Task, data: TrainingSet, start: str, method: str, w: Array) ->
     if start == "zero, untied":
         initial = untied_start(model, data.samples, regularizer, n_annotations=n)
     pace = Curriculum(method) if method in CRITERIA else None
-    options = TrainingOptions(learner="n-slack", curriculum=pace)
+    options = LearningOptions(learner="n-slack", curriculum=pace)
     result = learned(model, regularizer, options=options, initial=initial)
     seconds = time.process_time() - begin
     wrong = float(np.mean(1 - model.satisfied(result.w)))
@@ -112,7 +112,7 @@ def one_run(task: Task, data: TrainingSet, start: str, method: str, w: Array) ->
         result.objective,
         max(wrong, 0.0),
         score(task, result.w).loss,
-        result.n_oracle_calls,
+        result.n_inferences,
         seconds,
         len(result.stages),
     )

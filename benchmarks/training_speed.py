@@ -27,7 +27,7 @@ from bridgetrack.annotations.truth import draw
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.inference.solver import solve_integer
-from bridgetrack.learning import L2, TrainingOptions, train
+from bridgetrack.learning import L2, LearningOptions, train
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
@@ -108,7 +108,7 @@ def fit_once(
         model.data.samples,
         L2(STRENGTH, prior=prior),
         n_annotations=float(model.data.n_annotations),
-        options=TrainingOptions(),
+        options=LearningOptions(),
     )
     w, calls, objective = prior, 0, float("nan")
     while True:
@@ -116,8 +116,8 @@ def fit_once(
             step = next(steps)
         except StopIteration as stop:
             result = stop.value
-            return result.w, clock() - begin, result.n_oracle_calls, result.objective, False
-        w, calls, objective = step.weights, step.n_oracle_calls, step.objective
+            return result.w, clock() - begin, result.n_inferences, result.objective, False
+        w, calls, objective = step.weights, step.n_inferences, step.objective
         if (clock() - begin)[0] > limit:
             return w, clock() - begin, calls, objective, True
 
@@ -176,11 +176,11 @@ def main() -> None:
         scenes = [annotate(p.scene, a) for p, a in zip(learn, few, strict=True)]
         training, seconds = trained(scenes, None)
         w = training.model.aligned(scenes[0].matrix.features)
-        put(columns, "training from scratch", seconds, training.result.n_oracle_calls, wrong(w))
+        put(columns, "training from scratch", seconds, training.result.n_inferences, wrong(w))
         again = [annotate(s, a) for s, a in zip(scenes, more, strict=True)]
         update, seconds = trained(again, training)
         w = update.model.aligned(scenes[0].matrix.features)
-        put(columns, "update by ten annotations", seconds, update.result.n_oracle_calls, wrong(w))
+        put(columns, "update by ten annotations", seconds, update.result.n_inferences, wrong(w))
         data = training_data(scenes, prior)
         w, seconds, calls, objective, _ = fit_once(TrackingModel(data), prior, np.inf)
         put(columns, "one fit, our oracle", seconds, calls, wrong(w), objective)

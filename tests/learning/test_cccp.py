@@ -17,8 +17,8 @@ from bridgetrack.learning import (
     LOSSES,
     YU_JOACHIMS,
     Inferred,
+    LearningOptions,
     Sample,
-    TrainingOptions,
     finish,
     fit,
     loss_values,
@@ -26,7 +26,7 @@ from bridgetrack.learning import (
 )
 from models import BatchedMulticlass, chain_problem, multiclass_problem
 
-FINE = TrainingOptions(precision=1e-5)
+FINE = LearningOptions(precision=1e-5)
 names = st.sampled_from(sorted(LOSSES))
 
 
@@ -81,18 +81,18 @@ def test_switches_agree_on_full_annotation(seed: int, problem: Any) -> None:
         assert result.converged and result.gap <= 1e-5
         assert result.objective == pytest.approx(wanted, abs=2e-5)
         assert result.lower_bound <= wanted + 1e-9
-    assert found[True, True].n_oracle_calls < found[False, True].n_oracle_calls
-    assert with_cache.n_oracle_calls < found[False, False].n_oracle_calls
+    assert found[True, True].n_inferences < found[False, True].n_inferences
+    assert with_cache.n_inferences < found[False, False].n_inferences
 
 
 def test_recycling_and_cache_save_inference() -> None:
     model, samples = chain_problem(0, n=20)
     calls = {
-        name: fit(model, samples, L2(0.1), options=replace(options, precision=1e-4)).n_oracle_calls
+        name: fit(model, samples, L2(0.1), options=replace(options, precision=1e-4)).n_inferences
         for name, options in (
             ("yu and joachims", YU_JOACHIMS),
             ("algorithm 1", ALGORITHM_1),
-            ("with cache", TrainingOptions()),
+            ("with cache", LearningOptions()),
         )
     }
     assert 2 * calls["algorithm 1"] < calls["yu and joachims"]
@@ -104,7 +104,7 @@ def test_looking_beyond_ties_ends_lower(learner: Any) -> None:
     """CCCP as printed stays where completions tie; over some problems that costs a good deal."""
     ends = []
     for overshoot in (0.0, 0.1):
-        options = TrainingOptions(learner=learner, overshoot=overshoot)
+        options = LearningOptions(learner=learner, overshoot=overshoot)
         problems = [chain_problem(seed) for seed in range(8, 16)]
         found = [fit(model, samples, L2(0.02), options=options) for model, samples in problems]
         assert all((np.diff(f.objectives) <= 1e-9).all() for f in found)
@@ -128,7 +128,7 @@ def test_literal_treatment_reports_the_true_objective() -> None:
     )
     assert (np.diff(literal.objectives) <= 1e-9).all()
     assert literal.converged == (literal.gap <= 1e-5)
-    assert literal.n_oracle_calls > exact.n_oracle_calls
+    assert literal.n_inferences > exact.n_inferences
 
 
 def test_prior_is_respected() -> None:
@@ -205,13 +205,13 @@ def test_history_matches_progress() -> None:
     seen = []
     found = finish(train(model, samples, L2(0.1)), seen.append)
     assert [p.objective for p in seen] == list(found.history.objective)
-    assert seen[-1].n_oracle_calls == found.n_oracle_calls == len(seen)
+    assert seen[-1].n_inferences == found.n_inferences == len(seen)
 
 
 def test_limit_of_calls_is_reported() -> None:
     model, samples = chain_problem(0, n=10)
-    found = fit(model, samples, L2(0.01), options=replace(ALGORITHM_1, max_oracle_calls=4))
-    assert found.n_oracle_calls == 4
+    found = fit(model, samples, L2(0.01), options=replace(ALGORITHM_1, max_inferences=4))
+    assert found.n_inferences == 4
     assert not found.converged and "limit" in found.reason
     assert found.gap > 1e-3
 

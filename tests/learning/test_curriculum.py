@@ -17,8 +17,8 @@ from bridgetrack.learning import (
     CRITERIA,
     L2,
     Curriculum,
+    LearningOptions,
     Sample,
-    TrainingOptions,
     fit,
     loss_values,
     train,
@@ -48,8 +48,8 @@ def paced_chain(seed: int, n: int = 16, **more: Any) -> tuple[PacedChain, tuple[
     return PacedChain(3, 3), samples
 
 
-def how(criterion: Any, **more: Any) -> TrainingOptions:
-    return TrainingOptions(learner="n-slack", curriculum=Curriculum(criterion, **more))
+def how(criterion: Any, **more: Any) -> LearningOptions:
+    return LearningOptions(learner="n-slack", curriculum=Curriculum(criterion, **more))
 
 
 @given(
@@ -60,7 +60,7 @@ def how(criterion: Any, **more: Any) -> TrainingOptions:
 @settings(max_examples=8, deadline=None)
 def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, learner: Any) -> None:
     model, samples = paced_chain(seed, n=8)
-    options = TrainingOptions(learner=learner, curriculum=Curriculum(criterion))
+    options = LearningOptions(learner=learner, curriculum=Curriculum(criterion))
     found = fit(model, samples, L2(0.1), options=options)
     attained = float(loss_values(model, samples, found.w, "bridge").mean())
     assert found.objective == pytest.approx(L2(0.1).value(found.w) + attained, abs=1e-9)
@@ -87,14 +87,14 @@ def test_a_tenth_of_the_rare_kind_is_in_from_the_start(criterion: str) -> None:
 def test_full_annotation_has_one_minimum() -> None:
     """Nothing is hidden: the curriculum can only take a detour."""
     model, samples = paced_chain(1, full=True)
-    options = TrainingOptions(precision=1e-4)
+    options = LearningOptions(precision=1e-4)
     plain = fit(model, samples, L2(0.1), options=options)
     for criterion in CRITERIA:
         found = fit(
             model,
             samples,
             L2(0.1),
-            options=TrainingOptions(precision=1e-4, curriculum=Curriculum(criterion)),
+            options=LearningOptions(precision=1e-4, curriculum=Curriculum(criterion)),
         )
         assert found.objective == pytest.approx(plain.objective, abs=2e-4)
 
@@ -126,8 +126,8 @@ def test_progress_counts_on_and_can_be_cancelled() -> None:
     assert [s.iteration for s in seen] == [1, 2, 3, 4]
     assert all(np.isfinite(s.weights).all() for s in seen)
     found = fit(model, samples, L2(0.1), options=how("slack", first=0.2))
-    assert found.n_oracle_calls >= found.history.n_oracle_calls[-1]
-    assert found.seconds >= found.oracle_seconds >= found.history.oracle_seconds[-1]
+    assert found.n_inferences >= found.history.n_inferences[-1]
+    assert found.seconds >= found.inference_seconds >= found.history.inference_seconds[-1]
 
 
 def test_selection() -> None:
@@ -148,4 +148,4 @@ def test_wrong_choices_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         Curriculum(**wrong)
     with pytest.raises(InputError, match="perceptron"):
-        TrainingOptions(learner="perceptron", curriculum=Curriculum())
+        LearningOptions(learner="perceptron", curriculum=Curriculum())

@@ -15,8 +15,8 @@ from bridgetrack.learning import (
     L2,
     Coupling,
     Domain,
+    LearningOptions,
     Sample,
-    TrainingOptions,
     delta_regularizer,
     fit,
     fit_delta,
@@ -26,7 +26,7 @@ from bridgetrack.learning import (
 from bridgetrack.learning.qp import call_backend
 from models import AmbiguousMulticlass, FloatArray, Output, chain_problem, multiclass_problem
 
-FINE = TrainingOptions(precision=1e-6)
+FINE = LearningOptions(precision=1e-6)
 seeds = st.integers(0, 1000)
 problems = st.sampled_from([multiclass_problem, chain_problem])
 

@@ -15,8 +15,8 @@ from bridgetrack.learning import (
     L2,
     Coupling,
     Domain,
+    LearningOptions,
     Sample,
-    TrainingOptions,
     fit,
     fit_joint,
     loss_values,
@@ -24,7 +24,7 @@ from bridgetrack.learning import (
 )
 from models import chain_problem, multiclass_problem
 
-FINE = TrainingOptions(precision=1e-6)
+FINE = LearningOptions(precision=1e-6)
 problems = st.sampled_from([multiclass_problem, chain_problem])
 seeds = st.integers(0, 1000)
 strengths = st.sampled_from([0.05, 0.3, 2.0])
@@ -56,7 +56,7 @@ def test_one_domain_is_plain_training(seed: int, problem: Any, lam: float, rho: 
     assert joint.objective == pytest.approx(plain.objective, abs=3e-6)
     np.testing.assert_allclose(joint.weights[0], plain.w, atol=2e-2)
     step = joint.weights[0] - prior
-    np.testing.assert_allclose(joint.shared, prior + step * rho / (lam + rho), atol=1e-9)
+    np.testing.assert_allclose(joint.w, prior + step * rho / (lam + rho), atol=1e-9)
 
 
 @given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
@@ -83,9 +83,9 @@ def test_a_fixed_shared_part_is_independent_training(seed: int, problem: Any, rh
     nearly = fit_joint(domains, Coupling(1e6, rho, prior), options=FINE)
     assert exact.objective == pytest.approx(wanted, abs=1e-5)
     assert nearly.objective == pytest.approx(wanted, rel=1e-4, abs=1e-4)
-    np.testing.assert_allclose(exact.shared, prior)
+    np.testing.assert_allclose(exact.w, prior)
     for d, single in enumerate(alone):
-        assert exact.of(d).risk == pytest.approx(single.risk, abs=2e-2)
+        assert exact.risks[d] == pytest.approx(single.risk, abs=2e-2)
 
 
 @given(seed=seeds, problem=problems, lam=strengths)
@@ -100,7 +100,7 @@ def test_an_infinite_tie_is_union(seed: int, problem: Any, lam: float) -> None:
     assert exact.objective == pytest.approx(union.objective, abs=3e-6)
     assert nearly.objective == pytest.approx(union.objective, rel=1e-4, abs=1e-4)
     np.testing.assert_array_equal(exact.weights[0], exact.weights[1])
-    np.testing.assert_array_equal(exact.shared, exact.weights[0])
+    np.testing.assert_array_equal(exact.w, exact.weights[0])
 
 
 @given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
@@ -163,7 +163,7 @@ def test_the_lower_bound_holds_for_full_annotation(seed: int, problem: Any) -> N
     domains = domains_of(problem, seed, full=True)
     coupling = Coupling(0.1, 0.4)
     found = fit_joint(domains, coupling, options=FINE)
-    rough = fit_joint(domains, coupling, options=TrainingOptions(precision=0.05))
+    rough = fit_joint(domains, coupling, options=LearningOptions(precision=0.05))
     assert found.converged and found.gap <= 1e-6
     assert rough.lower_bound <= found.objective + 1e-9
     assert found.lower_bound <= rough.objective + 1e-9
@@ -175,7 +175,7 @@ def test_every_route_finds_the_same(form: Any, cache: bool) -> None:
     domains = domains_of(chain_problem, 3, 3, full=True)
     coupling = Coupling(0.1, 0.3)
     wanted = fit_joint(domains, coupling, options=FINE)
-    options = TrainingOptions(precision=1e-6, form=form, cache=cache)
+    options = LearningOptions(precision=1e-6, form=form, cache=cache)
     found = fit_joint(domains, coupling, options=options)
     assert found.objective == pytest.approx(wanted.objective, abs=3e-6)
 
@@ -191,7 +191,7 @@ def test_what_is_known_of_a_domain_outlives_its_companions() -> None:
     assert any((kept.slopes == slope).all(axis=1).any() for slope in before.states[0].slopes)
     assert again.objective == pytest.approx(fresh.objective, abs=5e-3)
     same = fit_joint([source, target], Coupling(0.1, 0.3), states=before.states)
-    assert same.n_oracle_calls < before.n_oracle_calls
+    assert same.n_inferences < before.n_inferences
     assert same.objective <= before.objective + 1e-9
 
 
@@ -208,7 +208,7 @@ def test_a_domains_own_number_of_annotations_weighs_it() -> None:
 
 def test_the_limit_of_calls_is_kept_and_progress_is_told() -> None:
     domains = domains_of(chain_problem, 2)
-    steps = train_joint(domains, Coupling(0.01, 0.01), options=TrainingOptions(max_oracle_calls=3))
+    steps = train_joint(domains, Coupling(0.01, 0.01), options=LearningOptions(max_inferences=3))
     seen = []
     while True:
         try:
@@ -216,7 +216,7 @@ def test_the_limit_of_calls_is_kept_and_progress_is_told() -> None:
         except StopIteration as stop:
             found = stop.value
             break
-    assert found.n_oracle_calls == 3 and not found.converged
+    assert found.n_inferences == 3 and not found.converged
     assert [s.iteration for s in seen] == list(range(1, len(seen) + 1))
     assert seen[-1].weights.shape == (2, domains[0].model.n_features)
     assert len(found.history.objective) == len(seen)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import SolverError
-from bridgetrack.learning import L1, TrainingOptions, fit
+from bridgetrack.learning import L1, LearningOptions, fit
 from bridgetrack.learning.l1 import solve_l1_master, solve_l1_proximal
 from models import chain_problem, multiclass_problem
 
@@ -42,7 +42,7 @@ def test_unbounded_without_the_reward_bound() -> None:
 
 def test_weights_are_sparse_and_the_gap_is_true() -> None:
     model, samples = chain_problem(4, n=15)
-    options = TrainingOptions(precision=1e-4)
+    options = LearningOptions(precision=1e-4)
     loose = fit(model, samples, L1(0.01), options=options)
     tight = fit(model, samples, L1(0.3), options=options)
     assert loose.converged and tight.converged

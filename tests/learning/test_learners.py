@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import L1, L2, TrainingOptions, finish, fit, loss_values, train
+from bridgetrack.learning import L1, L2, LearningOptions, finish, fit, loss_values, train
 from bridgetrack.learning.block_dual import BlockDual
 from bridgetrack.learning.losses import LOSSES
 from bridgetrack.learning.options import LEARNERS
@@ -24,11 +24,11 @@ CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
 PROBLEMS = st.sampled_from([multiclass_problem, chain_problem])
 
 
-def how(learner: Any, **more: Any) -> TrainingOptions:
+def how(learner: Any, **more: Any) -> LearningOptions:
     """Options of a learner, with a precision that it can reach soon."""
     precision = 2e-2 if learner == "subgradient" else 1e-4
-    wanted = {"precision": precision, "max_oracle_calls": 3000, **more}
-    return TrainingOptions(learner=learner, **wanted)
+    wanted = {"precision": precision, "max_inferences": 3000, **more}
+    return LearningOptions(learner=learner, **wanted)
 
 
 def metric_of(kind: str, d: int, seed: int) -> np.ndarray | None:
@@ -52,7 +52,7 @@ def test_learners_reach_the_same_objective(
     model, samples = problem(seed, full=True)
     prior = np.random.default_rng(seed).normal(size=model.n_features)
     regularizer = L2(weight, prior, metric_of(kind, model.n_features, seed))
-    wanted = fit(model, samples, regularizer, options=TrainingOptions(precision=1e-6))
+    wanted = fit(model, samples, regularizer, options=LearningOptions(precision=1e-6))
     for learner in CERTIFIED:
         options = how(learner)
         found = fit(model, samples, regularizer, options=options)
@@ -133,9 +133,9 @@ def test_gap_is_a_true_bound_at_every_step(seed: int, problem: Any, learner: str
     """Whenever a learner is stopped, the minimum lies within the gap it reports."""
     model, samples = problem(seed, full=True)
     regularizer = L2(0.2, np.random.default_rng(seed).normal(size=model.n_features))
-    wanted = fit(model, samples, regularizer, options=TrainingOptions(precision=1e-6))
+    wanted = fit(model, samples, regularizer, options=LearningOptions(precision=1e-6))
     steps = train(
-        model, samples, regularizer, options=how(learner, adaptive=False, max_oracle_calls=60)
+        model, samples, regularizer, options=how(learner, adaptive=False, max_inferences=60)
     )
     seen = 0
     while True:
@@ -149,8 +149,8 @@ def test_gap_is_a_true_bound_at_every_step(seed: int, problem: Any, learner: str
         assert step.objective - step.gap <= wanted.objective + 1e-9
     assert seen == len(result.history.gap)
     assert result.gap >= -1e-9
-    assert (np.diff(result.history.oracle_seconds) >= 0).all()
-    assert result.history.oracle_seconds[-1] <= result.oracle_seconds
+    assert (np.diff(result.history.inference_seconds) >= 0).all()
+    assert result.history.inference_seconds[-1] <= result.inference_seconds
 
 
 @pytest.mark.parametrize("learner", CERTIFIED)
@@ -160,7 +160,7 @@ def test_learners_go_on_from_what_another_learned(learner: str) -> None:
     again = fit(model, samples, L2(0.3), options=how(learner), state=first.state)
     scratch = fit(model, samples, L2(0.3), options=how(learner))
     assert again.objective <= first.objective + 1e-9
-    assert again.n_oracle_calls < scratch.n_oracle_calls
+    assert again.n_inferences < scratch.n_inferences
     back = fit(model, samples, L2(0.2), options=how("bundle"), state=scratch.state)
     fresh = fit(model, samples, L2(0.2), options=how("bundle"))
     assert back.objective == pytest.approx(fresh.objective, abs=2e-4)
@@ -181,7 +181,7 @@ def test_cached_outputs_save_inference() -> None:
         fit(model, samples, L2(0.1), options=how("frank-wolfe", precision=1e-3, cache=cache))
         for cache in (True, False)
     )
-    assert 2 * cached.n_oracle_calls < plain.n_oracle_calls
+    assert 2 * cached.n_inferences < plain.n_inferences
     assert cached.objective == pytest.approx(plain.objective, abs=2e-3)
 
 
@@ -192,7 +192,7 @@ def test_many_samples_share_slacks() -> None:
     wanted = fit(model, samples, L2(0.05), options=replace(options, learner="bundle"))
     assert found.converged
     assert found.objective == pytest.approx(wanted.objective, abs=2e-4)
-    assert found.n_oracle_calls <= wanted.n_oracle_calls
+    assert found.n_inferences <= wanted.n_inferences
 
 
 def test_what_n_slack_leaves_bounds_the_penalty() -> None:
@@ -227,7 +227,7 @@ def test_a_cancelled_training_has_weights() -> None:
 def test_wrong_choices_are_refused() -> None:
     model, samples = multiclass_problem(1)
     with pytest.raises(InputError, match="frank-wolfe"):
-        TrainingOptions(learner="adam")  # type: ignore[arg-type]
+        LearningOptions(learner="adam")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="l2"):
         finish(train(model, samples, L1(0.1), options=how("n-slack")))
     with pytest.raises(InputError, match="satisfied"):

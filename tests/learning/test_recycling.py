@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning import L1, L2, LOSSES, Sample, TrainingOptions, fit
+from bridgetrack.learning import L1, L2, LOSSES, LearningOptions, Sample, fit
 from bridgetrack.learning.bounds import Bounds
 from bridgetrack.learning.cache import CachedOutputs, OutputCache, carry_over
 from bridgetrack.learning.model import InferredBatch
@@ -17,7 +17,7 @@ from bridgetrack.learning.recycling import same_penalty
 from bridgetrack.learning.risk import Risk
 from models import chain_problem, multiclass_problem
 
-FINE = TrainingOptions(precision=1e-4)
+FINE = LearningOptions(precision=1e-4)
 
 
 @pytest.mark.parametrize("other", [L2(0.05), L2(0.1, np.ones(18)), L1(0.05)])
@@ -29,14 +29,14 @@ def test_bounds_outlive_the_regulariser(other: L1 | L2) -> None:
     assert warm.objective == pytest.approx(scratch.objective, abs=2e-4)
     # under L1 the pull towards the best point decides, not the bounds alone
     spare = 0 if isinstance(other, L2) else 5
-    assert warm.n_oracle_calls < scratch.n_oracle_calls + spare
+    assert warm.n_inferences < scratch.n_inferences + spare
 
 
 def test_same_training_again_costs_no_inference_for_the_penalty() -> None:
     model, samples = chain_problem(0, n=15)
     first = fit(model, samples, L2(0.1), options=FINE)
     again = fit(model, samples, L2(0.1), options=FINE, state=first.state)
-    assert again.n_oracle_calls == 0
+    assert again.n_inferences == 0
     assert again.objective == pytest.approx(first.objective, abs=1e-9)
 
 
@@ -74,7 +74,7 @@ def test_one_more_annotation_is_cheap() -> None:
     first = fit(model, samples[:29], L2(0.1), options=FINE)
     warm = fit(model, samples, L2(0.1), options=FINE, state=first.state)
     scratch = fit(model, samples, L2(0.1), options=FINE)
-    assert 2 * warm.n_oracle_calls < scratch.n_oracle_calls
+    assert 2 * warm.n_inferences < scratch.n_inferences
 
 
 def test_state_knows_its_penalty() -> None:
@@ -100,7 +100,7 @@ def test_samples_without_keys_are_known_as_objects() -> None:
     state = fit(model, bare, L2(0.1)).state
     assert same_penalty(Risk(model, bare, None, LOSSES["bridge"]), state)
     assert not same_penalty(Risk(model, copied, None, LOSSES["bridge"]), state)
-    assert fit(model, copied, L2(0.1), state=state).n_oracle_calls > 0
+    assert fit(model, copied, L2(0.1), state=state).n_inferences > 0
 
 
 def test_changed_annotation_gets_new_task_losses() -> None:

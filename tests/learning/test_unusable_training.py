@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError, SolverError
-from bridgetrack.learning import L1, L2, Inferred, Sample, TrainingOptions, fit
+from bridgetrack.learning import L1, L2, Inferred, LearningOptions, Sample, fit
 from models import AmbiguousMulticlass, multiclass_problem
 
 
@@ -57,9 +57,9 @@ def test_initial_weights_that_do_not_fit() -> None:
 
 def test_options_out_of_range() -> None:
     with pytest.raises(InputError, match="precision must be positive"):
-        TrainingOptions(precision=0)
+        LearningOptions(precision=0)
     with pytest.raises(InputError, match="rate"):
-        TrainingOptions(precision_rate=1.0)
+        LearningOptions(precision_rate=1.0)
 
 
 def test_features_that_are_not_numbers() -> None:

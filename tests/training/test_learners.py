@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning import L2, TrainingOptions, fit
+from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
@@ -31,10 +31,8 @@ def test_learners_agree_on_a_movie(learner: str) -> None:
     precision = 2e-2 if learner == "subgradient" else 1e-4
 
     def trained(name: str, gap: float) -> tuple[float, float]:
-        options = TrainingOptions(
-            learner=name, precision=gap, adaptive=False, max_oracle_calls=3000
-        )
-        one = TrainingOptions(**{**vars(options), "max_cccp_iterations": 1})
+        options = LearningOptions(learner=name, precision=gap, adaptive=False, max_inferences=3000)
+        one = LearningOptions(**{**vars(options), "max_cccp_iterations": 1})
         model = TrackingModel(data)
         found = fit(model, data.samples, L2(1.0, prior), n_annotations=n, options=one)
         assert found.gap <= gap

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.learning import CRITERIA, L2, Curriculum, fit, untied_start
-from bridgetrack.learning import TrainingOptions as Optimiser
+from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, fit, untied_start
 from bridgetrack.learning.curriculum import entropy_of
 from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
@@ -89,7 +88,7 @@ def test_weights_of_their_own() -> None:
 def trained(data: TrainingSet, criterion: Any, start: np.ndarray) -> float:
     """Objective after training towards zero."""
     curriculum = None if criterion is None else Curriculum(criterion)
-    options = Optimiser(learner="n-slack", curriculum=curriculum)
+    options = LearningOptions(learner="n-slack", curriculum=curriculum)
     regularizer = L2(0.01, np.zeros_like(start))
     n = float(data.n_annotations)
     model = TrackingModel(data)

@@ -17,7 +17,7 @@ from bridgetrack.learning import (
     L1,
     L2,
     LOSSES,
-    TrainingOptions,
+    LearningOptions,
     fit,
     loss_values,
     train_perceptron,
@@ -256,7 +256,7 @@ def test_training_on_a_movie_reaches_the_wanted_gap() -> None:
         data.samples,
         L2(0.1, prior=prior),
         n_annotations=data.n_annotations,
-        options=TrainingOptions(precision=1e-3),
+        options=LearningOptions(precision=1e-3),
     )
     assert result.converged
     assert result.gap <= 1e-3

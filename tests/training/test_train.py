@@ -193,7 +193,7 @@ def test_an_update_reuses_the_previous_training(trained: Training) -> None:
     assert "30 annotations" in update.reason
     assert update.estimate == trained.estimate
     scratch = run(train_steps(more, bad_prior(), TrainingOptions(strength=trained.strength)))
-    assert 2 * update.result.n_oracle_calls < scratch.result.n_oracle_calls
+    assert 2 * update.result.n_inferences < scratch.result.n_inferences
     assert update.result.objective <= scratch.result.objective + 0.02
     again = run(train_steps(more, bad_prior(), previous=update))
     assert again.chosen_by == "previous training"
@@ -203,7 +203,7 @@ def test_an_update_reuses_the_previous_training(trained: Training) -> None:
 def test_the_same_annotations_again_cost_next_to_nothing(trained: Training) -> None:
     scene = confirmed(plain_scene(), some_true(30))
     again = run(train_steps(scene, bad_prior(), previous=trained))
-    assert again.result.n_oracle_calls <= 5
+    assert again.result.n_inferences <= 5
     assert again.result.objective <= trained.result.objective + 1e-9
 
 

@@ -33,7 +33,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve_steps
-from bridgetrack.learning import L2, TrainingOptions, train
+from bridgetrack.learning import L2, LearningOptions, train
 from bridgetrack.learning.result import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
@@ -41,8 +41,7 @@ from bridgetrack.pipeline.tracking import Tracking, allowed_by
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.components import Pieces
-from bridgetrack.training.options import TrainingOptions as Choices
-from bridgetrack.training.options import default_strength
+from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.sure import Granted, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import balanced, build_training_set
@@ -88,9 +87,9 @@ class LearnOptions:
     """
 
     strength: float | None = None
-    balance: float = Choices.balance
+    balance: float = TrainingOptions.balance
     tied: bool = True
-    hold_sure: bool = Choices.hold_sure
+    hold_sure: bool = TrainingOptions.hold_sure
     precision: float = 5e-3
     most_calls: int = 60
 
@@ -210,7 +209,7 @@ def fit_part(
         [data.samples[i] for i in rows.tolist()],
         start.regularizer(options.strength_for(count), options.tied),
         n_annotations=float(count),
-        options=TrainingOptions(precision=options.precision, max_oracle_calls=options.most_calls),
+        options=LearningOptions(precision=options.precision, max_inferences=options.most_calls),
         state=state,
     )
     while True:
@@ -219,7 +218,7 @@ def fit_part(
         except StopIteration as stop:
             result: TrainingResult = stop.value
             return result
-        yield Progress("Learning", min(step.n_oracle_calls / options.most_calls, 1.0))
+        yield Progress("Learning", min(step.n_inferences / options.most_calls, 1.0))
 
 
 FOLDS = 5

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.experiments.uncertainty import Patches, PatchMeasure, uncertainties
-from bridgetrack.learning import L2, TrainingOptions, TrainingState, finish, train
+from bridgetrack.learning import L2, LearningOptions, TrainingState, finish, train
 from bridgetrack.learning.risk import SATISFIED
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
@@ -252,7 +252,7 @@ def max_margin(
             [data.samples[k] for k in chosen.tolist()],
             L2(strength, prior=prior),
             n_annotations=float(np.isin(data.annotation_sample, chosen).sum()),
-            options=TrainingOptions(precision=2e-3, max_oracle_calls=150),
+            options=LearningOptions(precision=2e-3, max_inferences=150),
             state=state,
         )
     )

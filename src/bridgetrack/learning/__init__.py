@@ -45,16 +45,15 @@ from bridgetrack.learning.options import (
     LEARNERS,
     YU_JOACHIMS,
     Curriculum,
-    TrainingOptions,
+    LearningOptions,
 )
 from bridgetrack.learning.perceptron import train_perceptron
 from bridgetrack.learning.regularizers import L1, L2, Coupling, Regularizer
 from bridgetrack.learning.result import (
     Domain,
     History,
-    JointResult,
-    Progress,
     Stage,
+    Step,
     TrainingResult,
     TrainingState,
 )
@@ -78,15 +77,14 @@ __all__ = [
     "History",
     "Inferred",
     "InferredBatch",
-    "JointResult",
+    "LearningOptions",
     "Loss",
     "OutputCache",
-    "Progress",
     "Regularizer",
     "Sample",
     "Stage",
+    "Step",
     "StructuredModel",
-    "TrainingOptions",
     "TrainingResult",
     "TrainingState",
     "Treatment",

@@ -70,7 +70,7 @@ from bridgetrack.learning.model import (
     StructuredModel,
     as_samples,
 )
-from bridgetrack.learning.options import TrainingOptions
+from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.perceptron import train_perceptron
 from bridgetrack.learning.recycling import first_weights, recycled_bundle, training_state
 from bridgetrack.learning.regularizers import (
@@ -85,15 +85,14 @@ from bridgetrack.learning.result import (
     Counts,
     Domain,
     History,
-    JointResult,
-    Progress,
     Record,
+    Step,
     TrainingResult,
     TrainingState,
 )
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.subgradient import Subgradient
-from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
+from bridgetrack.learning.surrogate import Incumbent, Surrogate
 from bridgetrack.progress import finish
 
 S = TypeVar("S")
@@ -101,7 +100,7 @@ S = TypeVar("S")
 
 REASONS = {
     "converged": "the wanted precision was reached",
-    "oracle": "bounds cannot get tighter: inference is inexact, or satisfied samples are left out",
+    "inexact": "bounds cannot get tighter: inference is inexact, or satisfied samples are left out",
     "limit": "the limit of inference calls was reached",
     "iterations": "the limit of CCCP iterations was reached",
 }
@@ -116,7 +115,7 @@ class Schedule:
         Precisions and the smallest gain worth going on.
     """
 
-    def __init__(self, options: TrainingOptions) -> None:
+    def __init__(self, options: LearningOptions) -> None:
         self.precision = options.first_precision
         self._options = options
         self._ahead = True
@@ -191,7 +190,7 @@ class Objective(Protocol[S]):
 
     def minimise(
         self, surrogate: S, w: FloatArray, precision: float
-    ) -> Generator[Step, None, Outcome]:
+    ) -> Generator[Incumbent, None, Incumbent]:
         """Minimise a surrogate to a duality gap, starting from ``w``."""
         ...
 
@@ -220,14 +219,14 @@ class Descent(Generic[S]):
 
     w: FloatArray
     surrogate: S
-    outcome: Outcome
+    outcome: Incumbent
     objectives: FloatArray
     schedule: Schedule
 
 
 def descend(
-    objective: Objective[S], w: FloatArray, options: TrainingOptions, record: Record
-) -> Generator[Progress, None, Descent[S]]:
+    objective: Objective[S], w: FloatArray, options: LearningOptions, record: Record
+) -> Generator[Step, None, Descent[S]]:
     """Go down from ``w`` to where no surrogate leads any further."""
     surrogate = tight = objective.touching(w, None)
     schedule, values = Schedule(options), list[float]()
@@ -255,17 +254,17 @@ class Learner(Protocol):
 
     def minimise(
         self, surrogate: Surrogate, w: FloatArray, precision: float
-    ) -> Generator[Step, None, Outcome]:
+    ) -> Generator[Incumbent, None, Incumbent]:
         """Minimise to a given duality gap, starting from ``w``.
 
         Yields
         ------
-        Step
+        Incumbent
             After each inference over all samples.
 
         Returns
         -------
-        Outcome
+        Incumbent
             The best point, with a true lower bound on the minimum.
         """
         ...
@@ -316,10 +315,10 @@ def train(
     n_annotations: float | None = None,
     loss: str | Loss = "bridge",
     treatment: Treatment = "exact",
-    options: TrainingOptions | None = None,
+    options: LearningOptions | None = None,
     initial: FloatArray | None = None,
     state: TrainingState | None = None,
-) -> Generator[Progress, None, TrainingResult]:
+) -> Generator[Step, None, TrainingResult]:
     """Learn weights; a generator that reports progress and can be closed at any time.
 
     Parameters
@@ -346,7 +345,7 @@ def train(
 
     Yields
     ------
-    Progress
+    Step
         After each inference over all samples.
 
     Returns
@@ -362,7 +361,7 @@ def train(
     SolverError
         If inference gives no bound or the master problem cannot be solved.
     """
-    options = options or TrainingOptions()
+    options = options or LearningOptions()
     record = Record()
     found = as_samples(samples)
     check_regularizer(regularizer, model.n_features)
@@ -388,19 +387,20 @@ def train(
     end = yield from descend(objective, w, options, record)
     return TrainingResult(
         w=end.w.copy(),
+        weights=end.w[None, :].copy(),
         objective=float(end.objectives[-1]),
-        risk=float(end.objectives[-1]) - regularizer.value(end.w),
+        risks=np.array([float(end.objectives[-1]) - regularizer.value(end.w)]),
         gap=end.outcome.gap,
         lower_bound=end.outcome.lower,
         converged=end.schedule.converged,
         reason=end.schedule.reason,
         objectives=end.objectives,
         history=History.of(record.steps),
-        n_oracle_calls=risk.effort.penalty_calls,
-        n_reward_calls=risk.effort.reward_calls,
-        oracle_seconds=risk.effort.seconds,
+        n_inferences=risk.effort.penalty_calls,
+        n_reward_inferences=risk.effort.reward_calls,
+        inference_seconds=risk.effort.seconds,
         seconds=record.seconds,
-        state=training_state(bundle, end.w),
+        states=(training_state(bundle, end.w),),
     )
 
 
@@ -409,10 +409,10 @@ def fit(
     samples: Iterable[Sample | tuple[Any, Any]],
     regularizer: Regularizer,
     *,
-    callback: Callable[[Progress], None] | None = None,
+    callback: Callable[[Step], None] | None = None,
     **keywords: Any,
 ) -> TrainingResult:
-    """Run `train` to its end; ``callback`` sees each `Progress`."""
+    """Run `train` to its end; ``callback`` sees each `Step`."""
     return finish(train(model, samples, regularizer, **keywords), callback)
 
 
@@ -438,7 +438,7 @@ class _Objective:
 
     def minimise(
         self, surrogate: Surrogate, w: FloatArray, precision: float
-    ) -> Generator[Step, None, Outcome]:
+    ) -> Generator[Incumbent, None, Incumbent]:
         if self._begun and not self._bundle.options.recycle:
             self._learner.forget()
         self._begun = True
@@ -451,10 +451,10 @@ def train_joint(
     *,
     loss: str | Loss = "bridge",
     treatment: Treatment = "exact",
-    options: TrainingOptions | None = None,
+    options: LearningOptions | None = None,
     initial: FloatArray | None = None,
     states: Sequence[TrainingState | None] | None = None,
-) -> Generator[Progress, None, JointResult]:
+) -> Generator[Step, None, TrainingResult]:
     """Learn the weights of several domains; a generator that reports progress.
 
     Parameters
@@ -473,12 +473,12 @@ def train_joint(
 
     Yields
     ------
-    Progress
+    Step
         After each inference over all samples; ``weights`` has the shape (D, d).
 
     Returns
     -------
-    JointResult
+    TrainingResult
         As the value of the generator; `fit_joint` returns it directly.
 
     Raises
@@ -489,7 +489,7 @@ def train_joint(
     SolverError
         If inference gives no bound or the master problem cannot be solved.
     """
-    options = options or TrainingOptions()
+    options = options or LearningOptions()
     d = _check(domains, coupling)
     states = [None] * len(domains) if states is None else list(states)
     kind, record = find_loss(loss), Record()
@@ -500,8 +500,8 @@ def train_joint(
     bundle = JointBundle(parts, coupling, options)
     weights = _first_weights(coupling, d, initial, states)
     end = yield from descend(bundle, weights, options, record)
-    return JointResult(
-        shared=coupling.shared(end.w),
+    return TrainingResult(
+        w=coupling.shared(end.w),
         weights=end.w.copy(),
         objective=float(end.objectives[-1]),
         risks=bundle.risks_at(end.surrogate, end.w),
@@ -511,9 +511,9 @@ def train_joint(
         reason=end.schedule.reason,
         objectives=end.objectives,
         history=History.of(record.steps),
-        n_oracle_calls=bundle.n_calls,
-        n_reward_calls=max(risk.effort.reward_calls for risk in risks),
-        oracle_seconds=sum(risk.effort.seconds for risk in risks),
+        n_inferences=bundle.n_calls,
+        n_reward_inferences=max(risk.effort.reward_calls for risk in risks),
+        inference_seconds=sum(risk.effort.seconds for risk in risks),
         seconds=record.seconds,
         states=tuple(training_state(p, w) for p, w in zip(parts, end.w, strict=True)),
     )
@@ -523,10 +523,10 @@ def fit_joint(
     domains: Sequence[Domain],
     coupling: Coupling,
     *,
-    callback: Callable[[Progress], None] | None = None,
+    callback: Callable[[Step], None] | None = None,
     **keywords: Any,
-) -> JointResult:
-    """Run `train_joint` to its end; ``callback`` sees each `Progress`."""
+) -> TrainingResult:
+    """Run `train_joint` to its end; ``callback`` sees each `Step`."""
     return finish(train_joint(domains, coupling, **keywords), callback)
 
 
@@ -612,7 +612,7 @@ def train_delta(
     free: NDArray[np.bool_] | None = None,
     metric: FloatArray | None = None,
     **keywords: Any,
-) -> Generator[Progress, None, TrainingResult]:
+) -> Generator[Step, None, TrainingResult]:
     """Learn a delta on the target; ``keywords`` as in `cccp.train`.
 
     Returns
@@ -635,8 +635,8 @@ def fit_delta(
     source: FloatArray,
     weight: float,
     *,
-    callback: Callable[[Progress], None] | None = None,
+    callback: Callable[[Step], None] | None = None,
     **keywords: Any,
 ) -> TrainingResult:
-    """Run `train_delta` to its end; ``callback`` sees each `Progress`."""
+    """Run `train_delta` to its end; ``callback`` sees each `Step`."""
     return finish(train_delta(model, samples, source, weight, **keywords), callback)

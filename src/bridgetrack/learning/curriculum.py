@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.learning.model import FloatArray, InferredBatch, Sample
 from bridgetrack.learning.novelty import novelties
-from bridgetrack.learning.options import Criterion, Curriculum, TrainingOptions
+from bridgetrack.learning.options import Criterion, Curriculum, LearningOptions
 from bridgetrack.learning.regularizers import Regularizer
-from bridgetrack.learning.result import History, Progress, Stage, TrainingResult
+from bridgetrack.learning.result import History, Stage, Step, TrainingResult
 from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import relayed
 
@@ -104,7 +104,7 @@ def entropy_of(scores: FloatArray) -> float:
     return float(np.log(total) - (p @ shifted) / total)
 
 
-Training = Generator[Progress, None, TrainingResult]
+Training = Generator[Step, None, TrainingResult]
 
 
 def paced(
@@ -112,7 +112,7 @@ def paced(
     risk: Risk,
     regularizer: Regularizer,
     w: FloatArray,
-    options: TrainingOptions,
+    options: LearningOptions,
     curriculum: Curriculum,
     **how: Any,
 ) -> Training:
@@ -136,7 +136,7 @@ def paced(
 
     Yields
     ------
-    Progress
+    Step
         Of the trainings on selections too: objective and gap are those of the selection.
     """
     loose = replace(
@@ -193,8 +193,8 @@ def _later(history: History, calls: float, oracle: float, seconds: float) -> His
     """A history that began after some effort."""
     return replace(
         history,
-        n_oracle_calls=history.n_oracle_calls + round(calls),
-        oracle_seconds=history.oracle_seconds + oracle,
+        n_inferences=history.n_inferences + round(calls),
+        inference_seconds=history.inference_seconds + oracle,
         seconds=history.seconds + seconds,
     )
 
@@ -269,20 +269,20 @@ class _Log:
     def follow(self, steps: Training, share: float) -> Training:
         """Pass on a training of a share of the samples, with all calls so far counted."""
 
-        def counted(step: Progress) -> Progress:
+        def counted(step: Step) -> Step:
             self._iteration += 1
             return replace(
                 step,
                 iteration=self._iteration,
-                n_oracle_calls=round(self.calls + share * step.n_oracle_calls),
+                n_inferences=round(self.calls + share * step.n_inferences),
                 seconds=self.seconds + step.seconds,
-                oracle_seconds=self.oracle + step.oracle_seconds,
+                inference_seconds=self.oracle + step.inference_seconds,
             )
 
         result = yield from relayed(steps, counted)
-        self.calls += share * result.n_oracle_calls
-        self.rewards += share * result.n_reward_calls
-        self.oracle += result.oracle_seconds
+        self.calls += share * result.n_inferences
+        self.rewards += share * result.n_reward_inferences
+        self.oracle += result.inference_seconds
         self.seconds += result.seconds
         return result
 
@@ -290,8 +290,8 @@ class _Log:
         """The last result, with the cost of all."""
         return replace(
             final,
-            n_oracle_calls=round(self.calls),
-            n_reward_calls=round(self.rewards),
-            oracle_seconds=self.oracle,
+            n_inferences=round(self.calls),
+            n_reward_inferences=round(self.rewards),
+            inference_seconds=self.oracle,
             seconds=self.seconds,
         )

@@ -40,11 +40,11 @@ from bridgetrack.learning.cache import OutputCache
 from bridgetrack.learning.l1 import solve_l1_master, solve_l1_proximal
 from bridgetrack.learning.l2 import Master, solve_joint_master, solve_l2_master
 from bridgetrack.learning.model import FloatArray, InferredBatch
-from bridgetrack.learning.options import TrainingOptions
+from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.regularizers import L1, L2, Coupling, Regularizer
 from bridgetrack.learning.result import Counts
 from bridgetrack.learning.risk import Risk, Tangent
-from bridgetrack.learning.surrogate import Half, Outcome, Step, Surrogate
+from bridgetrack.learning.surrogate import Half, Incumbent, Surrogate
 
 IntArray = NDArray[np.intp]
 
@@ -76,7 +76,7 @@ class Steps(Protocol):
         ...
 
 
-def steps_for(regularizer: Regularizer, options: TrainingOptions) -> Steps:
+def steps_for(regularizer: Regularizer, options: LearningOptions) -> Steps:
     """Steps for a regulariser."""
     if isinstance(regularizer, L1):
         return ProximalSteps(regularizer)
@@ -86,7 +86,7 @@ def steps_for(regularizer: Regularizer, options: TrainingOptions) -> Steps:
 class DirectSteps:
     """The minimiser of the master problem (L2)."""
 
-    def __init__(self, regularizer: L2, options: TrainingOptions) -> None:
+    def __init__(self, regularizer: L2, options: LearningOptions) -> None:
         self.regularizer = regularizer
         self.options = options
 
@@ -185,7 +185,7 @@ class Bundle:
         bounds: Bounds,
         iterates: Iterates,
         cache: OutputCache | None,
-        options: TrainingOptions,
+        options: LearningOptions,
     ) -> None:
         self.risk = risk
         self.bounds = bounds
@@ -195,17 +195,17 @@ class Bundle:
 
     def minimise(
         self, surrogate: Surrogate, w: FloatArray, precision: float
-    ) -> Generator[Step, None, Outcome]:
+    ) -> Generator[Incumbent, None, Incumbent]:
         """Minimise a surrogate to a given gap, starting from ``w``.
 
         Yields
         ------
-        Step
+        Incumbent
             After each inference over all samples.
 
         Returns
         -------
-        Outcome
+        Incumbent
             The best of all stored iterates.
         """
         lower = -np.inf
@@ -218,17 +218,17 @@ class Bundle:
             enclosed = Enclosed(best, lower, upper)
             query, lower = self._next_point(surrogate, steps, enclosed, precision)
             if upper - lower <= precision:
-                return Outcome(best, upper, lower, "converged")
-            if self.risk.effort.penalty_calls >= self.options.max_oracle_calls:
-                return Outcome(best, upper, lower, "limit")
+                return Incumbent(best, upper, lower, "converged")
+            if self.risk.effort.penalty_calls >= self.options.max_inferences:
+                return Incumbent(best, upper, lower, "limit")
             known = self.lower_bound_at(surrogate, query)
             self.evaluate(surrogate, query)
             value = self.bounds.newest_at(query)
             yield self.step(surrogate, lower)
             if not steps.judge(value - known > 1e-3 * precision):
                 best, upper = self.best(surrogate)
-                reason = "converged" if upper - lower <= precision else "oracle"
-                return Outcome(best, upper, lower, reason)
+                reason = "converged" if upper - lower <= precision else "inexact"
+                return Incumbent(best, upper, lower, reason)
 
     def reward(self, w: FloatArray, previous: InferredBatch | None) -> InferredBatch:
         """Maximisers of the reward term at ``w``, never worse there than the previous ones."""
@@ -319,10 +319,10 @@ class Bundle:
         row = int(np.argmin(values))
         return self.iterates.weights[row], float(values[row])
 
-    def step(self, surrogate: Surrogate, lower: float) -> Step:
+    def step(self, surrogate: Surrogate, lower: float) -> Incumbent:
         """Where a minimisation stands."""
         w, objective = self.best(surrogate)
-        return Step(w, objective, objective - lower)
+        return Incumbent(w, objective, lower)
 
 
 def _better_of(
@@ -356,7 +356,7 @@ class JointBundle:
     """
 
     def __init__(
-        self, parts: Sequence[Bundle], coupling: Coupling, options: TrainingOptions
+        self, parts: Sequence[Bundle], coupling: Coupling, options: LearningOptions
     ) -> None:
         self.parts = tuple(parts)
         self.coupling = coupling
@@ -375,17 +375,17 @@ class JointBundle:
 
     def minimise(
         self, halves: tuple[Half, ...], weights: FloatArray, precision: float
-    ) -> Generator[Step, None, Outcome]:
+    ) -> Generator[Incumbent, None, Incumbent]:
         """Minimise a surrogate to a given gap, starting from ``weights`` (D, d).
 
         Yields
         ------
-        Step
+        Incumbent
             After each inference over all samples of all domains.
 
         Returns
         -------
-        Outcome
+        Incumbent
             The best of all stored points.
         """
         lower = -np.inf
@@ -396,16 +396,16 @@ class JointBundle:
             best, upper = self._best(halves)
             query, lower = self._next_point(halves, lower, upper, precision)
             if upper - lower <= precision:
-                return Outcome(best, upper, lower, "converged")
-            if self.n_calls >= self.options.max_oracle_calls:
-                return Outcome(best, upper, lower, "limit")
+                return Incumbent(best, upper, lower, "converged")
+            if self.n_calls >= self.options.max_inferences:
+                return Incumbent(best, upper, lower, "limit")
             known = self._lower_bounds_at(halves, query).sum()
             value = self._evaluate(halves, query)
             yield self._step(halves, lower)
             if value - known <= 1e-3 * precision:
                 best, upper = self._best(halves)
-                reason = "converged" if upper - lower <= precision else "oracle"
-                return Outcome(best, upper, lower, reason)
+                reason = "converged" if upper - lower <= precision else "inexact"
+                return Incumbent(best, upper, lower, reason)
 
     def touching(self, weights: FloatArray, near: tuple[Half, ...] | None) -> tuple[Half, ...]:
         """Upper bounds on all -R^d that touch at ``weights``, see `descent.Objective`."""
@@ -494,9 +494,9 @@ class JointBundle:
         row = int(np.argmin(values))
         return self.points[row], values[row]
 
-    def _step(self, halves: Sequence[Half], lower: float) -> Step:
+    def _step(self, halves: Sequence[Half], lower: float) -> Incumbent:
         weights, objective = self._best(halves)
-        return Step(weights, objective, objective - lower)
+        return Incumbent(weights, objective, lower)
 
 
 def _evaluated(part: Bundle, half: Half, w: FloatArray, low: float) -> tuple[float, float]:
@@ -640,7 +640,7 @@ class NSlack:
 
     def minimise(
         self, surrogate: Surrogate, w: FloatArray, precision: float
-    ) -> Generator[Step, None, Outcome]:
+    ) -> Generator[Incumbent, None, Incumbent]:
         """Minimise a surrogate to a given gap."""
         bundle, lower = self.bundle, -np.inf
         self._add(surrogate.reward, w, 0.0)
@@ -653,16 +653,16 @@ class NSlack:
             lower = max(lower, master.dual)
             if upper - lower <= precision:
                 self._leave(surrogate, master)
-                return Outcome(best, upper, lower, "converged")
-            if bundle.risk.effort.penalty_calls >= bundle.options.max_oracle_calls:
-                return Outcome(best, upper, lower, "limit")
+                return Incumbent(best, upper, lower, "converged")
+            if bundle.risk.effort.penalty_calls >= bundle.options.max_inferences:
+                return Incumbent(best, upper, lower, "limit")
             found = bundle.evaluate(surrogate, master.w)
             added = self._add(found, master.w, 1e-3 * precision)
             yield bundle.step(surrogate, lower)
             if not added:
                 best, upper = bundle.best(surrogate)
-                reason = "converged" if upper - lower <= precision else "oracle"
-                return Outcome(best, upper, lower, reason)
+                reason = "converged" if upper - lower <= precision else "inexact"
+                return Incumbent(best, upper, lower, reason)
 
     def _master(self, surrogate: Surrogate, lower: float, upper: float, precision: float) -> Master:
         """Minimiser over the working sets, which grow by cached outputs while that helps."""

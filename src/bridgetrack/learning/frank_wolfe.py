@@ -19,7 +19,7 @@ from bridgetrack.learning.block_dual import BlockDual, BlockLearner
 from bridgetrack.learning.cutting_planes import Bundle
 from bridgetrack.learning.model import FloatArray, InferredBatch, IntArray
 from bridgetrack.learning.regularizers import L2
-from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
+from bridgetrack.learning.surrogate import Incumbent, Surrogate
 
 
 class Planes:
@@ -93,7 +93,7 @@ class FrankWolfe(BlockLearner):
 
     def minimise(
         self, surrogate: Surrogate, w: FloatArray, precision: float
-    ) -> Generator[Step, None, Outcome]:
+    ) -> Generator[Incumbent, None, Incumbent]:
         """Minimise a surrogate to a given gap."""
         bundle = self.bundle
         dual, planes = self._aimed(surrogate)
@@ -106,15 +106,15 @@ class FrankWolfe(BlockLearner):
             lower = max(lower, dual.value)
             best, upper = bundle.best(surrogate)
             if upper - lower <= precision:
-                return Outcome(best, upper, lower, "converged")
-            if bundle.risk.effort.penalty_calls >= bundle.options.max_oracle_calls:
-                return Outcome(best, upper, lower, "limit")
+                return Incumbent(best, upper, lower, "converged")
+            if bundle.risk.effort.penalty_calls >= bundle.options.max_inferences:
+                return Incumbent(best, upper, lower, "limit")
             passes += 1
             promised = self._pass() if len(self._blocks) > 1 else 0.0
             if promised <= precision or passes % CHECKED == 0:
                 point = self._promising()
                 if bundle.iterates.find(point) is not None:
-                    return Outcome(best, upper, max(lower, dual.value), "oracle")
+                    return Incumbent(best, upper, max(lower, dual.value), "inexact")
                 self._learn(bundle.evaluate(surrogate, point))
                 yield bundle.step(surrogate, max(lower, dual.value))
 

@@ -60,7 +60,7 @@ class Curriculum:
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class LearningOptions:
     """Switches and limits of CCCP with bounds recycling (001, Algorithm 1).
 
     Parameters
@@ -82,7 +82,7 @@ class TrainingOptions:
         Try bounds from outputs found earlier before asking for inference.
     max_bounds
         Bounds above which some are dropped or collapse.
-    max_oracle_calls, max_cccp_iterations
+    max_inferences, max_cccp_iterations
         Limits.
     learner
         What minimises each convex problem, see `learners`: ``"bundle"`` is the 1-slack cutting
@@ -103,7 +103,7 @@ class TrainingOptions:
     adaptive: bool = True
     cache: bool = True
     max_bounds: int = 200
-    max_oracle_calls: int = 500
+    max_inferences: int = 500
     max_cccp_iterations: int = 50
     learner: LearnerName = "bundle"
     curriculum: Curriculum | None = None
@@ -138,8 +138,8 @@ class TrainingOptions:
         return self.precision if self.decrease is None else self.decrease
 
 
-YU_JOACHIMS = TrainingOptions(overshoot=0.0, recycle=False, adaptive=False, cache=False)
+YU_JOACHIMS = LearningOptions(overshoot=0.0, recycle=False, adaptive=False, cache=False)
 """CCCP of fixed precision that starts every convex problem from scratch (Yu and Joachims 2009)."""
 
-ALGORITHM_1 = TrainingOptions(overshoot=0.0, cache=False)
+ALGORITHM_1 = LearningOptions(overshoot=0.0, cache=False)
 """001, Algorithm 1 as printed: bounds recycling and adaptive precision, no output cache."""

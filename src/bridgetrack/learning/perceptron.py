@@ -17,7 +17,7 @@ from bridgetrack.learning.model import (
     StructuredModel,
     as_samples,
 )
-from bridgetrack.learning.result import History, Progress, TrainingResult
+from bridgetrack.learning.result import History, Step, TrainingResult
 from bridgetrack.learning.risk import SATISFIED, checked_batch
 
 
@@ -32,7 +32,7 @@ def train_perceptron(
     rate: float = 1.0,
     initial: FloatArray | None = None,
     seed: int = 0,
-) -> Generator[Progress, None, TrainingResult]:
+) -> Generator[Step, None, TrainingResult]:
     """Learn weights by correcting one contradicting prediction after the other.
 
     ``w <- w + rate (phi(x, y~) - phi(x, y^))`` where the prediction y^ contradicts an annotation
@@ -57,7 +57,7 @@ def train_perceptron(
 
     Yields
     ------
-    Progress
+    Step
         After each epoch; ``objective`` is the smallest task loss per annotation so far.
 
     Returns
@@ -79,7 +79,7 @@ def train_perceptron(
     rng = np.random.default_rng(seed)
     judged = walk.mean if averaged else walk.w
     best, best_loss = judged.copy(), walk.task_loss(judged) / total
-    losses, steps, since, reason = [best_loss], list[Progress](), 0, "the limit of epochs"
+    losses, steps, since, reason = [best_loss], list[Step](), 0, "the limit of epochs"
     for epoch in range(max_epochs):
         mistakes = walk.epoch(rng.permutation(len(found)))
         judged = walk.mean if averaged else walk.w
@@ -87,18 +87,18 @@ def train_perceptron(
         since += 1
         if losses[-1] < best_loss or (losses[-1] == best_loss and epoch == 0):
             best, best_loss, since = judged.copy(), losses[-1], 0
-        progress = Progress(
+        step = Step(
             iteration=epoch + 1,
             cccp_iteration=epoch,
             objective=best_loss,
             gap=float("nan"),
             n_bounds=0,
-            n_oracle_calls=walk.passes,
+            n_inferences=walk.passes,
             seconds=time.perf_counter() - start,
             weights=best,
         )
-        steps.append(progress)
-        yield progress
+        steps.append(step)
+        yield step
         if mistakes == 0:
             reason = "an epoch without a mistake"
             break
@@ -107,17 +107,18 @@ def train_perceptron(
             break
     return TrainingResult(
         w=best,
+        weights=best[None, :],
         objective=best_loss,
-        risk=best_loss,
+        risks=np.array([best_loss]),
         gap=float("nan"),
         lower_bound=float("nan"),
         converged=reason != "the limit of epochs",
         reason=reason,
         objectives=np.array(losses),
         history=History.of(steps),
-        n_oracle_calls=walk.passes,
-        n_reward_calls=0,
-        oracle_seconds=walk.seconds,
+        n_inferences=walk.passes,
+        n_reward_inferences=0,
+        inference_seconds=walk.seconds,
         seconds=time.perf_counter() - start,
     )
 

@@ -9,7 +9,7 @@ from bridgetrack.learning.bounds import Bounds, Iterates
 from bridgetrack.learning.cache import CachedOutputs, OutputCache, carry_over, match_samples
 from bridgetrack.learning.cutting_planes import Bundle
 from bridgetrack.learning.model import FloatArray, StructuredModel
-from bridgetrack.learning.options import TrainingOptions
+from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.regularizers import Regularizer, centre
 from bridgetrack.learning.result import TrainingState
 from bridgetrack.learning.risk import Risk
@@ -44,7 +44,7 @@ def first_weights(
     return w
 
 
-def recycled_bundle(risk: Risk, options: TrainingOptions, state: TrainingState | None) -> Bundle:
+def recycled_bundle(risk: Risk, options: LearningOptions, state: TrainingState | None) -> Bundle:
     """Bundle with whatever of a state is still valid for this risk."""
     d = risk.model.n_features
     cache = OutputCache(len(risk.samples), d) if options.cache else None

@@ -1,9 +1,4 @@
-"""What training reports while it runs and hands back at the end.
-
-What a training has reported so far.
-
-What joint training is given and hands back.
-"""
+"""What training reports while it runs and hands back at the end."""
 
 from __future__ import annotations
 
@@ -18,12 +13,12 @@ from numpy.typing import NDArray
 
 from bridgetrack.learning.cache import CachedOutputs
 from bridgetrack.learning.model import FloatArray, Sample, StructuredModel
-from bridgetrack.learning.surrogate import Outcome, Step
+from bridgetrack.learning.surrogate import Incumbent
 from bridgetrack.progress import relayed
 
 
 @dataclass(frozen=True)
-class Progress:
+class Step:
     """Where training stands; one after each call of the inference over all samples.
 
     Parameters
@@ -39,13 +34,14 @@ class Progress:
         there is none (perceptron).
     n_bounds
         Bounds in the master problem.
-    n_oracle_calls
+    n_inferences
         Loss-augmented inferences over all samples so far.
     seconds
         Since training began.
     weights
-        Best weights so far: what to keep if training is cancelled here.
-    oracle_seconds
+        Best weights so far, shape (d,), in joint training (D, d): what to keep if training is
+        cancelled here.
+    inference_seconds
         Of these seconds, those spent in inference.
     """
 
@@ -54,35 +50,35 @@ class Progress:
     objective: float
     gap: float
     n_bounds: int
-    n_oracle_calls: int
+    n_inferences: int
     seconds: float
     weights: FloatArray
-    oracle_seconds: float = 0.0
+    inference_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class History:
-    """The `Progress` of a whole training as arrays of one length, in order."""
+    """The `Step` of a whole training as arrays of one length, in order."""
 
     cccp_iteration: NDArray[np.int64]
     objective: FloatArray
     gap: FloatArray
     n_bounds: NDArray[np.int64]
-    n_oracle_calls: NDArray[np.int64]
+    n_inferences: NDArray[np.int64]
     seconds: FloatArray
-    oracle_seconds: FloatArray
+    inference_seconds: FloatArray
 
     @classmethod
-    def of(cls, steps: list[Progress]) -> History:
+    def of(cls, steps: list[Step]) -> History:
         """History of some steps."""
         return cls(
             np.array([s.cccp_iteration for s in steps], dtype=np.int64),
             np.array([s.objective for s in steps], dtype=float),
             np.array([s.gap for s in steps], dtype=float),
             np.array([s.n_bounds for s in steps], dtype=np.int64),
-            np.array([s.n_oracle_calls for s in steps], dtype=np.int64),
+            np.array([s.n_inferences for s in steps], dtype=np.int64),
             np.array([s.seconds for s in steps], dtype=float),
-            np.array([s.oracle_seconds for s in steps], dtype=float),
+            np.array([s.inference_seconds for s in steps], dtype=float),
         )
 
 
@@ -149,12 +145,15 @@ class TrainingResult:
     Parameters
     ----------
     w
-        Weights, shape (d,).
+        Weights, shape (d,). In joint training the shared ones: for a further domain without
+        annotations.
+    weights
+        Weights w^d of every domain, shape (D, d); there is one but in joint training.
     objective
-        Regulariser plus risk at ``w`` (an upper bound where inference is inexact); for the
+        J there: regulariser plus risks (an upper bound where inference is inexact); for the
         perceptron the mean task loss.
-    risk
-        The objective without the regulariser.
+    risks
+        Risk of every domain, shape (D,).
     gap
         True duality gap of the last convex problem; NaN for the perceptron.
     lower_bound
@@ -168,47 +167,58 @@ class TrainingResult:
         Objective after each CCCP iteration, the first at the start, shape (t,).
     history
         One row per inference over all samples.
-    n_oracle_calls, n_reward_calls
-        Inferences over all samples for P and for R.
-    oracle_seconds, seconds
+    n_inferences, n_reward_inferences
+        Inferences over all samples for P and for R, the most of any domain.
+    inference_seconds, seconds
         Spent in inference, and in all.
-    state
-        For a later training.
+    states
+        One for each domain, for a later training, joint or not; none of the perceptron.
     stages
         Of the curriculum, if there was one.
     """
 
     w: FloatArray
+    weights: FloatArray
     objective: float
-    risk: float
+    risks: FloatArray
     gap: float
     lower_bound: float
     converged: bool
     reason: str
     objectives: FloatArray
     history: History
-    n_oracle_calls: int
-    n_reward_calls: int
-    oracle_seconds: float
+    n_inferences: int
+    n_reward_inferences: int
+    inference_seconds: float
     seconds: float
-    state: TrainingState | None = None
+    states: tuple[TrainingState, ...] = ()
     stages: tuple[Stage, ...] = ()
+
+    @property
+    def risk(self) -> float:
+        """The objective without the regulariser."""
+        return float(self.risks.sum())
+
+    @property
+    def state(self) -> TrainingState | None:
+        """State of the first domain, the only one but in joint training."""
+        return self.states[0] if self.states else None
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Bounds, inferences and seconds of inference so far, as `Progress` tells them."""
+    """Bounds, inferences and seconds of inference so far, as `Step` tells them."""
 
     n_bounds: int
-    n_oracle_calls: int
-    oracle_seconds: float = 0.0
+    n_inferences: int
+    inference_seconds: float = 0.0
 
 
 class Record:
     """Turns the steps of the inner loops into progress, and remembers it."""
 
     def __init__(self) -> None:
-        self.steps: list[Progress] = []
+        self.steps: list[Step] = []
         self._start = time.perf_counter()
 
     @property
@@ -217,28 +227,28 @@ class Record:
         return time.perf_counter() - self._start
 
     def follow(
-        self, inner: Generator[Step, None, Outcome], t: int, counts: Callable[[], Counts]
-    ) -> Generator[Progress, None, Outcome]:
+        self, inner: Generator[Incumbent, None, Incumbent], t: int, counts: Callable[[], Counts]
+    ) -> Generator[Step, None, Incumbent]:
         """Pass on the inner loop of CCCP iteration t as progress; its outcome is the value.
 
         Every surrogate bounds the objective from above, so the least value so far does.
         """
 
-        def told(step: Step) -> Progress:
+        def told(best: Incumbent) -> Step:
             now, last = counts(), self.steps[-1].objective if self.steps else math.inf
-            progress = Progress(
+            step = Step(
                 iteration=len(self.steps) + 1,
                 cccp_iteration=t,
-                objective=min(step.objective, last),
-                gap=step.gap,
+                objective=min(best.objective, last),
+                gap=best.gap,
                 n_bounds=now.n_bounds,
-                n_oracle_calls=now.n_oracle_calls,
+                n_inferences=now.n_inferences,
                 seconds=self.seconds,
-                weights=step.w.copy(),
-                oracle_seconds=now.oracle_seconds,
+                weights=best.w.copy(),
+                inference_seconds=now.inference_seconds,
             )
-            self.steps.append(progress)
-            return progress
+            self.steps.append(step)
+            return step
 
         return relayed(inner, told)
 
@@ -264,69 +274,3 @@ class Domain:
     model: StructuredModel
     samples: Sequence[Sample | tuple[Any, Any]]
     n_annotations: float | None = None
-
-
-@dataclass(frozen=True)
-class JointResult:
-    """Learned weights of all domains and how they came about.
-
-    Parameters
-    ----------
-    shared
-        w, shape (d,): for a further domain without annotations.
-    weights
-        w^d, shape (D, d).
-    objective
-        J there (an upper bound where inference is inexact).
-    risks
-        Risk of each domain, shape (D,).
-    gap, lower_bound
-        Of the last convex problem, see `TrainingResult`.
-    converged, reason
-        Whether the wanted precision was reached, and why training stopped, in words.
-    objectives
-        Objective after each CCCP iteration, the first at the start.
-    history
-        One row per inference over all samples; ``n_oracle_calls`` is the most of any domain.
-    n_oracle_calls, n_reward_calls
-        The most of any domain, and the CCCP iterations.
-    oracle_seconds, seconds
-        Spent in inference, and in all.
-    states
-        One for each domain, for a later training, joint or not.
-    """
-
-    shared: FloatArray
-    weights: FloatArray
-    objective: float
-    risks: FloatArray
-    gap: float
-    lower_bound: float
-    converged: bool
-    reason: str
-    objectives: FloatArray
-    history: History
-    n_oracle_calls: int
-    n_reward_calls: int
-    oracle_seconds: float
-    seconds: float
-    states: tuple[TrainingState, ...]
-
-    def of(self, domain: int) -> TrainingResult:
-        """The result seen from one domain; objective and gap are those of all."""
-        return TrainingResult(
-            w=self.weights[domain].copy(),
-            objective=self.objective,
-            risk=float(self.risks[domain]),
-            gap=self.gap,
-            lower_bound=self.lower_bound,
-            converged=self.converged,
-            reason=self.reason,
-            objectives=self.objectives,
-            history=self.history,
-            n_oracle_calls=self.n_oracle_calls,
-            n_reward_calls=self.n_reward_calls,
-            oracle_seconds=self.oracle_seconds,
-            seconds=self.seconds,
-            state=self.states[domain],
-        )

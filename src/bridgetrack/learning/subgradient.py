@@ -12,7 +12,7 @@ from collections.abc import Generator
 
 from bridgetrack.learning.block_dual import BlockDual, BlockLearner
 from bridgetrack.learning.model import FloatArray, IntArray
-from bridgetrack.learning.surrogate import Outcome, Step, Surrogate
+from bridgetrack.learning.surrogate import Incumbent, Surrogate
 
 RARER = 1.2
 """The mean is judged after epoch 1, 2, ... and then each time at so many times the epochs."""
@@ -23,7 +23,7 @@ class Subgradient(BlockLearner):
 
     def minimise(
         self, surrogate: Surrogate, w: FloatArray, precision: float
-    ) -> Generator[Step, None, Outcome]:
+    ) -> Generator[Incumbent, None, Incumbent]:
         """Minimise a surrogate to a given gap."""
         bundle = self.bundle
         if self._dual is None:
@@ -38,9 +38,9 @@ class Subgradient(BlockLearner):
         while True:
             best, upper = bundle.best(surrogate)
             if upper - lower <= precision:
-                return Outcome(best, upper, lower, "converged")
-            if bundle.risk.effort.penalty_calls >= bundle.options.max_oracle_calls:
-                return Outcome(best, upper, lower, "limit")
+                return Incumbent(best, upper, lower, "converged")
+            if bundle.risk.effort.penalty_calls >= bundle.options.max_inferences:
+                return Incumbent(best, upper, lower, "limit")
             self._epoch(walk)
             lower = max(lower, walk.lower)
             if walk.epochs >= judged:

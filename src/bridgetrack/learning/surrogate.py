@@ -47,25 +47,17 @@ class Surrogate:
 
 
 @dataclass(frozen=True)
-class Step:
-    """After one inference: the best point so far, J~ there, and the gap.
+class Incumbent:
+    """The best point so far, J~ there, a lower bound on min J~, and why the search ended.
 
-    ``w`` has the shape (d,), or (D, d) for D domains.
+    ``w`` has the shape (d,), or (D, d) for D domains; ``reason`` is a key of `cccp.REASONS`, empty
+    while the search goes on.
     """
 
     w: FloatArray
     objective: float
-    gap: float
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The best point, as in `Step`, J~ there, the lower bound on min J~, and why the loop ended."""
-
-    w: FloatArray
-    objective: float
     lower: float
-    reason: str
+    reason: str = ""
 
     @property
     def gap(self) -> float:

@@ -18,9 +18,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.learning import Coupling, Domain, JointResult, train_joint
-from bridgetrack.learning.result import Progress as Step
-from bridgetrack.learning.result import TrainingState
+from bridgetrack.learning import Coupling, Domain, train_joint
+from bridgetrack.learning.result import Step, TrainingResult, TrainingState
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel
@@ -132,7 +131,7 @@ def train_tied(
     *,
     rows: Index | None = None,
     states: States = (),
-) -> Generator[Step, None, JointResult]:
+) -> Generator[Step, None, TrainingResult]:
     """Train jointly on the target's samples (None: all) and all of the sources.
 
     Yields
@@ -142,8 +141,8 @@ def train_tied(
 
     Returns
     -------
-    JointResult
-        The target's weights are the first; without a target, ``shared`` holds the weights.
+    TrainingResult
+        The target's weights are the first; without a target, ``w`` holds the weights.
     """
     domains, n = movies.domains(tie, rows)
     known = (*states, *(None for _ in domains))[: len(domains)]
@@ -233,8 +232,8 @@ def preferred(trials: Sequence[Trial]) -> Trial:
 
 
 def _quietly(
-    steps: Generator[Step, None, JointResult], share: float
-) -> Generator[float, None, JointResult]:
+    steps: Generator[Step, None, TrainingResult], share: float
+) -> Generator[float, None, TrainingResult]:
     return relayed(steps, lambda _: share)
 
 
@@ -281,13 +280,13 @@ def choose_tie(
     steps_alone = train_tied(replace(movies, target=None), UNION[-1], options)
     alone = yield from relayed(steps_alone, lambda _: Progress(ASKING, 0.5))
     target = movies.target
-    theirs, ours = judge(target, alone.shared), judge(target, movies.prior)
+    theirs, ours = judge(target, alone.w), judge(target, movies.prior)
     doubtful = clearly_larger(theirs.loss, ours.loss)
-    movies = movies if doubtful else replace(movies, start=alone.shared)
+    movies = movies if doubtful else replace(movies, start=alone.w)
     fold = folds_of(target.data, options.folds)
     if fold is None:
         usual = _default(strategy, ties)
-        return Choice(usual, by, (), alone.states, alone.shared, movies.start)
+        return Choice(usual, by, (), alone.states, alone.w, movies.start)
     ties = DOUBTFUL if doubtful and ties == TRANSFER else ties
     steps = try_ties(movies, ties, options, fold, alone.states)
     trials, states = yield from relayed(
@@ -295,7 +294,7 @@ def choose_tie(
     )
     chosen = preferred(trials).tie
     by = by if len(ties) == 1 else "cross-validation"
-    return Choice(chosen, by, trials, states, alone.shared, movies.start)
+    return Choice(chosen, by, trials, states, alone.w, movies.start)
 
 
 def _ties(strategy: Joint, strength: float | None, tie: float | None, n: float) -> tuple[Tie, ...]:

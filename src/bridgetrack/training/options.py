@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import LOSSES, Curriculum
-from bridgetrack.learning import TrainingOptions as Optimiser
+from bridgetrack.learning import LOSSES, Curriculum, LearningOptions
 from bridgetrack.learning.losses import Treatment
 from bridgetrack.learning.options import Criterion, LearnerName
 
@@ -84,7 +83,7 @@ class TrainingOptions:
     hold_sure: bool = True
     folds: int = 5
     seed: int = 0
-    optimiser: Optimiser = field(default_factory=Optimiser)
+    optimiser: LearningOptions = field(default_factory=LearningOptions)
     learner: LearnerName | None = None
     curriculum: Criterion | None = None
 

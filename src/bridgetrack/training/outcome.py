@@ -24,8 +24,7 @@ from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning.result import JointResult, TrainingResult, TrainingState
-from bridgetrack.learning.result import Progress as Step
+from bridgetrack.learning.result import Step, TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, explain_contradiction
@@ -79,7 +78,7 @@ class Transfer:
     """
 
     tie: Tie
-    result: JointResult
+    result: TrainingResult
     n_annotations: tuple[int, ...]
     trials: tuple[Trial, ...]
     states: tuple[TrainingState | None, ...]

@@ -31,10 +31,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.learning import JointResult, Regularizer
+from bridgetrack.learning import Regularizer
 from bridgetrack.learning import train as learn
-from bridgetrack.learning.result import Progress as Step
-from bridgetrack.learning.result import TrainingResult
+from bridgetrack.learning.result import Step, TrainingResult
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene
@@ -227,11 +226,11 @@ def joint_steps(
     result = yield from _fit_together(
         replace(movies, start=choice.start), choice, options, features
     )
-    w = result.shared if movies.target is None else result.weights[0]
+    w = result.w if movies.target is None else result.weights[0]
     strength = choice.tie.strength(movies.n)
     verdict = keep_better_tied(movies, target, w, choice, settled)
     learned = Learned(
-        replace(result.of(0), w=w),
+        replace(result, w=w),
         strength,
         choice.by,
         verdict.kept,
@@ -298,7 +297,7 @@ def _choice_of(settled: Training | None) -> Choice | None:
 
 def _fit_together(
     movies: Movies, choice: Choice, options: TrainingOptions, features: FeatureSet
-) -> Steps[JointResult]:
+) -> Steps[TrainingResult]:
     """Fit all annotations."""
     mine = () if movies.target is None else (None,)
     steps = train_tied(movies, choice.tie, options, states=(*mine, *choice.states))
@@ -310,7 +309,7 @@ def _fit_together(
     return (yield from learning_steps(steps, options.optimiser.precision, features, weights_of))
 
 
-def _states_of(movies: Movies, result: JointResult, choice: Choice) -> States:
+def _states_of(movies: Movies, result: TrainingResult, choice: Choice) -> States:
     """What a later training can reuse of the sources."""
     if choice.tie.alone:
         return choice.states

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.learning import L1, L2, Regularizer, train
-from bridgetrack.learning.result import Progress as Step
-from bridgetrack.learning.result import TrainingResult, TrainingState
+from bridgetrack.learning.result import Step, TrainingResult, TrainingState
 from bridgetrack.progress import relayed
 from bridgetrack.training.options import ENOUGH_TO_VALIDATE, TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
