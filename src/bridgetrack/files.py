@@ -1,14 +1,13 @@
-"""Files are written whole or not at all.
-
-The version of the program, for files and messages.
-"""
+"""Files and folders are written whole or not at all: under a spare name, then put in place."""
 
 from __future__ import annotations
 
 import errno
 import os
-import tempfile
-from collections.abc import Iterator
+import shutil
+import struct
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,8 +17,69 @@ from bridgetrack.errors import OutputError
 
 
 @contextmanager
+def staged(path: Path, what: str = "") -> Iterator[Path]:
+    """A spare name beside `path`; the file or folder made there takes its place at the end.
+
+    The folder of `path` is made where it is missing, and a link stays a link. Where the block
+    fails, what was there stays as it was. The block itself tells its failures by `writing`.
+
+    Raises
+    ------
+    OutputError
+        Where there is no place for it.
+    """
+    target = path.resolve()
+    with _spare(target, path, what) as spare:
+        yield spare
+        with writing(path, what):
+            _put(spare, target)
+
+
+@contextmanager
+def staged_files(folder: Path) -> Iterator[Path]:
+    """A temporary folder whose content moves into `folder` when the block ends well.
+
+    What is there under the same names is replaced; nothing else in `folder` is touched. Where
+    the block fails nothing is changed.
+
+    Raises
+    ------
+    OutputError
+        Where the folder cannot be written: no permission, a full disk, a file in its place.
+    """
+    with writing(folder), _spare(folder / "files", folder) as spare:
+        spare.mkdir()
+        yield spare
+        for path in sorted(spare.iterdir()):
+            _put(path, folder / path.name)
+
+
+@contextmanager
+def staged_folder(path: Path, ours: Callable[[str], bool]) -> Iterator[Path]:
+    """A temporary folder that takes the place of `path` when the block ends well.
+
+    Parameters
+    ----------
+    path
+        Final name. A folder there is replaced as a whole.
+    ours
+        Whether a name in an existing folder is one that we would write.
+
+    Raises
+    ------
+    OutputError
+        Where the folder cannot be written or holds other files.
+    """
+    with writing(path):
+        refuse_foreign(path, ours)
+        with staged(path) as spare:
+            spare.mkdir()
+            yield spare
+
+
+@contextmanager
 def replacing(path: Path, what: str, *, text: bool = True) -> Iterator[IO[Any]]:
-    """Write a file under a spare name beside its own, and put it in place at the end.
+    """A file to write to that takes the place of `path` when the block ends well.
 
     Parameters
     ----------
@@ -35,28 +95,49 @@ def replacing(path: Path, what: str, *, text: bool = True) -> Iterator[IO[Any]]:
     OutputError
         Where it cannot be written; an older file stays as it was.
     """
-    spare = ""
-    target = path.resolve()
+    how: dict[str, Any] = (
+        {"mode": "w", "encoding": "utf-8", "newline": "\n"} if text else {"mode": "wb"}
+    )
+    with staged(path, what) as spare, writing(path, what), spare.open(**how) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_text(path: Path, text: str, what: str) -> Path:
+    """Write a text file in one step; see `replacing`."""
+    with replacing(path, what) as file:
+        file.write(text)
+    return path
+
+
+def refuse_foreign(path: Path, ours: Callable[[str], bool]) -> None:
+    """Complain where `path` is a file, or a folder with names in it that are not `ours`.
+
+    Raises
+    ------
+    OutputError
+        As above.
+    """
+    if path.is_dir():
+        foreign = next((p.name for p in path.iterdir() if not ours(p.name)), None)
+        if foreign is not None:
+            raise OutputError(f"{path}: the folder holds other files ({foreign}); choose another")
+    elif path.exists():
+        raise OutputError(f"{path}: there is a file of that name; choose another")
+
+
+@contextmanager
+def writing(path: Path, what: str = "") -> Iterator[None]:
+    """Turn the failures of writing to `path` into an OutputError that names it, and a cure."""
+    what += " " if what else ""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, spare = tempfile.mkstemp(".tmp", f".{target.name}.", target.parent)
-        how: dict[str, Any] = (
-            {"mode": "w", "encoding": "utf-8", "newline": "\n"} if text else {"mode": "wb"}
-        )
-        with os.fdopen(handle, **how) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(spare).chmod(0o644)
-        Path(spare).replace(target)
-        spare = ""
+        yield
     except OSError as error:
         why = error.strerror or error
-        raise OutputError(f"{path}: {what} cannot be written ({why}); {cure(error)}") from error
-    finally:
-        if spare:
-            with suppress(OSError):
-                Path(spare).unlink(missing_ok=True)
+        raise OutputError(f"{path}: {what}cannot be written ({why}); {cure(error)}") from error
+    except (ValueError, struct.error) as error:
+        raise OutputError(f"{path}: {what}cannot be written ({error})") from error
 
 
 def cure(error: OSError) -> str:
@@ -78,16 +159,50 @@ def unreadable(text: str, kind: str, error: Exception) -> str:
     return f"this is not {kind} ({error})"
 
 
-def write_text(path: Path, text: str, what: str) -> Path:
-    """Write a text file in one step; see `replacing`."""
-    with replacing(path, what) as file:
-        file.write(text)
-    return path
-
-
 def program_version() -> str:
     """Version of the installed package, ``"unknown"`` where it runs from a bare folder."""
     try:
         return version("bridgetrack")
     except PackageNotFoundError:
         return "unknown"
+
+
+@contextmanager
+def _spare(target: Path, path: Path, what: str = "") -> Iterator[Path]:
+    """A free name beside `target`, gone at the end; new folders go too where the block fails."""
+    made = [p for p in target.parents if not p.exists()]
+    spare = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        with writing(path, what):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        yield spare
+    except BaseException:
+        _remove(spare)
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+    _remove(spare)
+
+
+def _put(new: Path, old: Path) -> None:
+    """Move `new` to the name `old`; what was there is gone only after that."""
+    if not (old.is_dir() and new.is_dir()):
+        new.replace(old)
+        return
+    aside = old.with_name(f".{old.name}.{uuid.uuid4().hex[:8]}.old")
+    old.rename(aside)
+    try:
+        new.rename(old)
+    except OSError:
+        aside.rename(old)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bridgetrack.errors import OutputError
-from bridgetrack.movie.writers import writing
+from bridgetrack.files import writing
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from bridgetrack.errors import InputError, ModelError
+from bridgetrack.files import writing
 from bridgetrack.models.entry import (
     MODEL,
     Entry,
@@ -40,7 +41,6 @@ from bridgetrack.models.entry import (
 )
 from bridgetrack.models.model import Model, load_model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie.writers import writing
 
 LONGEST = 40
 SHIPPED = "shipped"

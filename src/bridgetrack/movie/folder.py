@@ -15,68 +15,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.raw import RawMovie, reading, resolve_unknown
-from bridgetrack.movie.tiff import TIFF_SUFFIXES, TiffStack, read_tiff
+from bridgetrack.movie.tiff import TiffStack, is_tiff, read_tiff
 
 _CHANNEL = re.compile(r"(?:^|[_\-. ])(?:c|ch|channel|w)(\d+)(?=$|[_\-. ])", re.IGNORECASE)
-
-
-class FolderFrames:
-    """TIFF files as one array of shape (frame, channel, *file shape), read file by file.
-
-    Parameters
-    ----------
-    files
-        File of every (frame, channel), shape (T, C) of paths.
-
-    Raises
-    ------
-    InputError
-        Where a file's pixels differ in shape from those of the first file.
-    """
-
-    def __init__(self, files: list[list[Path]]) -> None:
-        self.files = files
-        first = TiffStack(files[0][0])
-        self.first = first
-        self.shape = (len(files), len(files[0]), *first.shape)
-        self.dtype = first.dtype
-        self.ndim = len(self.shape)
-        page_shape = _page_shape(files[0][0])
-        for path in (path for row in files for path in row):
-            found = _page_shape(path)
-            if found != page_shape:
-                raise self._mixed(path, found, page_shape)
-
-    def __getitem__(self, key: Any) -> NDArray[Any]:
-        """Pixels of a slice, reading only the files that it touches."""
-        key = key if isinstance(key, tuple) else (key,)
-        numbers = np.arange(self.shape[0] * self.shape[1]).reshape(self.shape[:2])[key[:2]]
-        frames = [self._frame(divmod(int(n), self.shape[1]))[key[2:]] for n in np.ravel(numbers)]
-        return np.stack(frames).reshape(np.shape(numbers) + frames[0].shape)
-
-    def _frame(self, index: tuple[int, int]) -> NDArray[Any]:
-        path = self.files[index[0]][index[1]]
-        stack = TiffStack(path)
-        if stack.shape != self.shape[2:]:
-            raise self._mixed(path, stack.shape, self.shape[2:])
-        return stack[()].astype(self.dtype, copy=False)
-
-    def _mixed(self, path: Path, found: tuple[int, ...], wanted: tuple[int, ...]) -> InputError:
-        return InputError(
-            f"{path}: the frame has shape {found} but the first, {self.files[0][0].name}, has "
-            f"{wanted}; all frames of a movie must have the same shape"
-        )
-
-
-def is_tiff(path: Path) -> bool:
-    """Whether a file's name says that it is a TIFF."""
-    return path.suffix.lower() in TIFF_SUFFIXES and not path.name.startswith(".")
-
-
-def natural_key(path: Path) -> tuple[tuple[int, int, str], ...]:
-    """Sorting key in which ``t2`` comes before ``t10``."""
-    parts = re.split(r"(\d+)", path.name.lower())
-    return tuple((1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts if p)
 
 
 def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
@@ -98,9 +39,8 @@ def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
         Where there are no TIFFs, or their names tell of more than one movie.
     """
     with reading(folder):
-        files = sorted(
-            (p for p in folder.iterdir() if is_tiff(p) and p.match(pattern)), key=natural_key
-        )
+        found = (p for p in folder.iterdir() if is_tiff(p) and p.match(pattern))
+        files = sorted(found, key=_natural_key)
         _check_some(folder, pattern, files)
         if len(files) == 1:
             return read_tiff(files[0])
@@ -112,23 +52,61 @@ def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
             "say the axis order, e.g. ZYX (--axes or --image-axes)"
         )
     metadata = frames.first.metadata
-    if "C" in axes:
-        return RawMovie(_WithoutChannel(frames), replace(metadata, axes="T" + axes))
+    if "C" in axes:  # the files hold the channels themselves: there is one file per frame
+        array = RawMovie(frames).lazy("TC" + axes)[:, 0]
+        return RawMovie(array, replace(metadata, axes="T" + axes))
     return RawMovie(frames, replace(metadata, axes="TC" + axes))
 
 
-class _WithoutChannel:
-    """Frames whose files hold the channels themselves: the axis of channel files is dropped."""
+class FolderFrames:
+    """TIFF files as one array of shape (frame, channel, *file shape), read file by file.
 
-    def __init__(self, frames: FolderFrames) -> None:
-        self.frames = frames
-        self.shape = (frames.shape[0], *frames.shape[2:])
-        self.dtype = frames.dtype
+    Parameters
+    ----------
+    files
+        File of every (frame, channel), shape (T, C) of paths.
+
+    Raises
+    ------
+    InputError
+        Where a file's pixels differ in shape from those of the first file.
+    """
+
+    def __init__(self, files: list[list[Path]]) -> None:
+        self.files = files
+        self.first = TiffStack(files[0][0])
+        self.shape = (len(files), len(files[0]), *self.first.shape)
+        self.dtype = self.first.dtype
         self.ndim = len(self.shape)
+        page_shape = _page_shape(files[0][0])
+        for path in (path for row in files for path in row):
+            self._check_shape(path, _page_shape(path), page_shape)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
+        """Pixels of a slice, reading only the files that it touches."""
         key = key if isinstance(key, tuple) else (key,)
-        return self.frames[(key[0], 0, *key[1:])]
+        numbers = np.arange(self.shape[0] * self.shape[1]).reshape(self.shape[:2])[key[:2]]
+        frames = [self._frame(*divmod(int(n), self.shape[1]))[key[2:]] for n in np.ravel(numbers)]
+        return np.stack(frames).reshape(np.shape(numbers) + frames[0].shape)
+
+    def _frame(self, t: int, channel: int) -> NDArray[Any]:
+        path = self.files[t][channel]
+        stack = TiffStack(path)
+        self._check_shape(path, stack.shape, self.shape[2:])
+        return stack[()].astype(self.dtype, copy=False)
+
+    def _check_shape(self, path: Path, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+        if found != wanted:
+            raise InputError(
+                f"{path}: the frame has shape {found} but the first, {self.files[0][0].name}, has "
+                f"{wanted}; all frames of a movie must have the same shape"
+            )
+
+
+def _natural_key(path: Path) -> tuple[tuple[int, int, str], ...]:
+    """Sorting key in which ``t2`` comes before ``t10``."""
+    parts = re.split(r"(\d+)", path.name.lower())
+    return tuple((1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts if p)
 
 
 def _check_some(folder: Path, pattern: str, files: list[Path]) -> None:
@@ -142,26 +120,22 @@ def _check_some(folder: Path, pattern: str, files: list[Path]) -> None:
 
 def _by_channel(folder: Path, files: list[Path]) -> list[list[Path]]:
     """Files by frame and channel, from the channel token in their names."""
-    tokens = [_CHANNEL.search(p.stem) for p in files]
-    groups: dict[str, list[Path]] = defaultdict(list)
-    for path, token in zip(files, tokens, strict=True):
-        groups[token.group(1) if token else ""].append(path)
-    _check_one_pattern(folder, files)
-    counts = {len(group) for group in groups.values()}
-    if len(groups) == 1 or "" in groups or len(counts) > 1:
-        groups = {"": files}
-    _warn_of_gaps(folder, next(iter(groups.values())))
-    ordered = [groups[name] for name in sorted(groups, key=lambda n: int(n or 0))]
-    return [list(row) for row in zip(*ordered, strict=True)]
-
-
-def _check_one_pattern(folder: Path, files: list[Path]) -> None:
     patterns = sorted({re.sub(r"\d+", "*", p.name) for p in files})
     if len(patterns) > 1:
         raise InputError(
             f"{folder}: the names tell of {len(patterns)} movies ({', '.join(patterns[:4])}); "
             f"say which one by a pattern, e.g. {folder / patterns[0]}"
         )
+    groups: dict[str, list[Path]] = defaultdict(list)
+    for path in files:
+        token = _CHANNEL.search(path.stem)
+        groups[token.group(1) if token else ""].append(path)
+    counts = {len(group) for group in groups.values()}
+    if len(groups) == 1 or "" in groups or len(counts) > 1:
+        groups = {"": files}
+    _warn_of_gaps(folder, next(iter(groups.values())))
+    ordered = [groups[name] for name in sorted(groups, key=lambda n: int(n or 0))]
+    return [list(row) for row in zip(*ordered, strict=True)]
 
 
 def _warn_of_gaps(folder: Path, files: list[Path]) -> None:

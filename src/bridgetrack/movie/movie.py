@@ -1,7 +1,4 @@
-"""A movie: frames that are loaded when they are needed.
-
-Frames of label movies, checked when they are loaded.
-"""
+"""A movie: frames that are loaded when they are needed, and checked where they are labels."""
 
 from __future__ import annotations
 
@@ -14,6 +11,8 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
+
+_HIGHEST = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,21 @@ class Movie:
         """Pixels of one channel of frame `t`, shape ([Z,] Y, X)."""
         return np.asarray(self.array[t, channel].compute())
 
+    def channel_number(self, channel: int | str) -> int:
+        """Number of a channel given by number or name.
 
-_HIGHEST = 2**32 - 1
+        Raises
+        ------
+        InputError
+            Where there is no such channel.
+        """
+        if isinstance(channel, str):
+            if channel in self.channels:
+                return self.channels.index(channel)
+        elif 0 <= channel < len(self.channels):
+            return int(channel)
+        known = ", ".join(f"{i} ({name})" for i, name in enumerate(self.channels))
+        raise InputError(f"{self.source}: there is no channel {channel!r}; the movie has {known}")
 
 
 def label_frame(movie: Movie, t: int) -> NDArray[np.int64]:

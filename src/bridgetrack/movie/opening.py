@@ -1,75 +1,37 @@
-"""Arrays in memory, dask arrays and .npy files.
-
-Open a movie from whatever holds it.
-"""
+"""Open a movie from whatever holds it: a file, a folder, a pattern or an array."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import dask.array as da
 import numpy as np
-from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.folder import is_tiff, read_folder
+from bridgetrack.movie.folder import read_folder
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.raw import (
     Metadata,
     RawMovie,
+    Sliced,
     check_axes,
     check_numeric,
     guess_axes,
     in_order,
     reading,
 )
-from bridgetrack.movie.tiff import read_tiff
+from bridgetrack.movie.tiff import is_tiff, read_tiff
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
-
-
-class SlicedArray:
-    """An array that is only sliced: dask copies a bare numpy array whole, mapped files too."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array = array
-        self.shape = array.shape
-        self.dtype = array.dtype
-        self.ndim = array.ndim
-
-    def __getitem__(self, key: Any) -> NDArray[Any]:
-        """A copy of the slice."""
-        return np.array(self.array[key])
-
-
-def read_array(source: Any) -> RawMovie:
-    """Take an array (numpy, dask, zarr, or anything that can be sliced) as a movie.
-
-    A numpy array is not copied: later changes of its pixels show in the movie.
-    """
-    if not (hasattr(source, "shape") and hasattr(source, "dtype")):
-        with reading("the array"):
-            source = np.asarray(source)
-    if 0 in source.shape:
-        raise InputError(f"the array has no pixels: its shape is {tuple(source.shape)}")
-    return RawMovie(SlicedArray(source) if isinstance(source, np.ndarray) else source)
-
-
-def read_npy(path: Path) -> RawMovie:
-    """Open a .npy file, mapped into memory; files with pickled objects are refused."""
-    with reading(path):
-        return RawMovie(SlicedArray(np.load(path, mmap_mode="r", allow_pickle=False)))
-
 
 _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""
 
-KNOWN_TYPES = "a TIFF stack, a folder of TIFFs, an OME-TIFF, an OME-Zarr or zarr folder, or .npy"
+_KNOWN_TYPES = "a TIFF stack, a folder of TIFFs, an OME-TIFF, an OME-Zarr or zarr folder, or .npy"
 
 
 def open_movie(
@@ -117,8 +79,7 @@ def open_movie(
     InputError
         Where the source cannot be read or is no movie.
     """
-    given = _Given(axes, scale, unit, frame_interval, channel, channels)
-    return _open(source, given, labels=False)
+    return _open(source, False, axes, scale, unit, frame_interval, channel, channels)
 
 
 def open_labels(
@@ -149,7 +110,7 @@ def open_labels(
     InputError
         Where the source cannot be read, or has several channels and `channel` is not given.
     """
-    movie = _open(source, _Given(axes, scale, unit, frame_interval, channel), labels=True)
+    movie = _open(source, True, axes, scale, unit, frame_interval, channel)
     if len(movie.channels) != 1:
         raise InputError(
             f"{movie.source}: a label movie has one channel, this one has {len(movie.channels)}; "
@@ -159,58 +120,61 @@ def open_labels(
     return movie
 
 
-@dataclass(frozen=True)
-class _Given:
-    """What the caller says of the movie; it wins over what the source says."""
-
-    axes: str | None = None
-    scale: Sequence[float] | None = None
-    unit: str | None = None
-    frame_interval: float | None = None
-    channel: int | str | None = None
-    channels: Sequence[str] | None = None
-
-
-def _open(source: Any, given: _Given, *, labels: bool) -> Movie:
+def _open(
+    source: Any,
+    labels: bool,
+    axes: str | None,
+    scale: Sequence[float] | None,
+    unit: str | None,
+    frame_interval: float | None,
+    channel: int | str | None,
+    channels: Sequence[str] | None = None,
+) -> Movie:
+    """Open a movie as `open_movie` does, or the label movie of an OME-Zarr image."""
     if isinstance(source, Movie):
-        source, given, name = source.array, _with_defaults(given, source), source.source
-        raw = read_array(source)
+        raw, name, known = RawMovie(source.array), source.source, source.geometry
+        axes = axes or ("TCZYX" if known.ndim == 3 else "TCYX")
+        unit = unit or (known.unit if scale is None else None)
+        scale = known.scale if scale is None else scale
+        frame_interval = frame_interval or known.frame_interval
+        channels = channels or source.channels
     else:
         raw, name = _read(source, labels=labels)
-    axes = _axes(raw, given.axes, name)
+    axes = _axes(raw, axes, name)
     check_numeric(raw.data.dtype, name)
     array = in_order(raw.lazy(axes), axes)
     if 0 in array.shape:
         raise InputError(f"{name}: the movie has no pixels: its shape is {array.shape}")
-    if given.scale is not None and len(given.scale) == 3 and "Z" in axes and array.ndim == 4:
-        given = replace(given, scale=given.scale[1:])
-    names = _channel_names(given.channels or raw.metadata.channels, array.shape[1], name)
-    geometry = _geometry(array, raw.metadata, given)
-    if given.channel is not None:
-        chosen = _channel_number(given.channel, names, name)
-        array, names = array[:, chosen : chosen + 1], (names[chosen],)
-    return Movie(array, geometry, names, name)
-
-
-def _with_defaults(given: _Given, movie: Movie) -> _Given:
-    """What is known of a movie that is opened again, where the caller says nothing else."""
-    geometry = movie.geometry
-    return _Given(
-        axes=given.axes or ("TCZYX" if geometry.ndim == 3 else "TCYX"),
-        scale=geometry.scale if given.scale is None else given.scale,
-        unit=given.unit or (geometry.unit if given.scale is None else None),
-        frame_interval=given.frame_interval or geometry.frame_interval,
-        channel=given.channel,
-        channels=given.channels or movie.channels,
-    )
+    if scale is not None and len(scale) == 3 and "Z" in axes and array.ndim == 4:
+        scale = scale[1:]
+    names = _channel_names(channels or raw.metadata.channels, array.shape[1], name)
+    geometry = _geometry(array.shape, raw.metadata, scale, unit, frame_interval)
+    movie = Movie(array, geometry, names, name)
+    if channel is None:
+        return movie
+    k = movie.channel_number(channel)
+    return replace(movie, array=array[:, k : k + 1], channels=(names[k],))
 
 
 def _read(source: Any, *, labels: bool) -> tuple[RawMovie, str]:
     if not isinstance(source, str | os.PathLike):
-        return read_array(source), "array"
+        return _read_array(source), "array"
     path = Path(source).expanduser()
     with reading(path):
         return _read_path(path, labels=labels), str(source)
+
+
+def _read_array(source: Any) -> RawMovie:
+    """An array (numpy, dask, zarr, or anything that can be sliced) as a movie.
+
+    A numpy array is not copied: later changes of its pixels show in the movie.
+    """
+    if not (hasattr(source, "shape") and hasattr(source, "dtype")):
+        with reading("the array"):
+            source = np.asarray(source)
+    if 0 in source.shape:
+        raise InputError(f"the array has no pixels: its shape is {tuple(source.shape)}")
+    return RawMovie(Sliced(source, "the array") if isinstance(source, np.ndarray) else source)
 
 
 def _read_path(path: Path, *, labels: bool) -> RawMovie:
@@ -222,11 +186,11 @@ def _read_path(path: Path, *, labels: bool) -> RawMovie:
         return read_zarr(path, labels=labels)
     if path.is_dir():
         return read_folder(path)
-    if path.suffix.lower() == ".npy":
-        return read_npy(path)
+    if path.suffix.lower() == ".npy":  # mapped into memory; pickled objects are refused
+        return RawMovie(Sliced(np.load(path, mmap_mode="r", allow_pickle=False), path))
     if is_tiff(path):
         return read_tiff(path)
-    raise InputError(f"{path}: unknown kind of file; give {KNOWN_TYPES}")
+    raise InputError(f"{path}: unknown kind of file; give {_KNOWN_TYPES}")
 
 
 def _axes(raw: RawMovie, given: str | None, name: str) -> str:
@@ -268,34 +232,27 @@ def _channel_names(names: Sequence[str], n: int, source: str) -> tuple[str, ...]
     return tuple(name or f"channel {i}" for i, name in enumerate(names or [""] * n))
 
 
-def _channel_number(channel: int | str, names: tuple[str, ...], source: str) -> int:
-    if isinstance(channel, str):
-        if channel in names:
-            return names.index(channel)
-    elif 0 <= channel < len(names):
-        return int(channel)
-    raise InputError(
-        f"{source}: there is no channel {channel!r}; the movie has "
-        + ", ".join(f"{i} ({name})" for i, name in enumerate(names))
-    )
-
-
-def _geometry(array: da.Array, metadata: Metadata, given: _Given) -> Geometry:
-    shape = tuple(int(n) for n in array.shape[2:])
-    if given.unit not in (None, "pixel", "micrometer"):
-        raise InputError(f"the unit must be 'micrometer' or 'pixel', not {given.unit!r}")
-    scale = given.scale
-    if scale is None and given.unit != "pixel":
-        scale = metadata.spatial_scale(("z", "y", "x")[-len(shape) :])
-    interval = given.frame_interval
+def _geometry(
+    shape: tuple[int, ...],
+    metadata: Metadata,
+    scale: Sequence[float] | None,
+    unit: str | None,
+    interval: float | None,
+) -> Geometry:
+    """Geometry of an array of shape (T, C, [Z,] Y, X): what is given, else what the file says."""
+    n_frames, _, *extent = (int(n) for n in shape)
+    if unit not in (None, "pixel", "micrometer"):
+        raise InputError(f"the unit must be 'micrometer' or 'pixel', not {unit!r}")
+    if scale is None and unit != "pixel":
+        scale = metadata.spatial_scale(("z", "y", "x")[-len(extent) :])
     if interval is None:
         interval = metadata.frame_interval
     elif not (np.isfinite(interval) and interval > 0):
         raise InputError(f"the frame interval must be a positive number of minutes, not {interval}")
     return Geometry(
-        n_frames=int(array.shape[0]),
-        shape=shape,
-        scale=tuple(float(s) for s in scale) if scale is not None else (1.0,) * len(shape),
-        unit=given.unit or ("pixel" if scale is None else "micrometer"),
+        n_frames=n_frames,
+        shape=tuple(extent),
+        scale=tuple(float(s) for s in scale) if scale is not None else (1.0,) * len(extent),
+        unit=unit or ("pixel" if scale is None else "micrometer"),
         frame_interval=interval,
     )

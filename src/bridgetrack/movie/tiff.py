@@ -1,7 +1,4 @@
-"""Scale, frame interval, channels and axes from ImageJ's and OME's TIFF metadata.
-
-TIFF stacks: plain, ImageJ and OME, read one frame at a time.
-"""
+"""TIFF stacks: plain, ImageJ and OME, read one frame at a time, with what they say of scale."""
 
 from __future__ import annotations
 
@@ -19,104 +16,22 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.raw import (
-    Metadata,
-    RawMovie,
-    micrometers,
-    minutes,
-    reading,
-    resolve_unknown,
-    spatial,
-)
-
-
-def tiff_metadata(file: tifffile.TiffFile) -> Metadata:
-    """What a TIFF file says of itself.
-
-    The resolution tags of plain TIFFs are ignored, because most programs fill them with a
-    screen's resolution.
-    """
-    if file.is_ome and file.ome_metadata:
-        return ome_metadata(file.ome_metadata)
-    if file.is_imagej and file.imagej_metadata:
-        return _imagej_metadata(file.imagej_metadata, file.pages[0])
-    return Metadata()
-
-
-def ome_metadata(text: str) -> Metadata:
-    """Metadata from the first image of an OME-XML document.
-
-    References
-    ----------
-    The attributes ``PhysicalSize[XYZ]``, their ``Unit`` (default micrometre), ``TimeIncrement``
-    (default second) and ``DeltaT`` are those of the OME schema 2016-06.
-    """
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError:
-        return Metadata()
-    pixels = root.find(".//{*}Pixels")
-    if pixels is None:
-        return Metadata()
-    sizes = {a.lower(): _ome_size(pixels, a) for a in "ZYX"}
-    channels = tuple(c.get("Name") or "" for c in pixels.findall("{*}Channel"))
-    return Metadata(
-        scale=spatial(**sizes),
-        frame_interval=_ome_interval(pixels),
-        channels=channels if any(channels) else (),
-    )
-
-
-def _ome_size(pixels: ElementTree.Element, axis: str) -> float | None:
-    unit = pixels.get(f"PhysicalSize{axis}Unit", "um")
-    return micrometers(pixels.get(f"PhysicalSize{axis}"), unit)
-
-
-def _ome_interval(pixels: ElementTree.Element) -> float | None:
-    stated = minutes(pixels.get("TimeIncrement"), pixels.get("TimeIncrementUnit", "s"))
-    if stated is not None:
-        return stated
-    times: dict[int, float] = {}
-    unit = "s"
-    for plane in pixels.findall("{*}Plane"):
-        delta = plane.get("DeltaT")
-        if delta is not None and plane.get("TheC", "0") == plane.get("TheZ", "0") == "0":
-            times[int(plane.get("TheT", "0"))] = float(delta)
-            unit = plane.get("DeltaTUnit", "s")
-    if len(times) < 2:
-        return None
-    frames = sorted(times)
-    steps = np.diff([times[t] for t in frames]) / np.diff(frames)
-    return minutes(float(np.median(steps)), unit)
-
-
-def _imagej_metadata(found: dict[str, Any], page: Any) -> Metadata:
-    unit = found.get("unit", "")
-    sizes = {
-        "z": micrometers(found.get("spacing"), found.get("zunit", unit)),
-        "y": micrometers(_pixel_size(page, "YResolution"), found.get("yunit", unit)),
-        "x": micrometers(_pixel_size(page, "XResolution"), unit),
-    }
-    labels = found.get("Labels") or []
-    n_channels = int(found.get("channels", 1))
-    return Metadata(
-        scale=spatial(**sizes),
-        frame_interval=minutes(found.get("finterval"), found.get("tunit", "s")),
-        channels=tuple(str(name) for name in labels[:n_channels]) if n_channels > 1 else (),
-    )
-
-
-def _pixel_size(page: Any, tag: str) -> float | None:
-    """Units per pixel; the tag holds pixels per unit as a fraction."""
-    value = page.tags.get(tag)
-    if value is None:
-        return None
-    pixels, units = value.value
-    return float(units) / float(pixels) if pixels else None
-
+from bridgetrack.movie.raw import Metadata, RawMovie, micrometers, minutes, reading, resolve_unknown
 
 TIFF_SUFFIXES = (".tif", ".tiff", ".btf", ".tf8", ".lsm")
 _BROKEN = ("invalid page offset", "invalid value offset", "failed to reshape", "corrupted")
+
+
+def is_tiff(path: Path) -> bool:
+    """Whether a file's name says that it is a TIFF."""
+    return path.suffix.lower() in TIFF_SUFFIXES and not path.name.startswith(".")
+
+
+def read_tiff(path: Path) -> RawMovie:
+    """Open a TIFF file as a movie; only its headers are read."""
+    stack = TiffStack(path)
+    axes = resolve_unknown(stack.axes, str(path))
+    return RawMovie(stack, replace(stack.metadata, axes=axes))
 
 
 class TiffStack:
@@ -143,7 +58,7 @@ class TiffStack:
         with reading(path), _refusing_broken(path):
             self._open()
             _check_complete(path, self._series)
-            self.metadata = tiff_metadata(self._file)
+            self.metadata = _metadata(self._file)
             self.shape = tuple(int(n) for n in self._series.shape)
             self.dtype = np.dtype(self._series.dtype).newbyteorder("=")
             self.axes = str(self._series.axes)
@@ -156,7 +71,8 @@ class TiffStack:
             self._open()
             if self._memory_map is not None:
                 return np.array(self._memory_map[key], dtype=self.dtype)
-            return self._from_pages(_full_key(key, self.shape))
+            key = key if isinstance(key, tuple) else (key,)
+            return self._from_pages(key + (slice(None),) * (self.ndim - len(key)))
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the open file, so that other processes can open their own."""
@@ -190,8 +106,7 @@ class TiffStack:
 
     def _from_pages(self, key: tuple[Any, ...]) -> NDArray[Any]:
         if self._n_page_axes == 0:
-            whole: NDArray[Any] = np.asarray(self._series.asarray(), dtype=self.dtype)
-            return np.asarray(whole[key])
+            return np.asarray(self._series.asarray(), dtype=self.dtype)[key]
         leading = self.shape[: self._n_page_axes]
         numbers = np.arange(int(np.prod(leading))).reshape(leading)[key[: self._n_page_axes]]
         inside = key[self._n_page_axes :]
@@ -203,18 +118,6 @@ class TiffStack:
         if page is None:
             raise InputError(f"{self.path}: the picture of page {number} is missing from the file")
         return np.asarray(page.asarray(), dtype=self.dtype)
-
-
-def read_tiff(path: Path) -> RawMovie:
-    """Open a TIFF file as a movie; only its headers are read."""
-    stack = TiffStack(path)
-    axes = resolve_unknown(stack.axes, str(path))
-    return RawMovie(stack, replace(stack.metadata, axes=axes))
-
-
-def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    given: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
-    return given + (slice(None),) * (len(shape) - len(given))
 
 
 def _memory_map(path: Path, file: tifffile.TiffFile, series: Any) -> NDArray[Any] | None:
@@ -239,27 +142,102 @@ def _check_complete(path: Path, series: Any) -> None:
 @contextmanager
 def _refusing_broken(path: Path) -> Iterator[None]:
     """Raise where the TIFF library only logs that a file is cut off."""
+    thread, heard = threading.get_ident(), []
+
+    def hear(record: logging.LogRecord) -> bool:
+        """Note what this thread's file is blamed for, and keep it off the terminal."""
+        if record.thread != thread:
+            return True
+        heard.append(record.getMessage())
+        return False
+
     logger = logging.getLogger("tifffile")
-    heard = _Listener(threading.get_ident())
-    logger.addFilter(heard)
+    logger.addFilter(hear)
     try:
         yield
     finally:
-        logger.removeFilter(heard)
-    if heard.broken:
+        logger.removeFilter(hear)
+    if any(word in message for message in heard for word in _BROKEN):
         raise InputError(f"{path}: the TIFF is cut off or damaged; copy or save it again")
 
 
-class _Listener(logging.Filter):
-    """Notes messages on damage from one thread and keeps them off the terminal."""
+def _metadata(file: tifffile.TiffFile) -> Metadata:
+    """What a TIFF file says of itself.
 
-    def __init__(self, thread: int) -> None:
-        super().__init__()
-        self.thread = thread
-        self.broken = False
+    The resolution tags of plain TIFFs are ignored, because most programs fill them with a
+    screen's resolution.
+    """
+    if file.is_ome and file.ome_metadata:
+        return _ome_metadata(file.ome_metadata)
+    if file.is_imagej and file.imagej_metadata:
+        return _imagej_metadata(file.imagej_metadata, file.pages[0])
+    return Metadata()
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.thread != self.thread:
-            return True
-        self.broken = self.broken or any(word in record.getMessage() for word in _BROKEN)
-        return False
+
+def _ome_metadata(text: str) -> Metadata:
+    """Metadata from the first image of an OME-XML document.
+
+    The attributes ``PhysicalSize[XYZ]``, their ``Unit`` (default micrometre), ``TimeIncrement``
+    (default second) and ``DeltaT`` are those of the OME schema 2016-06.
+    """
+    try:
+        pixels = ElementTree.fromstring(text).find(".//{*}Pixels")
+    except ElementTree.ParseError:
+        return Metadata()
+    if pixels is None:
+        return Metadata()
+    sizes = {
+        a.lower(): micrometers(
+            pixels.get(f"PhysicalSize{a}"), pixels.get(f"PhysicalSize{a}Unit", "um")
+        )
+        for a in "ZYX"
+    }
+    channels = tuple(c.get("Name") or "" for c in pixels.findall("{*}Channel"))
+    return Metadata(
+        scale=sizes,
+        frame_interval=_ome_interval(pixels),
+        channels=channels if any(channels) else (),
+    )
+
+
+def _ome_interval(pixels: ElementTree.Element) -> float | None:
+    stated = minutes(pixels.get("TimeIncrement"), pixels.get("TimeIncrementUnit", "s"))
+    if stated is not None:
+        return stated
+    times: dict[int, float] = {}
+    unit = "s"
+    for plane in pixels.findall("{*}Plane"):
+        delta = plane.get("DeltaT")
+        if delta is not None and plane.get("TheC", "0") == plane.get("TheZ", "0") == "0":
+            times[int(plane.get("TheT", "0"))] = float(delta)
+            unit = plane.get("DeltaTUnit", "s")
+    if len(times) < 2:
+        return None
+    frames = sorted(times)
+    steps = np.diff([times[t] for t in frames]) / np.diff(frames)
+    return minutes(float(np.median(steps)), unit)
+
+
+def _imagej_metadata(found: dict[str, Any], page: Any) -> Metadata:
+    unit = found.get("unit", "")
+    sizes = {
+        "z": micrometers(found.get("spacing"), found.get("zunit", unit)),
+        "y": micrometers(_pixel_size(page, "YResolution"), found.get("yunit", unit)),
+        "x": micrometers(_pixel_size(page, "XResolution"), unit),
+    }
+    labels = found.get("Labels") or []
+    n_channels = int(found.get("channels", 1))
+    return Metadata(
+        scale=sizes,
+        frame_interval=minutes(found.get("finterval"), found.get("tunit", "s")),
+        channels=tuple(str(name) for name in labels[:n_channels]) if n_channels > 1 else (),
+    )
+
+
+def _pixel_size(page: Any, tag: str) -> float | None:
+    """Units per pixel; the tag holds pixels per unit as a fraction."""
+    value = page.tags.get(tag)
+    if value is None:
+        return None
+    pixels, units = value.value
+    return float(units) / float(pixels) if pixels else None

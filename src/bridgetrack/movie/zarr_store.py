@@ -10,7 +10,7 @@ import numpy as np
 import zarr
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.raw import Metadata, RawMovie, micrometers, minutes, reading, spatial
+from bridgetrack.movie.raw import ORDER, Metadata, RawMovie, Sliced, micrometers, minutes, reading
 
 _MARKS = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 
@@ -46,22 +46,7 @@ def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:
         if found:
             return _ome_image(node, found)
         array = node if isinstance(node, zarr.Array) else _only_array(node, path)
-        return RawMovie(_ZarrArray(array, path), Metadata(axes=_named_axes(array)))
-
-
-class _ZarrArray:
-    """A zarr array whose read failures are InputErrors that name the folder."""
-
-    def __init__(self, array: Any, path: Path | str) -> None:
-        self.array = array
-        self.path = path
-        self.shape = tuple(int(n) for n in array.shape)
-        self.dtype = np.dtype(array.dtype)
-        self.ndim = len(self.shape)
-
-    def __getitem__(self, key: Any) -> Any:
-        with reading(self.path):
-            return self.array[key]
+        return RawMovie(Sliced(array, path), Metadata(axes=_named_axes(array)))
 
 
 def _attributes(node: Any) -> Mapping[str, Any]:
@@ -113,7 +98,7 @@ def _named_axes(array: Any) -> str | None:
 
 def _letters(names: Any) -> str | None:
     letters = "".join(str(name)[:1].upper() for name in names)
-    known = set(letters) <= set("TCZYX") and len(set(letters)) == len(letters)
+    known = set(letters) <= set(ORDER) and len(set(letters)) == len(letters)
     return letters if known and {"Y", "X"} <= set(letters) else None
 
 
@@ -126,14 +111,13 @@ def _ome_image(group: Any, multiscales: Any) -> RawMovie:
         axes = [{"name": a} for a in "tczyx"[-array.ndim :]]
     steps = _steps(image, len(axes)) * _steps(level, len(axes))
     units = {a["name"]: (s, a.get("unit")) for a, s in zip(axes, steps, strict=True)}
-    sizes = {name: micrometers(*units[name]) for name in "zyx" if name in units}
     metadata = Metadata(
         axes=_letters([a["name"] for a in axes]),
-        scale=spatial(**sizes),
+        scale={name: micrometers(*units[name]) for name in "zyx" if name in units},
         frame_interval=minutes(*units["t"]) if "t" in units else None,
         channels=_channel_names(group),
     )
-    return RawMovie(_ZarrArray(array, str(group.store_path)), metadata)
+    return RawMovie(Sliced(array, str(group.store_path)), metadata)
 
 
 def _steps(item: Mapping[str, Any], ndim: int) -> Any:

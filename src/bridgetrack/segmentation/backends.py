@@ -1,9 +1,4 @@
-"""Choose what segments: the built-in method, Cellpose or StarDist.
-
-Cellpose as a back end (versions 3 and 4), when it is installed.
-
-StarDist as a back end, when it is installed.
-"""
+"""What segments a frame: the built-in method, or Cellpose or StarDist where they are installed."""
 
 from __future__ import annotations
 
@@ -26,6 +21,8 @@ from bridgetrack.segmentation.signal import finite_image, sampling_of
 
 Backend = Literal["builtin", "cellpose", "stardist"]
 Segmenter = Callable[[NDArray[Any]], Labels]
+Network = Callable[[NDArray[Any]], NDArray[Any]]
+_STARDIST_NETWORKS = {2: "2D_versatile_fluo", 3: "3D_demo"}
 
 
 def available_backends() -> tuple[str, ...]:
@@ -77,9 +74,9 @@ def make_segmenter(
             f"{title} is not installed; install it by: pip install bridgetrack[{backend}]"
         )
     if backend == "cellpose":
-        network = cellpose_segmenter(settings, scale, model)
+        network = _cellpose_segmenter(settings, scale, model)
     else:
-        network = stardist_segmenter(settings, model)
+        network = _stardist_segmenter(model)
     return lambda image: _finished(network(finite_image(image)[0]), image, settings)
 
 
@@ -122,22 +119,26 @@ def _finished(labels: NDArray[Any], image: NDArray[Any], settings: SegmentationS
     return numbered(labels, settings)
 
 
-def cellpose_segmenter(
+def _cellpose_segmenter(
     settings: SegmentationSettings, scale: tuple[float, ...] | None, model: str | None
-) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Load a Cellpose network and return the function that applies it to a frame.
+) -> Network:
+    """A Cellpose network, loaded now, as a function of a frame.
 
     Version 3 takes the name of a network in its zoo (default ``"nuclei"``); version 4 has one
     network, ``"cpsam"``. Both take the path of one's own. Without a diameter, version 3 takes
     its network's own and version 4 needs none.
-
-    Raises
-    ------
-    DependencyError
-        Where the network cannot be loaded or fails.
     """
     old = _cellpose_version() < 4
-    network = _load_cellpose(old, model)
+    try:
+        from cellpose import core, models
+
+        name = {"model_type": model or "nuclei"} if old else {"pretrained_model": model or "cpsam"}
+        network = models.CellposeModel(gpu=bool(core.use_gpu()), **name)
+    except Exception as error:
+        raise DependencyError(
+            f"Cellpose could not load its network {model or ''} ({error}); its weights are "
+            "fetched at the first use, which needs the internet"
+        ) from error
     options: dict[str, Any] = {"diameter": settings.diameter}
     if old:
         options["channels"] = [0, 0]
@@ -156,22 +157,6 @@ def cellpose_segmenter(
     return segment
 
 
-def _load_cellpose(old: bool, model: str | None) -> Any:
-    """The network; on a graphics card where there is one."""
-    try:
-        from cellpose import core, models
-
-        gpu = bool(core.use_gpu())
-        if old:
-            return models.CellposeModel(gpu=gpu, model_type=model or "nuclei")
-        return models.CellposeModel(gpu=gpu, pretrained_model=model or "cpsam")
-    except Exception as error:
-        raise DependencyError(
-            f"Cellpose could not load its network {model or ''} ({error}); its weights are "
-            "fetched at the first use, which needs the internet"
-        ) from error
-
-
 def _cellpose_version() -> int:
     try:
         return int(version("cellpose").split(".")[0])
@@ -179,48 +164,36 @@ def _cellpose_version() -> int:
         return 4
 
 
-_STARDIST_NETWORKS = {2: "2D_versatile_fluo", 3: "3D_demo"}
-
-
-def stardist_segmenter(
-    settings: SegmentationSettings, model: str | None
-) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return the function that applies a StarDist network; it is loaded at the first frame.
+def _stardist_segmenter(model: str | None) -> Network:
+    """A StarDist network as a function of a frame, loaded at the first one.
 
     Whether the network for planes or for volumes is needed shows only then. `model` is the name
-    of a pretrained network (default ``"2D_versatile_fluo"``, in 3D ``"3D_demo"``) or the path of
-    a folder with one's own. Frames are normalised between their percentiles 1 and 99.8, as
-    those networks were trained.
-
-    Raises
-    ------
-    DependencyError
-        Where the network cannot be loaded or fails.
+    of a pretrained network or the path of a folder with one's own. Frames are normalised between
+    their percentiles 1 and 99.8, as those networks were trained.
     """
     loaded: dict[int, Any] = {}
 
     def segment(image: NDArray[Any]) -> NDArray[Any]:
         if image.ndim not in loaded:
-            loaded[image.ndim] = _load_stardist(image.ndim, model)
+            loaded[image.ndim] = _stardist_network(image.ndim, model)
         try:
+            from csbdeep.utils import normalize
+
+            pixels = normalize(image.astype(np.float32), 1, 99.8)
+            tiles = tuple(max(1, n // 1024) for n in image.shape)
             with redirect_stdout(io.StringIO()):
-                return _predict_stardist(loaded[image.ndim], image)
+                return np.asarray(
+                    loaded[image.ndim].predict_instances(
+                        pixels, n_tiles=tiles, show_tile_progress=False
+                    )[0]
+                )
         except Exception as error:
             raise DependencyError(f"StarDist failed on a frame: {error}") from error
 
     return segment
 
 
-def _predict_stardist(network: Any, image: NDArray[Any]) -> NDArray[Any]:
-    from csbdeep.utils import normalize
-
-    pixels = normalize(image.astype(np.float32), 1, 99.8)
-    tiles = tuple(max(1, n // 1024) for n in image.shape)
-    labels, _ = network.predict_instances(pixels, n_tiles=tiles, show_tile_progress=False)
-    return np.asarray(labels)
-
-
-def _load_stardist(ndim: int, model: str | None) -> Any:
+def _stardist_network(ndim: int, model: str | None) -> Any:
     name = model or _STARDIST_NETWORKS[ndim]
     try:
         with redirect_stdout(io.StringIO()):

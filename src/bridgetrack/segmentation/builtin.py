@@ -1,7 +1,4 @@
-"""Estimate what the user did not say: the size of cells and what they look like.
-
-Segment one frame with the built-in method.
-"""
+"""The built-in segmentation of one frame; what the user did not say is estimated from the image."""
 
 from __future__ import annotations
 
@@ -35,18 +32,51 @@ _PLANES = 5
 _PLANE = (1.0, 1.0)
 
 
-def complete_settings(
-    frames: list[NDArray[Any]], settings: SegmentationSettings
-) -> SegmentationSettings:
-    """Settings in which everything that was left open is decided from some frames.
+def segment_builtin(
+    image: NDArray[Any],
+    settings: SegmentationSettings,
+    scale: tuple[float, ...] | None = None,
+) -> Labels:
+    """Cells of one frame by threshold and seeded watershed.
 
     Parameters
     ----------
-    frames
-        Some frames of the movie, shape ([Z,] Y, X) each.
+    image
+        One channel of one frame, shape ([Z,] Y, X). NaN and infinite pixels are background.
     settings
-        What was said.
+        What is left open in them is estimated from this frame.
+    scale
+        Pixel size per axis; only ratios matter.
+
+    Returns
+    -------
+    NDArray[np.int32]
+        Labels 1 to n, 0 for background, shape of the image.
     """
+    if image.ndim not in (2, 3):
+        raise InputError(f"a frame has 2 or 3 axes, not {image.ndim}")
+    if np.ptp(finite_image(image)[0]) == 0:
+        return np.zeros(image.shape, dtype=np.int32)
+    settings = complete_settings([image], settings)
+    diameter = float(settings.diameter or 20.0)
+    sampling = sampling_of(scale, image.shape, diameter)
+    smoothing = float(settings.smoothing or 0.0)
+    signal = cell_signal(
+        image, settings.foreground, diameter, smoothing, settings.background_window, sampling
+    )
+    mask = foreground_mask(signal, settings, diameter, sampling)
+    height = cell_landscape(signal, mask, settings.seeds, diameter, sampling)
+    labels = split_cells(mask, height, settings.separation * diameter, sampling)
+    labels = merge_shallow(labels, height, float(settings.depth or 0.0))
+    labels = cut_edges(labels, signal.values, settings.edge)
+    labels = clean_cells(labels, settings, diameter, sampling)
+    return np.where(signal.invalid, 0, labels) if signal.invalid.any() else labels
+
+
+def complete_settings(
+    frames: list[NDArray[Any]], settings: SegmentationSettings
+) -> SegmentationSettings:
+    """Settings in which everything that was left open is decided from some frames."""
     if settings.foreground == "auto":
         settings = replace(settings, foreground=estimate_foreground(frames))
     if settings.diameter is None:
@@ -176,44 +206,3 @@ def _rough_mask(plane: NDArray[Any], foreground: str) -> NDArray[np.bool_]:
     lower, median, upper = np.percentile(values, [25, 50, 75])
     least = median + 4 * (upper - lower) / 1.349
     return opened(values > max(float(threshold_otsu(values)), float(least)))
-
-
-def segment_builtin(
-    image: NDArray[Any],
-    settings: SegmentationSettings,
-    scale: tuple[float, ...] | None = None,
-) -> Labels:
-    """Cells of one frame by threshold and seeded watershed.
-
-    Parameters
-    ----------
-    image
-        One channel of one frame, shape ([Z,] Y, X). NaN and infinite pixels are background.
-    settings
-        What is left open in them is estimated from this frame.
-    scale
-        Pixel size per axis; only ratios matter.
-
-    Returns
-    -------
-    NDArray[np.int32]
-        Labels 1 to n, 0 for background, shape of the image.
-    """
-    if image.ndim not in (2, 3):
-        raise InputError(f"a frame has 2 or 3 axes, not {image.ndim}")
-    if np.ptp(finite_image(image)[0]) == 0:
-        return np.zeros(image.shape, dtype=np.int32)
-    settings = complete_settings([image], settings)
-    diameter = float(settings.diameter or 20.0)
-    sampling = sampling_of(scale, image.shape, diameter)
-    smoothing = float(settings.smoothing or 0.0)
-    signal = cell_signal(
-        image, settings.foreground, diameter, smoothing, settings.background_window, sampling
-    )
-    mask = foreground_mask(signal, settings, diameter, sampling)
-    height = cell_landscape(signal, mask, settings.seeds, diameter, sampling)
-    labels = split_cells(mask, height, settings.separation * diameter, sampling)
-    labels = merge_shallow(labels, height, float(settings.depth or 0.0))
-    labels = cut_edges(labels, signal.values, settings.edge)
-    labels = clean_cells(labels, settings, diameter, sampling)
-    return np.where(signal.invalid, 0, labels) if signal.invalid.any() else labels

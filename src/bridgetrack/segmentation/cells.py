@@ -1,9 +1,4 @@
-"""Fill holes in cells; what lies between cells stays background.
-
-From a signal to labelled cells: threshold, seeds, watershed and clean-up.
-
-Undo cuts of the watershed that follow no real valley.
-"""
+"""From a signal to labelled cells: threshold, seeds, watershed and clean-up."""
 
 from __future__ import annotations
 
@@ -21,51 +16,6 @@ from bridgetrack.segmentation.signal import Image, Sampling, Signal, blob_respon
 
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.int32]
-
-
-def small_holes(mask: NDArray[np.bool_], diameter: float, sampling: Sampling) -> NDArray[np.bool_]:
-    """Pixels of enclosed holes that are smaller than a cell.
-
-    Parameters
-    ----------
-    mask
-        Foreground, shape ([Z,] Y, X).
-    diameter
-        Of a typical cell, in pixels along x.
-    sampling
-        Pixel size per axis relative to x.
-    """
-    holes, n = ndi.label(ndi.binary_fill_holes(mask) & ~mask)
-    if n == 0:
-        return np.zeros(mask.shape, dtype=bool)
-    sizes = np.bincount(holes.ravel()) * float(np.prod(sampling))
-    small = sizes < 0.25 * diameter**mask.ndim
-    small[0] = False
-    return np.asarray(small[holes])
-
-
-def fill_cells(labels: NDArray[np.int32], diameter: float, sampling: Sampling) -> NDArray[np.int32]:
-    """Give small holes that lie within one cell to that cell.
-
-    Parameters
-    ----------
-    labels
-        Labels, shape ([Z,] Y, X).
-    diameter, sampling
-        As in `small_holes`.
-    """
-    holes, n = ndi.label(small_holes(labels > 0, diameter, sampling))
-    if n == 0:
-        return labels
-    cross = ndi.generate_binary_structure(labels.ndim, 1)
-    none = np.iinfo(labels.dtype).max
-    numbers = np.arange(1, n + 1)
-    highest = ndi.maximum(ndi.maximum_filter(labels, footprint=cross), holes, numbers)
-    around = ndi.minimum_filter(np.where(labels > 0, labels, none), footprint=cross)
-    lowest = ndi.minimum(around, holes, numbers)
-    owner = np.concatenate([[0], np.where(highest == lowest, highest, 0)]).astype(np.int32)
-    return np.where(labels > 0, labels, owner[holes])
-
 
 _BRIGHT_SHARE = 0.85
 
@@ -86,7 +36,7 @@ def foreground_mask(
     mask &= ~signal.invalid
     mask = opened(mask)
     if settings.fill_holes:
-        mask |= small_holes(mask, diameter, sampling)
+        mask |= _small_holes(mask, diameter, sampling)
         mask &= ~signal.invalid
     return mask
 
@@ -173,7 +123,8 @@ def numbered(labels: Labels, settings: SegmentationSettings) -> Labels:
 
 def _largest_pieces(labels: Labels) -> Labels:
     """The largest connected piece of every label."""
-    pieces = _connected(labels)
+    # touching labels stay apart
+    pieces = label(labels, background=0, connectivity=1).astype(np.int32)
     counts = np.bincount(pieces.ravel())
     owner = np.zeros(counts.size, dtype=np.intp)
     owner[pieces.ravel()] = labels.ravel()
@@ -186,12 +137,6 @@ def _largest_pieces(labels: Labels) -> Labels:
     return np.where(keep[pieces], labels, 0).astype(np.int32)
 
 
-def _connected(labels: Labels) -> NDArray[np.int32]:
-    """Connected pieces of equal label, numbered from 1; touching labels stay apart."""
-    pieces: NDArray[np.int32] = label(labels, background=0, connectivity=1).astype(np.int32)
-    return pieces
-
-
 def opened(mask: Mask) -> Mask:
     """Opening by a cross within each plane; planes of tiny frames stay as they are."""
     cross = ndi.generate_binary_structure(2, 1)
@@ -201,19 +146,36 @@ def opened(mask: Mask) -> Mask:
     return np.asarray(opened[(slice(1, -1),) * mask.ndim])
 
 
-def merge_shallow(labels: NDArray[np.int32], height: Image, depth: float) -> NDArray[np.int32]:
+def _small_holes(mask: Mask, diameter: float, sampling: Sampling) -> Mask:
+    """Pixels of enclosed holes that are smaller than a cell."""
+    holes, n = ndi.label(ndi.binary_fill_holes(mask) & ~mask)
+    if n == 0:
+        return np.zeros(mask.shape, dtype=bool)
+    sizes = np.bincount(holes.ravel()) * float(np.prod(sampling))
+    small = sizes < 0.25 * diameter**mask.ndim
+    small[0] = False
+    return np.asarray(small[holes])
+
+
+def fill_cells(labels: Labels, diameter: float, sampling: Sampling) -> Labels:
+    """Give small holes that lie within one cell to that cell; gaps between cells stay open."""
+    holes, n = ndi.label(_small_holes(labels > 0, diameter, sampling))
+    if n == 0:
+        return labels
+    cross = ndi.generate_binary_structure(labels.ndim, 1)
+    none = np.iinfo(labels.dtype).max
+    numbers = np.arange(1, n + 1)
+    highest = ndi.maximum(ndi.maximum_filter(labels, footprint=cross), holes, numbers)
+    around = ndi.minimum_filter(np.where(labels > 0, labels, none), footprint=cross)
+    lowest = ndi.minimum(around, holes, numbers)
+    owner = np.concatenate([[0], np.where(highest == lowest, highest, 0)]).astype(np.int32)
+    return np.where(labels > 0, labels, owner[holes])
+
+
+def merge_shallow(labels: Labels, height: Image, depth: float) -> Labels:
     """Join neighbours whose common saddle is less than `depth` below the lower of their peaks.
 
-    Elongated cells have several peaks along their ridge; these are joined again.
-
-    Parameters
-    ----------
-    labels
-        Result of a watershed on ``-height``.
-    height
-        The landscape, same shape.
-    depth
-        Least depth of a valley, in the unit of `height`.
+    Elongated cells have several peaks along their ridge, at which the watershed cuts them.
     """
     n = int(labels.max(initial=0))
     if n < 2 or depth == 0:
@@ -232,7 +194,7 @@ def merge_shallow(labels: NDArray[np.int32], height: Image, depth: float) -> NDA
 
 
 def _saddles(
-    labels: NDArray[np.int32], height: Image
+    labels: Labels, height: Image
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Pairs of labels that touch, and the highest point at which they do."""
     n = np.int64(labels.max()) + 1

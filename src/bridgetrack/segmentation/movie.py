@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.segmentation.backends import Segmenter, make_segmenter
@@ -54,10 +53,10 @@ def movie_settings(
     channel
         Number or name of the channel that shows the cells.
     """
-    settings = settings or SegmentationSettings()
-    number = channel_number(movie, channel)
+    number = movie.channel_number(channel)
     times = np.unique(np.linspace(0, movie.n_frames - 1, _SAMPLED_FRAMES).round().astype(int))
-    return complete_settings([movie.channel_frame(int(t), number) for t in times], settings)
+    frames = [movie.channel_frame(int(t), number) for t in times]
+    return complete_settings(frames, settings or SegmentationSettings())
 
 
 def segment_movie(
@@ -91,11 +90,10 @@ def segment_movie(
     DependencyError
         Where the back end is not installed.
     """
-    number = channel_number(movie, channel)
+    number = movie.channel_number(channel)
     segmenter = _segmenter(movie, settings, number, backend, model)
     for t in range(movie.n_frames):
-        labels = segmenter(movie.channel_frame(t, number))
-        yield SegmentedFrame(t, movie.n_frames, labels)
+        yield SegmentedFrame(t, movie.n_frames, segmenter(movie.channel_frame(t, number)))
 
 
 def segment_to_file(
@@ -156,7 +154,7 @@ def segment_lazily(
     movie, settings, channel, backend, model
         See `segment_movie`.
     """
-    number = channel_number(movie, channel)
+    number = movie.channel_number(channel)
     segmenter = _segmenter(movie, settings, number, backend, model)
 
     def segment(block: NDArray[Any]) -> NDArray[np.int32]:
@@ -168,22 +166,6 @@ def segment_lazily(
     return replace(movie, array=labels, channels=("labels",))
 
 
-def channel_number(movie: Movie, channel: int | str) -> int:
-    """Number of a channel given by number or name.
-
-    Raises
-    ------
-    InputError
-        Where there is no such channel.
-    """
-    if isinstance(channel, str) and channel in movie.channels:
-        return movie.channels.index(channel)
-    if isinstance(channel, int) and 0 <= channel < len(movie.channels):
-        return channel
-    known = ", ".join(f"{i} ({name})" for i, name in enumerate(movie.channels))
-    raise InputError(f"{movie.source}: there is no channel {channel!r}; the movie has {known}")
-
-
 def _segmenter(
     movie: Movie,
     settings: SegmentationSettings | None,
@@ -191,11 +173,7 @@ def _segmenter(
     backend: str,
     model: str | None,
 ) -> Segmenter:
-    """The segmenter of a movie, decided once for all frames.
-
-    Networks find out for themselves what the built-in method has to be told.
-    """
+    """The segmenter of a movie; networks find out what the built-in one is told, once for all."""
     if backend == "builtin":
         settings = movie_settings(movie, settings, channel=channel)
-    settings = settings or SegmentationSettings()
     return make_segmenter(settings, scale=movie.geometry.scale, backend=backend, model=model)
