@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.truth import EventRows, draw, read_events
+from bridgetrack.annotations.truth import draw, read_events
 from bridgetrack.evaluation.match import match_detections
 from bridgetrack.evaluation.true_events import true_events
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.importing.ctc import find_ctc, read_track_table
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import Regularizer, TrainingResult, fit
@@ -103,7 +103,7 @@ class Part:
     """
 
     scene: Scene
-    events: EventRows
+    events: Events
     column: NDArray[np.int64]
 
 
@@ -183,7 +183,7 @@ def load_folds(name: str, folds: int, root: Path = DATA) -> list[Task]:
     return tasks
 
 
-def load_movie(data: DataSet, root: Path = DATA) -> tuple[Scene, EventRows]:
+def load_movie(data: DataSet, root: Path = DATA) -> tuple[Scene, Events]:
     """A prepared movie without annotations, and its true events."""
     warnings.simplefilter("ignore")
     folder = root / data.folder
@@ -229,21 +229,21 @@ def some_frames(folder: Path, target: Path, data: DataSet) -> Path:
     return target
 
 
-def with_truth(scene: Scene, events: EventRows) -> Scene:
+def with_truth(scene: Scene, events: Events) -> Scene:
     """The movie with these events among its hypotheses, and no annotations."""
     geometry = scene.detections.geometry
     everything = draw(events, scene.detections, fraction=1.0)
     return annotate(propose(scene.evidence, None, everything), AnnotationSet(geometry))
 
 
-def frame_pair(scene: Scene, events: EventRows) -> NDArray[np.int64]:
+def frame_pair(scene: Scene, events: Events) -> NDArray[np.int64]:
     """Earlier frame of every event's frame pair."""
     frame = scene.detections.frame
     source, target = events.sources[:, 0], events.targets[:, 0]
     return np.where(source >= 0, frame[source], frame[target] - 1)
 
 
-def _early(data: DataSet, scene: Scene, events: EventRows) -> Mask:
+def _early(data: DataSet, scene: Scene, events: Events) -> Mask:
     """Events of the first half."""
     pair = frame_pair(scene, events)
     if data.by == "frames":
@@ -255,7 +255,7 @@ def _keys(event: Any, sources: Any, targets: Any) -> list[tuple[int, ...]]:
     return [tuple(row) for row in np.column_stack([event, sources, targets]).tolist()]
 
 
-def part_of(scene: Scene, events: EventRows) -> Part:
+def part_of(scene: Scene, events: Events) -> Part:
     """Some true events of a movie, looked up among its hypotheses."""
     h = scene.hypotheses
     place = {key: k for k, key in enumerate(_keys(h.event, h.sources, h.targets))}
@@ -315,7 +315,7 @@ def _counts(part: Part, chosen: Mask, right: Mask) -> Array:
     h = part.scene.hypotheses
     pairs = np.unique(frame_pair(part.scene, part.events))
     columns = np.flatnonzero(chosen)
-    picked = EventRows(h.event[columns], h.sources[columns], h.targets[columns])
+    picked = h.take(columns)
     picked = picked.take(np.flatnonzero(np.isin(frame_pair(part.scene, picked), pairs)))
     true, found = _edges(part.events), _edges(picked)
     divide = part.events.event == Event.DIVIDE
@@ -334,7 +334,7 @@ def _counts(part: Part, chosen: Mask, right: Mask) -> Array:
     )
 
 
-def _edges(events: EventRows) -> set[tuple[int, int]]:
+def _edges(events: Events) -> set[tuple[int, int]]:
     linking = (events.event != Event.FALSE) & (events.event != Event.SKIP)
     linking &= (events.sources[:, 0] >= 0) & (events.targets[:, 0] >= 0)
     found: set[tuple[int, int]] = set()

@@ -117,9 +117,7 @@ def run(name: str, labels: Any, image: Any, truth_folder: Path, folder: Path) ->
     rng = np.random.default_rng(0)
     robot = Robot(session, annotator)
     for row in _balanced(table.event, rng):
-        refs = event_refs(
-            detections, table.event[[row]], table.sources[[row]], table.targets[[row]]
-        )
+        refs = event_refs(detections, table.take(np.array([row])))
         try:
             robot.annotate(refs[0])
         except AssertionError as error:

@@ -66,7 +66,7 @@ def vague(task: Task, seed: int, w: Array) -> Scene:
     known = {a.events: a for a in task.clicks(seed, fraction=SHARE)}
     true = part.column[part.column >= 0]
     h, scores = scene.hypotheses, scene.matrix.scores(w)
-    refs = event_refs(scene.detections, h.event[true], h.sources[true], h.targets[true])
+    refs = event_refs(scene.detections, h.take(true))
     answers = []
     for ref, column in zip(refs, true.tolist(), strict=True):
         told = known.get((ref,))
@@ -76,9 +76,7 @@ def vague(task: Task, seed: int, w: Array) -> Scene:
         if rival < 0 or rng.random() < 0.5:
             answers.append(told)
             continue
-        other = event_refs(
-            scene.detections, h.event[[rival]], h.sources[[rival]], h.targets[[rival]]
-        )[0]
+        other = event_refs(scene.detections, h.take(np.array([rival])))[0]
         if rng.random() < 0.5:
             answers.append(Annotation(told.id, Kind.REJECT, (other,), source=told.source))
         else:

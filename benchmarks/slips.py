@@ -19,7 +19,6 @@ import numpy as np
 
 from active_events import SETS, prior_for
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.constraints import find_hypotheses
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.solve import solve
 from bridgetrack.pipeline.scene import annotate
@@ -73,7 +72,7 @@ def sureness(task: Task) -> str:
     scores = scene.matrix.scores(prior_for(task.name).aligned(scene.matrix.features))
     solution = solve(scene.problem, scores)
     margin = margin_bounds(scene.problem, scores, solution)
-    known = find_hypotheses(scene.hypotheses, events.event, events.sources, events.targets)
+    known = scene.hypotheses.find(events)
     true = np.zeros(len(scores), dtype=bool)
     true[known[known >= 0]] = True
     covered = scene.problem.incidence @ (scene.problem.incidence.T @ true.astype(float)) > 0

@@ -321,10 +321,7 @@ def give_more(camera: Camera) -> None:
     picked = np.concatenate(
         [r[: 14 if e == Event.MOVE else 6] for e, r in zip(Event, rows, strict=True)]
     )
-    refs = event_refs(
-        camera.session.scene.detections,
-        truth.event[picked], truth.sources[picked], truth.targets[picked],
-    )  # fmt: skip
+    refs = event_refs(camera.session.scene.detections, truth.take(picked))
     for ref in refs:
         camera.session.answers.answer(Kind.CONFIRM, [ref], "click")
         camera.wait(5)

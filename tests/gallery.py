@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.measure import measure
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 
@@ -117,19 +117,17 @@ class Situation:
             histories.update(targets)
         return found + _plain_events(detections, fates, histories)
 
-    def oracle(self, detections: Detections) -> tuple[Hypotheses, NDArray[np.bool_]]:
+    def oracle(self, detections: Detections) -> tuple[Events, NDArray[np.bool_]]:
         """Hypotheses that are just the true events, all chosen."""
         events = sorted(self.true_events(detections))
 
         def pad(rows: list[tuple[int, ...]]) -> NDArray[np.int64]:
             return np.array([(*r, -1, -1)[:2] for r in rows], dtype=np.int64).reshape(-1, 2)
 
-        hypotheses = Hypotheses(
+        hypotheses = Events(
             np.array([e for e, _, _ in events], dtype=np.int8),
             pad([s for _, s, _ in events]),
             pad([t for _, _, t in events]),
-            len(detections),
-            active_slots_of(detections),
         )
         return hypotheses, np.ones(len(events), dtype=bool)
 
@@ -169,12 +167,6 @@ def _plain_events(detections: Detections, fates: set[int], histories: set[int]) 
         if row not in histories and t > 0:
             found.append((Event.APPEAR, (), (row,)))
     return found
-
-
-def active_slots_of(detections: Detections) -> NDArray[np.bool_]:
-    """Fates but for the last frame, histories but for the first."""
-    frame = detections.frame
-    return np.concatenate([frame < detections.geometry.n_frames - 1, frame > 0])
 
 
 def _disc(image: NDArray[np.int32], at: tuple[float, float], radius: float, label: int) -> None:

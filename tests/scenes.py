@@ -13,7 +13,7 @@ from bridgetrack.detections.measure import measure
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix, FeatureSet, compute_features
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.movie.geometry import Geometry
@@ -67,7 +67,7 @@ class Described:
     """A movie up to its features."""
 
     evidence: Evidence
-    hypotheses: Hypotheses
+    hypotheses: Events
     matrix: FeatureMatrix
 
 
@@ -82,13 +82,13 @@ def described(
     )
 
 
-def keys_of(hypotheses: Hypotheses) -> list[tuple[int, ...]]:
+def keys_of(hypotheses: Events) -> list[tuple[int, ...]]:
     """Event and rows named, one tuple per hypothesis."""
     columns = [hypotheses.event, hypotheses.sources, hypotheses.targets]
     return [tuple(row) for row in np.column_stack(columns).tolist()]
 
 
-def events_of(hypotheses: Hypotheses) -> set[tuple[Event, tuple[int, ...], tuple[int, ...]]]:
+def events_of(hypotheses: Events) -> set[tuple[Event, tuple[int, ...], tuple[int, ...]]]:
     """Event, rows before and rows after, without the empty places."""
     return {
         (Event(e), tuple(r for r in (a, b) if r >= 0), tuple(r for r in (c, d) if r >= 0))

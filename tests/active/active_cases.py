@@ -10,8 +10,7 @@ from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import Oracle
 from bridgetrack.active.update import LearnOptions, SessionOptions
-from bridgetrack.annotations.truth import EventRows
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
@@ -19,17 +18,17 @@ from training.training_cases import plain_scene, true_columns
 
 
 @cache
-def true_rows(seed: int = 1) -> EventRows:
+def true_rows(seed: int = 1) -> Events:
     """True moves and divisions, and every other slot's appearance or disappearance."""
     scene = plain_scene(seed)
-    h: Hypotheses = scene.hypotheses
+    h: Events = scene.hypotheses
     columns = true_columns(seed)
     covered = np.zeros(scene.problem.n_slots, dtype=bool)
     covered[scene.problem.incidence[columns].indices] = True
     single = np.isin(h.event, (Event.APPEAR, Event.DISAPPEAR))
     rest = [c for c in np.flatnonzero(single) if not covered[scene.problem.slots[c, 0]]]
     rows = np.concatenate([columns, np.asarray(rest, dtype=np.int64)])
-    return EventRows(h.event[rows], h.sources[rows], h.targets[rows])
+    return h.take(rows)
 
 
 def oracle(seed: int = 1, **rates: float) -> Oracle:

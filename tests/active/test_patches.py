@@ -19,7 +19,7 @@ def test_local_patches_lie_in_one_pair_and_are_small(cells: float, shift: float)
     scene = plain_scene()
     patch = local_patches(scene, cells, shift)
     assert np.array_equal(np.unique(patch), np.arange(patch.max() + 1))
-    n = scene.hypotheses.n_detections
+    n = len(scene.detections)
     pair = scene.detections.frame[scene.slots % n] - (scene.slots >= n)
     for k in range(patch.max() + 1):
         assert len(np.unique(pair[patch == k])) == 1
@@ -31,7 +31,7 @@ def test_local_patches_lie_in_one_pair_and_are_small(cells: float, shift: float)
 def test_patches_are_local() -> None:
     scene = plain_scene()
     patch = local_patches(scene, 4.0)
-    place = scene.detections.position[scene.slots % scene.hypotheses.n_detections]
+    place = scene.detections.position[scene.slots % len(scene.detections)]
     within = np.mean([np.ptp(place[patch == k], axis=0).mean() for k in range(patch.max() + 1)])
     assert within < 0.7 * np.ptp(place, axis=0).mean()
 

@@ -199,7 +199,7 @@ def test_progress_and_verdict() -> None:
 def test_an_event_that_was_not_proposed_is_learned_from() -> None:
     one = session()
     h, detections = one.scene.hypotheses, one.scene.detections
-    known = {e.key for e in event_refs(detections, h.event, h.sources, h.targets)}
+    known = {e.key for e in event_refs(detections, h)}
     suggestion = next(s for s in one.queue if s.kind == Event.MOVE)
     (source,) = suggestion.event.sources
     later = detections.rows(source.frame + 1)

@@ -9,7 +9,7 @@ import pandas as pd
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Hypotheses
+from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 
@@ -85,20 +85,17 @@ def everything_between(detections, *, false=True):
         columns += [(Event.DISAPPEAR, (i, -1), (-1, -1)) for i in now]
     if false:
         columns += [(Event.FALSE, (i, -1), (-1, -1)) for i in range(len(detections))]
-    frame, last = detections.frame, detections.geometry.n_frames - 1
-    return Hypotheses(
+    return Events(
         np.array([c[0] for c in columns], dtype=np.int8),
         np.array([c[1] for c in columns], dtype=np.int64).reshape(-1, 2),
         np.array([c[2] for c in columns], dtype=np.int64).reshape(-1, 2),
-        len(detections),
-        np.concatenate([frame < last, frame > 0]),
     )
 
 
 def ref(detections, kind, sources=(), targets=()):
     """An event between rows of detections."""
     rows = [np.array([[*r, -1, -1][:2]]) for r in (sources, targets)]
-    return event_refs(detections, np.array([kind]), *rows)[0]
+    return event_refs(detections, Events(np.array([kind]), *rows))[0]
 
 
 def pattern_of(complete):

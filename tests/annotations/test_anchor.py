@@ -45,10 +45,10 @@ def relabelled(movie, mapping):
 def test_the_same_detections_anchor_to_themselves():
     found = anchor(moves(CELLS, (0, 3), (1, 4), (2, 5)), CELLS, BEFORE)
     assert found.lost == ()
-    assert found.sources[:, 0].tolist() == [0, 1, 2]
-    assert found.targets[:, 0].tolist() == [3, 4, 5]
-    assert (found.sources[:, 1] == -1).all()
-    assert found.event.tolist() == [Event.MOVE] * 3
+    assert found.events.sources[:, 0].tolist() == [0, 1, 2]
+    assert found.events.targets[:, 0].tolist() == [3, 4, 5]
+    assert (found.events.sources[:, 1] == -1).all()
+    assert found.events.event.tolist() == [Event.MOVE] * 3
     assert found.refreshed() == found.annotations
 
 
@@ -70,11 +70,11 @@ def test_relabelling_leaves_cells_where_they_are(with_masks, order, places, shif
     )
     assert found.lost == ()
     expected = np.array(order)
-    assert after.label[found.sources[:, 0]].tolist() == expected.tolist()
-    assert after.label[found.targets[:, 0]].tolist() == expected.tolist()
+    assert after.label[found.events.sources[:, 0]].tolist() == expected.tolist()
+    assert after.label[found.events.targets[:, 0]].tolist() == expected.tolist()
     fresh = found.refreshed()
     again = anchor(fresh, after, other)
-    assert again.sources.tolist() == found.sources.tolist()
+    assert again.events.sources.tolist() == found.events.sources.tolist()
     assert {c.label for a in fresh for c in a.cells} == set(order)
 
 
@@ -92,7 +92,7 @@ def test_another_cell_with_the_old_label_is_not_taken():
     swapped = relabelled(BEFORE, {1: 2, 2: 3, 3: 1})
     after = detections_of(swapped)
     found = anchor(moves(CELLS, (0, 3)), after)
-    assert after.label[found.sources[0, 0]] == 2
+    assert after.label[found.events.sources[0, 0]] == 2
 
 
 def test_the_mask_decides_where_the_centroid_is_far():
@@ -105,7 +105,7 @@ def test_the_mask_decides_where_the_centroid_is_far():
     assert len(anchor(annotations, detections_of(movie)).lost) == 1
     found = anchor(annotations, detections_of(movie), movie)
     assert found.lost == ()
-    assert found.sources.tolist() == [[0, -1]]
+    assert found.events.sources.tolist() == [[0, -1]]
 
 
 @pytest.mark.parametrize("keeps_label", [True, False])
@@ -146,8 +146,8 @@ def test_pairs_are_sorted_by_row_after_relabelling():
     division = says("a1", "confirm", ref(before, Event.DIVIDE, [0], [1, 2]))
     other = relabelled(movie, {1: 9, 2: 3})
     found = anchor(AnnotationSet(before.geometry, [division]), detections_of(other), other)
-    assert found.targets.tolist() == [[1, 2]]
-    assert found.complete.tolist() == [True]
+    assert found.events.targets.tolist() == [[1, 2]]
+    assert found.events.complete.tolist() == [True]
 
 
 def test_frames_beyond_the_movie_and_empty_frames():
@@ -171,7 +171,7 @@ def test_positions_outside_the_frame_are_lost():
 def test_no_annotations():
     found = anchor(AnnotationSet(BEFORE.geometry), CELLS, BEFORE)
     assert found.listed == found.lost == ()
-    assert found.sources.shape == (0, 2)
+    assert found.events.sources.shape == (0, 2)
 
 
 def test_a_movie_with_other_axes_is_refused():
@@ -221,4 +221,4 @@ def test_thousands_of_annotations():
     pairs = ((i, i + per_frame) for i in range((n_frames - 1) * per_frame))
     found = anchor(moves(detections, *pairs), detections)
     assert found.lost == ()
-    assert (found.targets[:, 0] - found.sources[:, 0] == per_frame).all()
+    assert (found.events.targets[:, 0] - found.events.sources[:, 0] == per_frame).all()

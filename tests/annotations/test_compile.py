@@ -16,12 +16,11 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import (
     MissingHypothesisError,
     compile_constraints,
-    find_hypotheses,
     pins,
     required_events,
 )
 from bridgetrack.errors import ContradictionError
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events, active_slots
 
 # rows 0-2 in frame 0, 3-5 in frame 1, 6-7 in frame 2
 CELLS = table_of(
@@ -30,7 +29,7 @@ CELLS = table_of(
 )
 N = len(CELLS)
 ALL = everything_between(CELLS)
-SLOTS = ALL.incidence().toarray()
+SLOTS = ALL.incidence(active_slots(CELLS)).toarray()
 
 # (kind, event, sources, targets) in rows
 OFFERED = [
@@ -54,7 +53,7 @@ def compiled(*answers, hypotheses=ALL):
 
 def index(kind, sources=(), targets=()):
     wanted = [np.array([[*r, -1, -1][:2]]) for r in (sources, targets)]
-    return int(find_hypotheses(ALL, np.array([kind], dtype=np.int8), *wanted)[0])
+    return int(ALL.find(Events(np.array([kind], dtype=np.int8), *wanted))[0])
 
 
 def at_slot(slot):
@@ -157,12 +156,10 @@ def test_no_annotations():
 
 
 def test_rejecting_everything_proposed_is_listed_and_constrains_nothing():
-    few = Hypotheses(
+    few = Events(
         np.array([Event.MOVE, Event.APPEAR, Event.DISAPPEAR], dtype=np.int8),
         np.array([[0, -1], [-1, -1], [0, -1]]),
         np.array([[3, -1], [3, -1], [-1, -1]]),
-        N,
-        ALL.active,
     )
     made = compiled(("reject", at(Event.MOVE, [0], [3])), hypotheses=few)
     assert made.allowed(0).tolist() == [2]
@@ -255,8 +252,8 @@ def outputs():
     """Every way to cover all active slots of a smaller movie exactly once."""
     small = table_of([(0, 1, 0, 0), (0, 2, 50, 0), (1, 1, 0, 0), (1, 2, 50, 0)], 2)
     hypotheses = everything_between(small)
-    matrix = hypotheses.incidence().toarray().astype(int)
-    active = np.flatnonzero(hypotheses.active)
+    matrix = hypotheses.incidence(active_slots(small)).toarray().astype(int)
+    active = np.flatnonzero(active_slots(small))
     found = []
 
     def extend(chosen, covered):

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bridgetrack.evaluation.true_events import EventTable, score_events
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.evaluation.true_events import score_events
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks
 
@@ -19,7 +19,7 @@ def found(*events: tuple[str, tuple[int, ...], tuple[int, ...]]) -> Tracks:
     return Tracks(none, none, table, none, Geometry(3, None, (1.0, 1.0)))
 
 
-TRUTH = EventTable(
+TRUTH = Events(
     np.array([Event.MOVE, Event.MOVE, Event.DIVIDE, Event.FALSE], dtype=np.int8),
     np.array([[0, -1], [1, -1], [2, -1], [7, -1]]),
     np.array([[3, -1], [4, -1], [5, 6], [-1, -1]]),
@@ -45,5 +45,5 @@ def test_a_split_is_no_division() -> None:
 
 def test_no_truth_no_score() -> None:
     nothing = np.zeros((0, 2), dtype=np.int64)
-    empty = EventTable(np.zeros(0, dtype=np.int8), nothing, nothing)
+    empty = Events(np.zeros(0, dtype=np.int8), nothing, nothing)
     assert score_events(found(), empty).share is None

@@ -8,7 +8,7 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.match import Match, Status, match_detections
 from bridgetrack.evaluation.true_events import true_events
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import ctc_masks, open_masks, read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
@@ -156,7 +156,7 @@ def assert_consistent(match: Match, n: int, events: object) -> None:
     assert np.array_equal(match.detection[match.node[i]], i)
     e = events
     active = np.ones(2 * n, dtype=bool)
-    cover = Hypotheses(e.event, e.sources, e.targets, n, active).incidence()  # type: ignore[attr-defined]
+    cover = e.incidence(active)  # type: ignore[attr-defined]
     assert cover.sum(axis=0).max() <= 1
 
 

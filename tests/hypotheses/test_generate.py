@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.candidates import Limits
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
-from bridgetrack.hypotheses.generate import Required, active_slots, generate_hypotheses, subset
+from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events, active_slots
+from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.hypotheses.motion import estimate_motion
 from bridgetrack.movie.geometry import Geometry
 from gallery import BY_NAME, GALLERY, Situation, movie_of
@@ -59,18 +59,19 @@ def test_every_hypothesis_is_well_formed(situation: Situation) -> None:
 @pytest.mark.parametrize("situation", GALLERY, ids=ids)
 def test_every_active_slot_can_be_covered_alone(situation: Situation) -> None:
     scene = situation_scene(situation)
-    incidence = scene.hypotheses.incidence()
+    active = active_slots(scene.evidence.detections)
+    incidence = scene.hypotheses.incidence(active)
     single = np.asarray(incidence[np.diff(incidence.indptr) == 1].sum(axis=0)).ravel()
-    assert (single[scene.hypotheses.active] >= 1).all()
+    assert (single[active] >= 1).all()
     covered = np.asarray(incidence.sum(axis=0)).ravel()
-    assert (covered[~scene.hypotheses.active] == 0).all()
+    assert (covered[~active] == 0).all()
     assert (np.diff(incidence.indptr) >= 1).all()
 
 
 def test_slots_of_the_first_and_last_frame() -> None:
     scene = situation_scene(BY_NAME["one comes, one leaves"])
     detections, n = scene.evidence.detections, len(scene.evidence.detections)
-    active = active_slots(scene.evidence)
+    active = active_slots(scene.evidence.detections)
     assert (active[:n] == (detections.frame < 5)).all()
     assert (active[n:] == (detections.frame > 0)).all()
     appear = scene.hypotheses.targets[scene.hypotheses.of(Event.APPEAR), 0]
@@ -145,7 +146,7 @@ def test_required_events_are_always_there_and_only_once() -> None:
     wanted = (int(Event.MOVE), far[0], -1, far[1], -1)
     assert wanted not in keys
     known = keys[3]
-    required = Required(
+    required = Events(
         np.array([Event.MOVE, known[0], Event.MOVE], dtype=np.int8),
         np.array([[far[0], -1], known[1:3], [far[0], -1]]),
         np.array([[far[1], -1], known[3:5], [far[1], -1]]),
@@ -157,7 +158,7 @@ def test_required_events_are_always_there_and_only_once() -> None:
 def test_a_required_event_outside_the_slots_is_left_out() -> None:
     scene = situation_scene(BY_NAME["two cells go their ways"])
     last = len(scene.evidence.detections) - 1
-    required = Required(
+    required = Events(
         np.array([Event.DISAPPEAR], dtype=np.int8), np.array([[last, -1]]), np.array([[-1, -1]])
     )
     again = generate_hypotheses(scene.evidence, required)
@@ -200,8 +201,9 @@ def test_skips_follow_the_drift() -> None:
 
 def test_components_stay_within_a_few_frame_pairs() -> None:
     movie = simulated(cells=40, frames=12)
-    hypotheses = generate_hypotheses(evidence_of(label_movie(movie)))
-    incidence = hypotheses.incidence()
+    evidence = evidence_of(label_movie(movie))
+    hypotheses = generate_hypotheses(evidence)
+    incidence = hypotheses.incidence(active_slots(evidence.detections))
     direct = incidence[~np.isin(hypotheses.event, [Event.SKIP, Event.FALSE])]
     count, _ = connected_components(incidence.T @ incidence, directed=False)
     alone, _ = connected_components(direct.T @ direct, directed=False)
@@ -246,16 +248,17 @@ def test_frames_without_cells_in_between() -> None:
 
 def test_a_subset_keeps_the_slots() -> None:
     scene = situation_scene(BY_NAME["a division"])
-    some = subset(scene.hypotheses, np.array([3, 1]))
+    some = scene.hypotheses.take(np.array([3, 1]))
+    active = active_slots(scene.evidence.detections)
     assert keys_of(some) == [keys_of(scene.hypotheses)[3], keys_of(scene.hypotheses)[1]]
-    assert some.incidence().shape == (2, len(scene.hypotheses.active))
+    assert some.incidence(active).shape == (2, len(active))
 
 
 def test_incidence_of_every_event() -> None:
     scene = situation_scene(BY_NAME["two cells touch for a frame and part"])
-    n = scene.hypotheses.n_detections
-    incidence = scene.hypotheses.incidence()
-    active = scene.hypotheses.active
+    detections = scene.evidence.detections
+    n, active = len(detections), active_slots(detections)
+    incidence = scene.hypotheses.incidence(active)
     for h, (event, a, b, c, d) in enumerate(keys_of(scene.hypotheses)):
         slots = {a, b} | {r + n for r in (c, d) if r >= 0}
         if event == Event.FALSE:

@@ -36,13 +36,7 @@ def answers_for(tracking, seeds):
     chosen = AnnotationSet(scene.detections.geometry)
     for k, (number, kind) in enumerate(seeds):
         h = number % len(scene.hypotheses)
-        one = np.array([h])
-        (event,) = event_refs(
-            scene.detections,
-            scene.hypotheses.event[one],
-            scene.hypotheses.sources[one],
-            scene.hypotheses.targets[one],
-        )
+        (event,) = event_refs(scene.detections, scene.hypotheses.take(np.array([h])))
         new = Annotation(f"a{k}", kind, (event,))
         if not conflicts_with(chosen, new):
             chosen = chosen.add(new)

@@ -51,9 +51,7 @@ def test_what_is_saved_comes_back(project, tmp_path):
     tracking = run(run_project(project))
     chosen = np.flatnonzero(tracking.solution.chosen)[:3]
     hypotheses, detections = tracking.scene.hypotheses, tracking.scene.detections
-    refs = event_refs(
-        detections, hypotheses.event[chosen], hypotheses.sources[chosen], hypotheses.targets[chosen]
-    )
+    refs = event_refs(detections, hypotheses.take(chosen))
     history = project.history
     for k, ref in enumerate(refs):
         history = history.record(add=[Annotation(f"a{k}", Kind.CONFIRM, (ref,))])

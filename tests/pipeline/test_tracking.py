@@ -16,7 +16,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, ContradictionError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
@@ -44,7 +44,8 @@ def annotation(
     def pad(rows: tuple[int, ...]) -> np.ndarray:
         return np.array([(*rows, -1, -1)[:2]], dtype=np.int64)
 
-    (ref,) = event_refs(scene_or, np.array([event], dtype=np.int8), pad(before), pad(after))
+    named = Events(np.array([event], dtype=np.int8), pad(before), pad(after))
+    (ref,) = event_refs(scene_or, named)
     return Annotation(name, kind, (ref,))
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.build import build_tracks, roots
 from bridgetrack.tracks.tracks import Tracks
@@ -26,8 +26,8 @@ def cells_of(tracks: Tracks) -> dict[int, frozenset[int]]:
 def built(situation: Situation) -> tuple[Detections, Tracks]:
     detections = measured(situation)
     hypotheses, chosen = situation.oracle(detections)
-    covered = np.asarray(hypotheses.incidence().sum(axis=0)).ravel()
-    np.testing.assert_array_equal(covered, hypotheses.active, err_msg="the drawing is wrong")
+    covered = np.asarray(hypotheses.incidence(active_slots(detections)).sum(axis=0)).ravel()
+    np.testing.assert_array_equal(covered, active_slots(detections), err_msg="the drawing is wrong")
     return detections, build_tracks(detections, hypotheses, chosen)
 
 
@@ -120,9 +120,7 @@ def test_the_order_of_hypotheses_does_not_matter() -> None:
     detections = measured(situation)
     h, chosen = situation.oracle(detections)
     back = np.arange(len(h))[::-1]
-    reversed_ = Hypotheses(
-        h.event[back], h.sources[back], h.targets[back], h.n_detections, h.active
-    )
+    reversed_ = h.take(back)
     one = build_tracks(detections, h, chosen)
     two = build_tracks(detections, reversed_, chosen)
     pd.testing.assert_frame_equal(one.nodes, two.nodes)
@@ -148,9 +146,7 @@ def test_scores_and_margins_go_with_their_events() -> None:
 def test_one_detection() -> None:
     table = pd.DataFrame({"frame": [0], "label": [4], "y": [1.0], "x": [1.0], "area": [5.0]})
     detections = Detections(table, Geometry(1, (9, 9), (1.0, 1.0)))
-    none = np.zeros((0, 2), dtype=np.int64)
-    hypotheses = Hypotheses(np.zeros(0, np.int8), none, none, 1, np.zeros(2, bool))
-    tracks = build_tracks(detections, hypotheses, np.zeros(0, bool))
+    tracks = build_tracks(detections, Events.join([]), np.zeros(0, bool))
     assert tracks.nodes[["id", "label", "track_id", "lineage_id"]].to_numpy().tolist() == [
         [0, 4, 1, 1]
     ]

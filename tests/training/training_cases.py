@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.constraints import find_hypotheses
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.model import Model
@@ -39,7 +38,7 @@ def true_columns(seed: int = 1, cells: int = 25, frames: int = 8) -> np.ndarray:
     event = np.array([e for e, _, _ in rows], dtype=np.int8)
     sources = np.array([(*s, -1)[:2] for _, s, _ in rows], dtype=np.int64)
     targets = np.array([(*t, -1)[:2] for _, _, t in rows], dtype=np.int64)
-    found = find_hypotheses(scene.hypotheses, event, sources, targets)
+    found = scene.hypotheses.find(Events(event, sources, targets))
     return found[found >= 0]
 
 
@@ -53,7 +52,7 @@ def says(
     """One annotation for each hypothesis."""
     h = scene.hypotheses
     columns = np.asarray(columns, dtype=np.int64)
-    refs = event_refs(scene.detections, h.event[columns], h.sources[columns], h.targets[columns])
+    refs = event_refs(scene.detections, h.take(columns))
     return [
         Annotation(f"{prefix}{k}", kind, (ref,), source=source) for k, ref in enumerate(refs, 1)
     ]

@@ -20,7 +20,7 @@ def answers(session: Session, count: int) -> AnnotationSet:
     scene, columns = session.tracking.scene, np.flatnonzero(session.tracking.solution.chosen)
     h = scene.hypotheses
     columns = columns[:: max(len(columns) // max(count, 1), 1)][:count]
-    refs = event_refs(scene.detections, h.event[columns], h.sources[columns], h.targets[columns])
+    refs = event_refs(scene.detections, h.take(columns))
     said = [Annotation(f"a{k}", Kind.CONFIRM, (ref,)) for k, ref in enumerate(refs)]
     return AnnotationSet(scene.detections.geometry, said)
 

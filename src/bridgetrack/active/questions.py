@@ -127,13 +127,10 @@ def asked_slots(
     rejected event leaves its slots open: what is right instead may still be asked.
     """
     anchored = scene.anchored
-    n = scene.hypotheses.n_detections
+    n = len(scene.detections)
     settled = np.array([k != Kind.REJECT for k in anchored.kind], dtype=bool)
     keep = settled[anchored.owner] if len(settled) else np.zeros(0, dtype=bool)
-    sources, targets = anchored.sources[keep], anchored.targets[keep]
-    false = anchored.event[keep] == Event.FALSE
-    named = [sources.ravel(), (targets + n)[targets >= 0], sources[false, 0] + n]
-    slots = np.concatenate(named).astype(np.int64)
+    slots = anchored.events.take(keep).slots(n)
     slots = slots[(slots >= 0) & np.isin(slots, scene.slots)]
     out = ~within(scene, frames)
     out[np.searchsorted(scene.slots, slots)] = True
@@ -146,7 +143,7 @@ def within(scene: Scene, frames: tuple[int, int] | None) -> Mask:
     """Slots between some frames, fates in the last and histories in the first left out, (S,)."""
     if frames is None:
         return np.ones(len(scene.slots), dtype=bool)
-    n = scene.hypotheses.n_detections
+    n = len(scene.detections)
     frame = scene.detections.frame[scene.slots % n]
     earlier = frame - (scene.slots >= n)
     return np.asarray((earlier >= frames[0]) & (earlier < frames[1]))
@@ -164,7 +161,7 @@ def slot_numbers(scene: Scene, slots: Sequence[Slot]) -> Index:
     row = np.searchsorted(known, wanted)
     row[row == len(known)] = 0
     there = known[row] == wanted if len(known) else np.zeros(len(wanted), dtype=bool)
-    slot = row + late * scene.hypotheses.n_detections
+    slot = row + late * len(scene.detections)
     place = np.searchsorted(scene.slots, slot)
     place[place == len(scene.slots)] = 0
     there &= scene.slots[place] == slot if len(scene.slots) else False
@@ -178,7 +175,7 @@ def slot_number(scene: Scene, slot: Slot) -> int:
 
 def slot_name(scene: Scene, number: int) -> Slot:
     """The name of a slot of the problem."""
-    n = scene.hypotheses.n_detections
+    n = len(scene.detections)
     slot = int(scene.slots[number])
     row = slot % n
     cell = int(scene.detections.frame[row]), int(scene.detections.label[row])

@@ -8,11 +8,12 @@ import numpy as np
 
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
-from bridgetrack.annotations.constraints import find_hypotheses
-from bridgetrack.annotations.truth import EventRows, Mistakes
+from bridgetrack.annotations.truth import Mistakes
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Events
 from bridgetrack.inference.solve import solve
 from bridgetrack.progress import Progress, Steps
 
@@ -63,7 +64,7 @@ class Oracle:
 
     def __init__(
         self,
-        events: EventRows,
+        events: Events,
         detections: Detections,
         wrong: float = 0.0,
         cannot_tell: float = 0.0,
@@ -75,7 +76,7 @@ class Oracle:
                 f"0 or more and add up to 1 at most"
             )
         self._events, self._detections = events, detections
-        self._refs = events.refs(detections)
+        self._refs = event_refs(detections, events)
         self._of: dict[Slot, int] = {
             slot: k for k, ref in enumerate(self._refs) for slot in ref.slots
         }
@@ -100,12 +101,12 @@ class Oracle:
             row = self._mistakes.instead_of(self._events, k)
             if row is not None:
                 event, sources, targets = row
-                false = EventRows(
+                false = Events(
                     np.asarray([event], dtype=np.int8),
                     np.asarray([sources], dtype=np.int64),
                     np.asarray([targets], dtype=np.int64),
                 )
-                return Reply(Kind.CONFIRM, false.refs(self._detections)[0], True)
+                return Reply(Kind.CONFIRM, event_refs(self._detections, false)[0], True)
         elif mood < self._limits[1]:
             return Reply(Kind.CANNOT_TELL, None)
         return Reply(Kind.CONFIRM, self._refs[k])
@@ -147,7 +148,7 @@ def simulate_session(
     return clicks
 
 
-def true_accuracy(session: ActiveSession, events: EventRows, honoured: bool = True) -> float:
+def true_accuracy(session: ActiveSession, events: Events, honoured: bool = True) -> float:
     """Share of the true events that a session's tracking holds.
 
     Parameters
@@ -163,6 +164,6 @@ def true_accuracy(session: ActiveSession, events: EventRows, honoured: bool = Tr
     if solution is None or not honoured:
         weights = session.model.aligned(scene.matrix.features)
         solution = solve(scene.problem, scene.matrix.scores(weights))
-    column = find_hypotheses(scene.hypotheses, events.event, events.sources, events.targets)
+    column = scene.hypotheses.find(events)
     right = (column >= 0) & solution.chosen[np.maximum(column, 0)]
     return float(right.mean()) if len(right) else float("nan")

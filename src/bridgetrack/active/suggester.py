@@ -348,8 +348,7 @@ def _suggestion(
     columns = columns[np.isfinite(beliefs.cost[columns]) & (columns != column)]
     order = columns[np.argsort(beliefs.cost[columns], kind="stable")][: options.alternatives]
     listed = np.concatenate([[column], order]).astype(np.int64)
-    h = scene.hypotheses
-    refs = event_refs(scene.detections, h.event[listed], h.sources[listed], h.targets[listed])
+    refs = event_refs(scene.detections, scene.hypotheses.take(listed))
     belief = np.exp(-beliefs.cost[listed] / options.temperature) / beliefs.total[slot]
     return Suggestion(
         event=refs[0],

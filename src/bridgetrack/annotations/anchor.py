@@ -19,7 +19,7 @@ from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Ki
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.movie import Movie
 
 SAME_PLACE = 0.15
@@ -249,10 +249,6 @@ def _part_shared(
             row[lost], outcome[lost] = -1, Outcome.SHARED
 
 
-N_CELLS = np.array([N_SOURCES[e] + N_TARGETS[e] for e in Event])
-"""Cells that each kind of event names."""
-
-
 @dataclass(frozen=True)
 class Lost:
     """An annotation that names a cell which is not there any more.
@@ -286,11 +282,8 @@ class Anchored:
         Annotations that were anchored, in natural order, A of them.
     owner
         Index into `listed` of every event, shape (E,), rising.
-    event
-        Kind of every event, shape (E,), values of `Event`.
-    sources, targets
-        Rows of the cells, shape (E, 2), -1 where there is none, the first filled first, pairs
-        sorted: the convention of `Hypotheses`.
+    events
+        The events, E of them; those that do not name all their cells are patterns.
     lost
         What could not be anchored, in natural order; the first missing cell of each.
     rows
@@ -301,17 +294,9 @@ class Anchored:
     detections: Detections
     listed: tuple[Annotation, ...]
     owner: NDArray[np.int64]
-    event: NDArray[np.int8]
-    sources: NDArray[np.int64]
-    targets: NDArray[np.int64]
+    events: Events
     lost: tuple[Lost, ...]
     rows: dict[CellRef, int]
-
-    @property
-    def complete(self) -> NDArray[np.bool_]:
-        """Which events name all their cells (the others are patterns), shape (E,)."""
-        named = (self.sources >= 0).sum(axis=1) + (self.targets >= 0).sum(axis=1)
-        return np.asarray(named == N_CELLS[self.event])
 
     @property
     def kind(self) -> list[Kind]:
@@ -365,39 +350,25 @@ def _axes(detections: Detections) -> tuple[str, ...]:
     return detections.geometry.axes
 
 
-def event_refs(
-    detections: Detections,
-    event: NDArray[np.integer],
-    sources: NDArray[np.integer],
-    targets: NDArray[np.integer],
-) -> list[EventRef]:
+def event_refs(detections: Detections, events: Events) -> list[EventRef]:
     """References to events given in rows of detections.
-
-    Parameters
-    ----------
-    detections
-        The table.
-    event
-        Kinds, shape (k,), values of `Event`.
-    sources, targets
-        Rows, shape (k, 2), -1 where there is none; as in `Hypotheses`.
 
     Raises
     ------
     InputError
         Where the cells of an event do not fit its kind.
     """
-    cells = np.concatenate([sources, targets], axis=1)
+    cells = np.concatenate([events.sources, events.targets], axis=1)
     named = np.unique(cells[cells >= 0])
     refs = dict(zip(named.tolist(), cell_refs(detections, named), strict=True))
-    rows = zip(event.tolist(), sources.tolist(), targets.tolist(), strict=True)
+    columns = (events.event.tolist(), events.sources.tolist(), events.targets.tolist())
     return [
         EventRef(
             Event(e),
             tuple(refs[r] for r in s if r >= 0),
             tuple(refs[r] for r in t if r >= 0),
         )
-        for e, s, t in rows
+        for e, s, t in zip(*columns, strict=True)
     ]
 
 
@@ -511,9 +482,11 @@ def _anchored(
         detections=detections,
         listed=tuple(listed),
         owner=np.array([k for k, _ in events], dtype=np.int64),
-        event=np.array([e.event for _, e in events], dtype=np.int8),
-        sources=pairs([e.sources for _, e in events]),
-        targets=pairs([e.targets for _, e in events]),
+        events=Events(
+            np.array([e.event for _, e in events], dtype=np.int8),
+            pairs([e.sources for _, e in events]),
+            pairs([e.targets for _, e in events]),
+        ),
         lost=tuple(lost),
         rows=rows,
     )

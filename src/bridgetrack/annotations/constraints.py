@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -19,8 +18,7 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.annotations.words import describe
 from bridgetrack.errors import BridgetrackError, ContradictionError
-from bridgetrack.hypotheses.events import Event, Hypotheses
-from bridgetrack.hypotheses.generate import Required
+from bridgetrack.hypotheses.events import Events, active_slots
 
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -172,7 +170,7 @@ def check_consistent(
     anchored
         The annotations, for the explanation.
     incidence
-        Hypotheses x slots (`Hypotheses.incidence`).
+        Hypotheses x slots (`Events.incidence`).
     constraints
         What the annotations amount to.
     reject
@@ -241,14 +239,6 @@ class MissingHypothesisError(BridgetrackError):
     """Internal: the hypotheses lack an event that annotations name."""
 
 
-def _slots(anchored: Anchored) -> Index:
-    """Slots that events cover, fates first, -1 where none, shape (E, 5)."""
-    n = len(anchored.detections)
-    histories = np.where(anchored.targets >= 0, anchored.targets + n, -1)
-    own = np.where(anchored.event == Event.FALSE, anchored.sources[:, 0] + n, -1)
-    return np.concatenate([anchored.sources, histories, own[:, None]], axis=1)
-
-
 def _slot_of_events(slots: Index, active: NDArray[np.bool_]) -> Index:
     """First active slot of every event, -1 where it has none, shape (E,)."""
     live = slots >= 0
@@ -259,7 +249,7 @@ def _slot_of_events(slots: Index, active: NDArray[np.bool_]) -> Index:
 
 def _slot_of_annotations(anchored: Anchored, active: NDArray[np.bool_]) -> Index:
     """The one slot of every annotation, -1 where there is none, shape (A,)."""
-    slots = _slots(anchored)
+    slots = anchored.events.slots(len(anchored.detections))
     of_event = _slot_of_events(slots, active)
     start = np.searchsorted(anchored.owner, np.arange(len(anchored.listed) + 1))
     chosen = of_event[start[:-1]].copy() if len(of_event) else np.zeros(0, dtype=np.int64)
@@ -270,7 +260,7 @@ def _slot_of_annotations(anchored: Anchored, active: NDArray[np.bool_]) -> Index
     return chosen
 
 
-def required_events(anchored: Anchored) -> Required:
+def required_events(anchored: Anchored) -> Events:
     """Events that annotations say hold or may hold, which must be among the hypotheses.
 
     Parameters
@@ -280,44 +270,15 @@ def required_events(anchored: Anchored) -> Required:
 
     Returns
     -------
-    Required
+    Events
         Confirmed events and alternatives, each once; not those outside the movie's slots.
         Rejected events need not be proposed.
     """
     positive = np.array([k in (Kind.CONFIRM, Kind.ONE_OF) for k in anchored.kind], dtype=bool)
-    frame, last = anchored.detections.frame, anchored.detections.geometry.n_frames - 1
-    active = np.concatenate([frame < last, frame > 0])
-    keep = np.flatnonzero(positive[anchored.owner]) if len(positive) else np.zeros(0, dtype=int)
-    keep = keep[_slot_of_events(_slots(anchored)[keep], active) >= 0]
-    keys = np.column_stack([anchored.event, anchored.sources, anchored.targets])[keep]
-    keys = np.unique(keys, axis=0).astype(np.int64)
-    return Required(keys[:, 0].astype(np.int8), keys[:, 1:3].copy(), keys[:, 3:5].copy())
-
-
-def find_hypotheses(
-    hypotheses: Hypotheses, event: NDArray[np.int8], sources: Index, targets: Index
-) -> Index:
-    """Indices of events among the hypotheses, shape (E,), -1 where an event is not there.
-
-    Parameters
-    ----------
-    hypotheses
-        The hypotheses of the movie.
-    event, sources, targets
-        Events as in `Hypotheses`, shapes (E,), (E, 2), (E, 2).
-    """
-    base = np.int64(hypotheses.n_detections + 1)
-
-    def key(e: NDArray[np.int8], s: Index, t: Index) -> pd.DataFrame:
-        first = (e.astype(np.int64) * base + s[:, 0] + 1) * base + s[:, 1] + 1
-        return pd.DataFrame({"a": first, "b": (t[:, 0] + 1) * base + t[:, 1] + 1})
-
-    known = key(hypotheses.event, hypotheses.sources, hypotheses.targets)
-    wanted = key(event, sources, targets)
-    near = np.flatnonzero(np.isin(known["a"].to_numpy(), wanted["a"].to_numpy()))
-    candidates = known.iloc[near].assign(h=near).drop_duplicates(["a", "b"])
-    found = wanted.merge(candidates, on=["a", "b"], how="left")["h"]
-    return found.fillna(-1).to_numpy(dtype=np.int64)
+    detections = anchored.detections
+    events = anchored.events.take(positive[anchored.owner])
+    inside = _slot_of_events(events.slots(len(detections)), active_slots(detections)) >= 0
+    return events.take(inside).unique()
 
 
 @dataclass(frozen=True)
@@ -340,14 +301,14 @@ def _members(slot: Index, incidence: sp.csr_matrix) -> _Members:
 
 
 def _named(
-    anchored: Anchored, members: _Members, found: Index, hypotheses: Hypotheses
+    anchored: Anchored, members: _Members, found: Index, hypotheses: Events
 ) -> NDArray[np.bool_]:
     """Which members an annotation names, by itself or by its pattern, shape (M,)."""
     total = np.int64(len(hypotheses) + 1)
     named = np.isin(members.owner * total + members.hypothesis, anchored.owner * total + found)
     first = np.searchsorted(anchored.owner, members.owner)
-    pattern = ~anchored.complete[first]
-    same_kind = hypotheses.event[members.hypothesis] == anchored.event[first]
+    pattern = ~anchored.events.complete[first]
+    same_kind = hypotheses.event[members.hypothesis] == anchored.events.event[first]
     return np.asarray(np.where(pattern, same_kind, named))
 
 
@@ -363,7 +324,7 @@ def _check_found(anchored: Anchored, found: Index, slot: Index) -> None:
         )
 
 
-def compile_constraints(anchored: Anchored, hypotheses: Hypotheses) -> Constraints:
+def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     """The sets of hypotheses that annotations allow, one slot each.
 
     A confirmed event is counted once, at its first active slot; a rejected event leaves the
@@ -389,11 +350,12 @@ def compile_constraints(anchored: Anchored, hypotheses: Hypotheses) -> Constrain
     MissingHypothesisError
         Where an annotated event is not among the hypotheses.
     """
-    slot = _slot_of_annotations(anchored, hypotheses.active)
+    active = active_slots(anchored.detections)
+    slot = _slot_of_annotations(anchored, active)
     slot[[k == Kind.CANNOT_TELL for k in anchored.kind]] = -1
-    found = find_hypotheses(hypotheses, anchored.event, anchored.sources, anchored.targets)
+    found = hypotheses.find(anchored.events)
     _check_found(anchored, found, slot)
-    incidence = hypotheses.incidence()
+    incidence = hypotheses.incidence(active)
     members = _members(slot, incidence)
     named = _named(anchored, members, found, hypotheses)
     reject = np.array([k == Kind.REJECT for k in anchored.kind], dtype=bool)

@@ -8,8 +8,6 @@ A simulated annotator: clicks drawn from ground truth.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,60 +15,16 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.annotation import RANDOM, Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation import RANDOM, Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events
 
 _COLUMNS = ("source0", "source1", "target0", "target1")
 
 
-@dataclass(frozen=True)
-class EventRows:
-    """Events in rows of detections.
-
-    Parameters
-    ----------
-    event
-        Kinds, shape (k,), values of `Event`.
-    sources, targets
-        Rows, shape (k, 2), -1 where there is none, the first filled first, pairs sorted.
-    """
-
-    event: NDArray[np.int8]
-    sources: NDArray[np.int64]
-    targets: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.event)
-
-    def take(self, rows: NDArray[np.integer]) -> EventRows:
-        """Some of the events."""
-        return EventRows(self.event[rows], self.sources[rows], self.targets[rows])
-
-    def refs(self, detections: Detections) -> list[EventRef]:
-        """The events as references to cells."""
-        return event_refs(detections, self.event, self.sources, self.targets)
-
-
-class TrueEvents(Protocol):
-    """Events as arrays, as `bridgetrack.evaluation.true_events` gives them."""
-
-    @property
-    def event(self) -> NDArray[np.int8]:
-        """Kinds, shape (k,)."""
-
-    @property
-    def sources(self) -> NDArray[np.int64]:
-        """Rows, shape (k, 2)."""
-
-    @property
-    def targets(self) -> NDArray[np.int64]:
-        """Rows, shape (k, 2)."""
-
-
-def read_events(events: pd.DataFrame | TrueEvents, detections: Detections) -> EventRows:
+def read_events(events: pd.DataFrame | Events, detections: Detections) -> Events:
     """Check a table of events and keep those that are a question for the tracker.
 
     Parameters
@@ -84,7 +38,7 @@ def read_events(events: pd.DataFrame | TrueEvents, detections: Detections) -> Ev
 
     Returns
     -------
-    EventRows
+    Events
         Without appearances in the first and disappearances in the last frame.
 
     Raises
@@ -99,13 +53,13 @@ def read_events(events: pd.DataFrame | TrueEvents, detections: Detections) -> Ev
             f"row {beyond[0]} of the table of events names detections {cells[beyond[0]].tolist()}, "
             f"but there are {len(detections)}"
         )
-    rows = EventRows(kind, _packed(cells[:, :2]), _packed(cells[:, 2:]))
+    rows = Events(kind, _packed(cells[:, :2]), _packed(cells[:, 2:]))
     _check_numbers(rows)
     return rows.take(np.flatnonzero(_is_question(rows, detections)))
 
 
 def _arrays(
-    events: pd.DataFrame | TrueEvents,
+    events: pd.DataFrame | Events,
 ) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Kinds, shape (k,), and cells, shape (k, 4)."""
     if not isinstance(events, pd.DataFrame):
@@ -133,7 +87,7 @@ def _packed(pair: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(ordered == none, -1, ordered)
 
 
-def _check_numbers(rows: EventRows) -> None:
+def _check_numbers(rows: Events) -> None:
     for cells, wanted, side in (
         (rows.sources, N_SOURCES, "sources"),
         (rows.targets, N_TARGETS, "targets"),
@@ -148,7 +102,7 @@ def _check_numbers(rows: EventRows) -> None:
             )
 
 
-def _is_question(rows: EventRows, detections: Detections) -> NDArray[np.bool_]:
+def _is_question(rows: Events, detections: Detections) -> NDArray[np.bool_]:
     frame, last = detections.frame, detections.geometry.n_frames - 1
     start = (rows.event == Event.APPEAR) & (frame[rows.targets[:, 0]] == 0)
     end = (rows.event == Event.DISAPPEAR) & (frame[rows.sources[:, 0]] == last)
@@ -156,7 +110,7 @@ def _is_question(rows: EventRows, detections: Detections) -> NDArray[np.bool_]:
 
 
 def from_truth(
-    events: pd.DataFrame | TrueEvents, detections: Detections, *, source: str = "import"
+    events: pd.DataFrame | Events, detections: Detections, *, source: str = "import"
 ) -> AnnotationSet:
     """Every true event as a confirmed annotation, e.g. a whole CTC ground truth.
 
@@ -179,7 +133,7 @@ def from_truth(
     InputError
         Where the table is not valid.
     """
-    refs = read_events(events, detections).refs(detections)
+    refs = event_refs(detections, read_events(events, detections))
     listed = (
         Annotation(f"t{k}", Kind.CONFIRM, (ref,), source=source) for k, ref in enumerate(refs, 1)
     )
@@ -216,7 +170,7 @@ class Mistakes:
         the answers can all be true together.
     """
 
-    def __init__(self, detections: Detections, given: EventRows) -> None:
+    def __init__(self, detections: Detections, given: Events) -> None:
         self._n = len(detections)
         self._detections = detections
         self._position = detections.position
@@ -226,7 +180,7 @@ class Mistakes:
         for row in _rows(given):
             self._claimed |= _slots(row, self._n)
 
-    def instead_of(self, events: EventRows, k: int) -> _Row | None:
+    def instead_of(self, events: Events, k: int) -> _Row | None:
         """A wrong event in place of event `k`; None where no free one is near."""
         true = next(_rows(events.take(np.array([k]))))
         own = _slots(true, self._n)
@@ -273,7 +227,7 @@ class Mistakes:
         return [rows.start + k for k in np.atleast_1d(near).tolist() if rows.start + k != row]
 
 
-def _rows(events: EventRows) -> Iterator[_Row]:
+def _rows(events: Events) -> Iterator[_Row]:
     listed = zip(
         events.event.tolist(), events.sources.tolist(), events.targets.tolist(), strict=True
     )
@@ -346,7 +300,7 @@ def _check(count: int | None, fraction: float | None, wrong: float, cannot_tell:
 
 
 def draw(
-    events: pd.DataFrame | TrueEvents,
+    events: pd.DataFrame | Events,
     detections: Detections,
     *,
     count: int | None = None,
@@ -406,7 +360,7 @@ def draw(
 
 
 def _choose(
-    rows: EventRows,
+    rows: Events,
     order: NDArray[np.int64],
     count: int | None,
     fraction: float | None,
@@ -428,7 +382,7 @@ def _choose(
 
 
 def _answers(
-    rows: EventRows, kinds: NDArray[np.int64], detections: Detections, source: str
+    rows: Events, kinds: NDArray[np.int64], detections: Detections, source: str
 ) -> AnnotationSet:
     """Annotations for events: 0 right, 1 wrong, 2 cannot tell."""
     mistakes = Mistakes(detections, rows)
@@ -437,7 +391,7 @@ def _answers(
         row = mistakes.instead_of(rows, k)
         if row is not None:
             event[k], sources[k], targets[k] = row
-    refs = EventRows(event, sources, targets).refs(detections)
+    refs = event_refs(detections, Events(event, sources, targets))
     unsure = (kinds == 2).tolist()
     listed = (
         Annotation(f"s{k}", Kind.CANNOT_TELL if u else Kind.CONFIRM, (ref,), source=source)

@@ -13,7 +13,7 @@ from bridgetrack.cli.options import Json
 from bridgetrack.cli.segment import segmenting
 
 if TYPE_CHECKING:
-    from bridgetrack.evaluation.true_events import EventTable
+    from bridgetrack.hypotheses.events import Events
     from bridgetrack.importing.ctc import CtcTruth
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.scene import Scene
@@ -167,7 +167,7 @@ def _segmented(image: Movie, path: Path, watch: Stopwatch) -> Movie:
     return open_labels(path)
 
 
-def _true_events(scene: Scene, labels: Movie, truth: CtcTruth) -> EventTable:
+def _true_events(scene: Scene, labels: Movie, truth: CtcTruth) -> Events:
     from bridgetrack.evaluation.match import match_detections
     from bridgetrack.evaluation.true_events import true_events
 

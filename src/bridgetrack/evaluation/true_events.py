@@ -8,56 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.evaluation.match import Match, Status, in_border_band
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.tracks.tracks import Tracks, edge_rows
 
 Rows = NDArray[np.int64]
 
 
 MAX_MISSED = 2
-
-
-@dataclass(frozen=True)
-class EventTable:
-    """Events named in detection rows, in the convention of `Hypotheses`.
-
-    Parameters
-    ----------
-    event
-        Kind, shape (E,), values of `Event`.
-    sources, targets
-        Rows of the detections named, shape (E, 2), -1 where there is none; pairs ascend. A
-        false detection has its row in ``sources[:, 0]``.
-    """
-
-    event: NDArray[np.int8]
-    sources: Rows
-    targets: Rows
-
-    def __len__(self) -> int:
-        return len(self.event)
-
-    def of(self, event: Event) -> Rows:
-        """Indices of the events of one kind."""
-        return np.flatnonzero(self.event == event)
-
-    def to_frame(self) -> pd.DataFrame:
-        """The same as a table: ``event`` (name), ``source0``, ``source1``, ``target0``,
-        ``target1``."""
-        return pd.DataFrame(
-            {
-                "event": [Event(e).key for e in self.event],
-                "source0": self.sources[:, 0],
-                "source1": self.sources[:, 1],
-                "target0": self.targets[:, 0],
-                "target1": self.targets[:, 1],
-            }
-        )
 
 
 @dataclass(frozen=True)
@@ -80,7 +41,7 @@ def true_events(
     *,
     field_of_interest: float = 0.0,
     complete: bool = True,
-) -> EventTable:
+) -> Events:
     """Events of detections that the ground truth settles.
 
     With M(j) the detection matched to the true cell j (`Match`), and j → k an edge of the truth
@@ -125,9 +86,8 @@ def true_events(
         near = in_border_band(detections, 2 * field_of_interest, truth.geometry.shape)
         found.extend(_ends(graph, match, near, truth.geometry.n_frames))
         found.append(_rows(Event.FALSE, np.flatnonzero(match.status == Status.FALSE)))
-    event, sources, targets = (np.concatenate(part) for part in zip(*found, strict=True))
-    order = np.lexsort((targets[:, 0], sources[:, 0], event))
-    return EventTable(event[order], sources[order], targets[order])
+    events = Events.join(found)
+    return events.take(np.lexsort((events.targets[:, 0], events.sources[:, 0], events.event)))
 
 
 def _graph(truth: Tracks) -> _Graph:
@@ -142,27 +102,21 @@ def _graph(truth: Tracks) -> _Graph:
     return _Graph(frame, child, parent, n_children, n_parents, src, tgt)
 
 
-Found = tuple[NDArray[np.int8], Rows, Rows]
-
-
 def _rows(
     event: Event,
     source: Rows | None,
     target: Rows | None = None,
     second_source: Rows | None = None,
     second_target: Rows | None = None,
-) -> Found:
-    n = len(source if source is not None else target if target is not None else ())
-    none = np.full(n, -1, dtype=np.int64)
+) -> Events:
+    """Events of one kind; of two cells on a side, the lower row comes first."""
 
-    def pair(first: Rows | None, second: Rows | None) -> Rows:
-        columns = np.column_stack(
-            [none if first is None else first, none if second is None else second]
-        )
-        return np.sort(columns, axis=1) if second is not None else columns
+    def side(first: Rows | None, second: Rows | None) -> list[Rows]:
+        if first is None or second is None:
+            return [] if first is None else [first]
+        return [np.minimum(first, second), np.maximum(first, second)]
 
-    kinds = np.full(n, event, dtype=np.int8)
-    return kinds, pair(source, second_source), pair(target, second_target)
+    return Events.of_kind(event, side(source, second_source), side(target, second_target))
 
 
 def _next(graph: _Graph, cell: Rows) -> Rows:
@@ -176,7 +130,7 @@ def _at(values: Rows, index: Rows) -> Rows:
     return np.where(index >= 0, values[index], -1)
 
 
-def _moves(graph: _Graph, match: Match) -> list[Found]:
+def _moves(graph: _Graph, match: Match) -> list[Events]:
     cell = np.arange(len(graph.frame))
     target = _at(match.detection, _next(graph, cell))
     both = (match.detection >= 0) & (target >= 0)
@@ -193,7 +147,7 @@ def _pairs(match: Match) -> tuple[Rows, Rows, Rows]:
     return region, match.covered[region, 0], match.covered[region, 1]
 
 
-def _divisions(graph: _Graph, match: Match) -> list[Found]:
+def _divisions(graph: _Graph, match: Match) -> list[Events]:
     mothers = np.flatnonzero(graph.n_children == 2)
     order = np.lexsort((graph.tgt, graph.src))
     order = order[graph.n_children[graph.src[order]] == 2]
@@ -206,7 +160,7 @@ def _divisions(graph: _Graph, match: Match) -> list[Found]:
     return [_rows(Event.DIVIDE, mother, found[:, 0], None, found[:, 1])]
 
 
-def _regions(graph: _Graph, match: Match) -> list[Found]:
+def _regions(graph: _Graph, match: Match) -> list[Events]:
     region, first, second = _pairs(match)
     after = [_at(match.detection, _next(graph, c)) for c in (first, second)]
     parting = (after[0] >= 0) & (after[1] >= 0)
@@ -224,7 +178,7 @@ def _previous(graph: _Graph, cell: Rows) -> Rows:
     return np.where(adjacent, parent, -1)
 
 
-def _pieces(graph: _Graph, match: Match) -> list[Found]:
+def _pieces(graph: _Graph, match: Match) -> list[Events]:
     cut = np.flatnonzero(match.pieces[:, 0] >= 0)
     first, second = match.pieces[cut].T
     before = _at(match.detection, _previous(graph, cut))
@@ -236,7 +190,7 @@ def _pieces(graph: _Graph, match: Match) -> list[Found]:
     ]
 
 
-def _skips(graph: _Graph, match: Match) -> Found:
+def _skips(graph: _Graph, match: Match) -> Events:
     start = np.flatnonzero((match.detection >= 0) & (graph.child >= 0))
     here = graph.child[start]
     for _ in range(MAX_MISSED):
@@ -248,7 +202,7 @@ def _skips(graph: _Graph, match: Match) -> Found:
     return _rows(Event.SKIP, match.detection[start[good]], end[good])
 
 
-def _ends(graph: _Graph, match: Match, near: NDArray[np.bool_], n_frames: int) -> list[Found]:
+def _ends(graph: _Graph, match: Match, near: NDArray[np.bool_], n_frames: int) -> list[Events]:
     matched = np.flatnonzero(match.detection >= 0)
     matched = matched[~near[match.detection[matched]]]
     fresh = matched[(graph.n_parents[matched] == 0) & (graph.frame[matched] > 0)]
@@ -281,7 +235,7 @@ class EventScores:
         return sum(self.right.values()) / total if total else None
 
 
-def score_events(tracks: Tracks, truth: EventTable) -> EventScores:
+def score_events(tracks: Tracks, truth: Events) -> EventScores:
     """Compare chosen events with those that the truth settles (`true_events`).
 
     Unlike scores of edges this counts what a segmentation gets wrong as events of its own: a

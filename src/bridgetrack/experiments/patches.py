@@ -45,7 +45,7 @@ def local_patches(scene: Scene, cells: float = 8.0, shift: float = 0.0) -> Index
     """
     if cells < 1 or not -0.3 <= shift <= 0.3:
         raise InputError("a patch needs a cell or more, and a shift between -0.3 and 0.3")
-    n = scene.hypotheses.n_detections
+    n = len(scene.detections)
     row = scene.slots % n
     pair = scene.detections.frame[row] - (scene.slots >= n)
     place = scene.detections.position[row]
@@ -122,7 +122,7 @@ def build_pool(scene: Scene, patch: Index) -> TrainingSet:
     allowed = np.ones(len(columns), dtype=bool)
     left_out = place[chosen.left_out]
     allowed[left_out[left_out >= 0]] = False
-    frame = scene.detections.frame[chosen.slot % scene.hypotheses.n_detections]
+    frame = scene.detections.frame[chosen.slot % len(scene.detections)]
     return TrainingSet(
         phi=sp.csr_matrix(scene.matrix.sparse()[columns]),
         incidence=sp.csr_matrix(incidence[columns][:, slots]),
@@ -131,7 +131,7 @@ def build_pool(scene: Scene, patch: Index) -> TrainingSet:
         sets=sets,
         annotation_sample=annotation_sample.astype(np.int64),
         allowed=allowed,
-        pair=frame - (chosen.slot >= scene.hypotheses.n_detections),
+        pair=frame - (chosen.slot >= len(scene.detections)),
         event=scene.hypotheses.event[chosen.indices[chosen.indptr[:-1]]],
         single=np.diff(chosen.indptr) == 1,
         scene=np.zeros(len(kept), dtype=np.int64),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.view import View, describe_cells
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
@@ -204,9 +204,7 @@ def _value(feature: Feature, view: View, available: frozenset[str]) -> Array:
     return value
 
 
-def compute_features(
-    evidence: Evidence, hypotheses: Hypotheses, features: FeatureSet
-) -> FeatureMatrix:
+def compute_features(evidence: Evidence, hypotheses: Events, features: FeatureSet) -> FeatureMatrix:
     """Compute all features of all hypotheses.
 
     Raises

@@ -1,12 +1,9 @@
-"""Pairs of cells that could belong together, per event and frame pair.
+"""Pairs of cells that could belong together, cells that were missed, and specks that are no cells.
 
-Every function works on the positions of two frames (predicted earlier ones, observed later
-ones) and returns index arrays within those frames.
-
-Skips over missed detections, and false detections.
-
-Both tie neighbouring frame pairs together, so they are proposed only where no direct event is
-plausible (design: components must not grow through the movie).
+The functions for one frame pair work on the positions of two frames (predicted earlier ones,
+observed later ones) and return index arrays within those frames. Skips and false detections tie
+neighbouring frame pairs together, so they are proposed only where no direct event is plausible:
+components must not grow through the movie.
 """
 
 from __future__ import annotations
@@ -22,6 +19,12 @@ from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_TINY, _SMALL = 0.45, 0.65
+"""Diameters over the median below which a cell may be a speck: where it is badly explained,
+and in any case."""
+_SMALL_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -54,21 +57,21 @@ class Limits:
     max_gap: int = 3
 
 
-def nearest(points: Array, tree_points: Array, k: int, gate: float) -> tuple[Index, Index, Array]:
+def _neighbours(points: Array, others: Array, k: int, gate: float) -> tuple[Array, Index]:
+    """Distances to the k nearest others, infinite beyond the gate, and their rows, (n, k)."""
+    k = min(k, len(others))
+    distance, neighbour = cKDTree(others).query(points, k=k, distance_upper_bound=gate)
+    return distance.reshape(len(points), k), neighbour.reshape(len(points), k).astype(np.int64)
+
+
+def nearest(points: Array, others: Array, k: int, gate: float) -> tuple[Index, Index, Array]:
     """The k nearest neighbours within a gate, as (row, neighbour, distance) triplets."""
-    if not len(points) or not len(tree_points):
+    if not len(points) or not len(others):
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty, np.zeros(0)
-    k = min(k, len(tree_points))
-    distance, neighbour = cKDTree(tree_points).query(points, k=k, distance_upper_bound=gate)
-    distance = distance.reshape(len(points), k)
-    neighbour = neighbour.reshape(len(points), k)
+    distance, neighbour = _neighbours(points, others, k, gate)
     rows, columns = np.nonzero(np.isfinite(distance))
-    return (
-        rows.astype(np.int64),
-        neighbour[rows, columns].astype(np.int64),
-        distance[rows, columns],
-    )
+    return rows, neighbour[rows, columns], distance[rows, columns]
 
 
 def move_pairs(
@@ -91,41 +94,29 @@ def neighbour_pairs(
     if not len(points) or len(others) < 2:
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty, empty
-    k = min(k, len(others))
-    distance, neighbour = cKDTree(others).query(points, k=k, distance_upper_bound=gate)
-    one, two = np.triu_indices(k, 1)
-    good = np.isfinite(distance[:, one]) & np.isfinite(distance[:, two])
-    rows, pair = np.nonzero(good)
-    a = neighbour[rows, one[pair]]
-    b = neighbour[rows, two[pair]]
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    return rows.astype(np.int64), low.astype(np.int64), high.astype(np.int64)
+    distance, neighbour = _neighbours(points, others, k, gate)
+    one, two = np.triu_indices(distance.shape[1], 1)
+    rows, pair = np.nonzero(np.isfinite(distance[:, one]) & np.isfinite(distance[:, two]))
+    a, b = neighbour[rows, one[pair]], neighbour[rows, two[pair]]
+    return rows, np.minimum(a, b), np.maximum(a, b)
 
 
 def best_per_row(rows: Index, cost: Array, keep: int) -> Index:
     """Positions of the `keep` cheapest entries of every row, in input order."""
     order = np.lexsort((cost, rows))
     sorted_rows = rows[order]
-    first = np.r_[True, sorted_rows[1:] != sorted_rows[:-1]] if len(order) else np.zeros(0, bool)
+    first = np.r_[True, sorted_rows[1:] != sorted_rows[:-1]][: len(order)]
     start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    rank = np.arange(len(order)) - start
-    return np.sort(order[rank < keep])
+    return np.sort(order[np.arange(len(order)) - start < keep])
 
 
-_TINY, _SMALL = 0.45, 0.65
-"""Diameters over the median below which a cell may be a speck: where it is badly explained,
-and in any case."""
-_SMALL_SHARE = 0.02
-_Found = tuple[Index, Index, Array, NDArray[np.bool_]]
-
-
-def _plausible(evidence: Evidence) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _plausible(evidence: Evidence) -> tuple[Mask, Mask]:
     """Whether every cell has a plausible direct successor and predecessor, shapes (n,)."""
     reach = max(4.0 * evidence.motion.step, 0.5 * evidence.motion.diameter)
     size = np.log(np.maximum(equivalent_diameter(evidence.detections), 1e-9))
     size = size * evidence.detections.geometry.ndim
 
-    def similar(match: Index, residual: Array) -> NDArray[np.bool_]:
+    def similar(match: Index, residual: Array) -> Mask:
         change = np.abs(size[np.maximum(match, 0)] - size)
         return np.asarray((match >= 0) & (residual <= reach) & (change < np.log(2.0)))
 
@@ -136,30 +127,37 @@ def _plausible(evidence: Evidence) -> tuple[NDArray[np.bool_], NDArray[np.bool_]
 
 
 def skip_pairs(evidence: Evidence, limits: Limits) -> tuple[Index, Index]:
-    """Cells lost in one frame and found again a few frames later.
+    """Cells lost in one frame and found again a few frames later: rows, shapes (S,).
 
-    Returns
-    -------
-    source, target
-        Rows, shapes (S,).
+    Only cells of similar size, and no more than a small share of all cells, the nearest first.
+    Skips over frames without any cell tie nothing together, so they do not count.
     """
     followed, preceded = _plausible(evidence)
     detections, motion = evidence.detections, evidence.motion
     offsets, position = detections.offsets, detections.position
-    drift = [pair.drift for pair in motion.pairs]
-    found: list[_Found] = []
-    for t in range(detections.geometry.n_frames - 2):
+    n_frames = detections.geometry.n_frames
+    empty = np.zeros(0, dtype=np.int64)
+    found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool))]
+    for t in range(n_frames - 2):
         lost = offsets[t] + np.flatnonzero(~followed[offsets[t] : offsets[t + 1]])
         here = evidence.predicted[lost]
-        for gap in range(2, min(limits.max_gap, detections.geometry.n_frames - 1 - t) + 1):
-            here = here + drift[t + gap - 1]
+        for gap in range(2, min(limits.max_gap, n_frames - 1 - t) + 1):
+            here = here + motion.pairs[t + gap - 1].drift
             rows = slice(offsets[t + gap], offsets[t + gap + 1])
             new = rows.start + np.flatnonzero(~preceded[rows])
             gate = 0.6 * motion.diameter + 3.0 * motion.step * np.sqrt(gap)
             i, j, distance = _mutual_pairs(here, position[new], float(gate))
             blank = np.full(len(i), offsets[t + 1] == offsets[t + gap])
             found.append((lost[i], new[j], distance + 0.3 * gap * motion.diameter, blank))
-    return _best_skips(evidence, found, limits)
+    source, target, cost, blank = (np.concatenate(part) for part in zip(*found, strict=True))
+    size = np.log(np.maximum(equivalent_diameter(detections), 1e-9))
+    change = np.abs(size[source] - size[target]) * detections.geometry.ndim
+    keep = np.flatnonzero(change < np.log(2.5))
+    most = max(3, int(limits.skip_share * len(detections)))
+    counted = keep[~blank[keep]]
+    best = counted[np.argsort(cost[counted], kind="stable")[:most]]
+    keep = np.append(keep[blank[keep]], best)
+    return source[keep], target[keep]
 
 
 def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index, Array]:
@@ -170,26 +168,6 @@ def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index,
     back[k] = m
     mutual = back[j] == i
     return i[mutual], j[mutual], distance[mutual]
-
-
-def _best_skips(evidence: Evidence, found: list[_Found], limits: Limits) -> tuple[Index, Index]:
-    """Skips between cells of similar size, no more than a small share of all cells.
-
-    Skips over frames without any cell tie nothing together, so they do not count.
-    """
-    if not found:
-        empty = np.zeros(0, dtype=np.int64)
-        return empty, empty
-    source, target = (np.concatenate([f[k] for f in found]) for k in (0, 1))
-    cost = np.concatenate([f[2] for f in found])
-    size = np.log(np.maximum(equivalent_diameter(evidence.detections), 1e-9))
-    change = np.abs(size[source] - size[target]) * evidence.detections.geometry.ndim
-    keep = np.flatnonzero(change < np.log(2.5))
-    most = max(3, int(limits.skip_share * len(evidence.detections)))
-    blank = np.concatenate([f[3] for f in found])[keep]
-    best = keep[~blank][np.argsort(cost[keep[~blank]], kind="stable")[:most]]
-    keep = np.append(keep[blank], best)
-    return source[keep], target[keep]
 
 
 def false_detections(evidence: Evidence) -> Index:
@@ -206,7 +184,6 @@ def false_detections(evidence: Evidence) -> Index:
     relative = diameter / np.median(diameter)
     small = np.flatnonzero(relative < _SMALL)
     smallest = small[np.argsort(relative[small], kind="stable")]
-    smallest = smallest[: max(3, int(_SMALL_SHARE * len(diameter)))]
-    alone[smallest] = True
+    alone[smallest[: max(3, int(_SMALL_SHARE * len(diameter)))]] = True
     alone[(relative < _TINY) & ~(followed & preceded)] = True
     return np.flatnonzero(alone)

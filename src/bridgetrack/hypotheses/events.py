@@ -1,17 +1,21 @@
-"""The events that explain what happens to detections between frames.
-
-Hypotheses of a movie as columns of a set-partitioning problem.
-"""
+"""The events that explain what happens to detections between frames, and tables of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from bridgetrack.detections.table import Detections
+
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 class Event(IntEnum):
@@ -66,54 +70,136 @@ N_TARGETS = {
 
 
 @dataclass(frozen=True)
-class Hypotheses:
-    """Candidate events of a movie.
+class Events:
+    """Events named in rows of the table of detections: proposed, annotated, chosen or true ones.
 
     The *slots* of a movie with n detections are numbered 0..2n-1: slot ``i`` is the fate of
     detection i, slot ``n + i`` its history. Fates in the last frame and histories in the first
-    are not slots of the problem (``active`` is False there).
+    are not slots of the tracking problem (`active_slots`).
 
     Parameters
     ----------
     event
-        Kind of each hypothesis, shape (H,), values of `Event`.
+        Kinds, shape (E,), values of `Event`.
     sources, targets
-        Rows of the detections named, shape (H, 2), -1 where there is none. The first entry is
-        filled first; pairs are sorted. A false detection has its row in ``sources[:, 0]``.
-    n_detections
-        Number of detections n.
-    active
-        Which of the 2n slots must be covered exactly once, shape (2n,).
+        Rows of the earlier and of the later detections, shape (E, 2), -1 where there is none. The
+        first entry is filled first; pairs ascend. A false detection has its row in
+        ``sources[:, 0]``.
     """
 
     event: NDArray[np.int8]
-    sources: NDArray[np.int64]
-    targets: NDArray[np.int64]
-    n_detections: int
-    active: NDArray[np.bool_]
+    sources: Index
+    targets: Index
 
     def __len__(self) -> int:
         return len(self.event)
 
-    def of(self, event: Event) -> NDArray[np.int64]:
-        """Indices of the hypotheses of one kind, shape (H_event,)."""
+    @classmethod
+    def of_kind(
+        cls, event: Event, sources: Sequence[Index] = (), targets: Sequence[Index] = ()
+    ) -> Events:
+        """Events of one kind from up to two columns of sources and of targets, each (E,)."""
+        n = len((*sources, *targets)[0])
+
+        def padded(columns: Sequence[Index]) -> Index:
+            out = np.full((n, 2), -1, dtype=np.int64)
+            for k, column in enumerate(columns):
+                out[:, k] = column
+            return out
+
+        return cls(np.full(n, event, dtype=np.int8), padded(sources), padded(targets))
+
+    @classmethod
+    def join(cls, parts: Sequence[Events]) -> Events:
+        """Several tables, one after another."""
+        event = [np.zeros(0, dtype=np.int8), *(p.event for p in parts)]
+        nobody = np.zeros((0, 2), dtype=np.int64)
+        return cls(
+            np.concatenate(event),
+            np.concatenate([nobody, *(p.sources for p in parts)]),
+            np.concatenate([nobody, *(p.targets for p in parts)]),
+        )
+
+    def take(self, rows: NDArray[np.integer] | Mask) -> Events:
+        """Some of the events, by index or by mask."""
+        return Events(self.event[rows], self.sources[rows], self.targets[rows])
+
+    def unique(self) -> Events:
+        """The events sorted by kind, then by the rows named, each once."""
+        key = np.column_stack([self.event, self.sources, self.targets])
+        order = np.lexsort(key.T[::-1])
+        key = key[order]
+        fresh = np.r_[True, (key[1:] != key[:-1]).any(axis=1)][: len(key)]
+        return self.take(order[fresh])
+
+    def of(self, event: Event) -> Index:
+        """Indices of the events of one kind, shape (E_event,)."""
         return np.flatnonzero(self.event == event)
 
-    def incidence(self) -> sp.csr_matrix:
-        """Hypotheses x slots, 1 where a hypothesis covers an active slot, shape (H, 2n).
+    @property
+    def complete(self) -> Mask:
+        """Which events name all the cells that their kind has, shape (E,)."""
+        named = (self.sources >= 0).sum(axis=1) + (self.targets >= 0).sum(axis=1)
+        return np.asarray(
+            named == np.array([N_SOURCES[e] + N_TARGETS[e] for e in Event])[self.event]
+        )
+
+    def slots(self, n_detections: int) -> Index:
+        """Slots that every event covers, active or not, fates first, -1 for none, shape (E, 5)."""
+        histories = np.where(self.targets >= 0, self.targets + n_detections, -1)
+        # A false detection has neither a fate nor a history, so it takes both slots.
+        own = np.where(self.event == Event.FALSE, self.sources[:, 0] + n_detections, -1)
+        return np.concatenate([self.sources, histories, own[:, None]], axis=1)
+
+    def incidence(self, active: Mask) -> sp.csr_matrix:
+        """Events x slots, 1 where an event covers an active slot, shape (E, 2n).
 
         This is the transpose of C in ``C y = 1`` (001, eq. 17-18).
+
+        Parameters
+        ----------
+        active
+            Which slots must be covered exactly once, shape (2n,), see `active_slots`.
         """
-        n = self.n_detections
-        false = self.event == Event.FALSE
-        fates = self.sources
-        histories = np.where(self.targets >= 0, self.targets + n, -1)
-        own = np.where(false, self.sources[:, 0] + n, -1)[:, None]
-        slots = np.concatenate([fates, histories, own], axis=1)
+        slots = self.slots(len(active) // 2)
         rows = np.broadcast_to(np.arange(len(self))[:, None], slots.shape)
         keep = slots >= 0
-        keep[keep] &= self.active[slots[keep]]
+        keep[keep] &= active[slots[keep]]
         cols = slots[keep]
-        data = np.ones(len(cols), dtype=np.float64)
-        shape = (len(self), 2 * n)
-        return sp.csr_matrix((data, (rows[keep], cols)), shape=shape)
+        shape = (len(self), len(active))
+        return sp.csr_matrix((np.ones(len(cols)), (rows[keep], cols)), shape=shape)
+
+    def find(self, wanted: Events) -> Index:
+        """Index in this table of every wanted event, -1 where it is not here, shape (wanted,)."""
+        rows = [side for table in (self, wanted) for side in (table.sources, table.targets)]
+        base = np.int64(2 + max(int(side.max(initial=-1)) for side in rows))
+
+        def key(table: Events) -> pd.DataFrame:
+            s, t = table.sources, table.targets
+            first = (table.event.astype(np.int64) * base + s[:, 0] + 1) * base + s[:, 1] + 1
+            return pd.DataFrame({"a": first, "b": (t[:, 0] + 1) * base + t[:, 1] + 1})
+
+        mine, sought = key(self), key(wanted)
+        # Few are sought among many, and a merge of all would sort all.
+        near = np.flatnonzero(np.isin(mine["a"].to_numpy(), sought["a"].to_numpy()))
+        candidates = mine.iloc[near].assign(row=near).drop_duplicates(["a", "b"])
+        found = sought.merge(candidates, on=["a", "b"], how="left")["row"]
+        return found.fillna(-1).to_numpy(dtype=np.int64)
+
+    def to_frame(self) -> pd.DataFrame:
+        """As a table: ``event`` (name), ``source0``, ``source1``, ``target0``, ``target1``."""
+        return pd.DataFrame(
+            {
+                "event": [Event(e).key for e in self.event],
+                "source0": self.sources[:, 0],
+                "source1": self.sources[:, 1],
+                "target0": self.targets[:, 0],
+                "target1": self.targets[:, 1],
+            }
+        )
+
+
+def active_slots(detections: Detections) -> Mask:
+    """Slots that must be covered: no fate in the last frame, no history in the first, (2n,)."""
+    frame, last = detections.frame, detections.geometry.n_frames - 1
+    return np.concatenate([frame < last, frame > 0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from bridgetrack.hypotheses.candidates import (
     neighbour_pairs,
     skip_pairs,
 )
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
@@ -24,23 +24,8 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Required:
-    """Events that must be among the hypotheses, because annotations name them.
-
-    Parameters
-    ----------
-    event, sources, targets
-        As in `Hypotheses`, shapes (R,), (R, 2) and (R, 2).
-    """
-
-    event: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
-    sources: Index = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    targets: Index = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-
-
-@dataclass(frozen=True)
 class _Pair:
-    """Two frames: positions, sizes and where their rows start."""
+    """Two frames: positions, areas, where their rows start, and pairs that overlap much."""
 
     predicted: Array
     after: Array
@@ -48,137 +33,12 @@ class _Pair:
     area_after: Array
     start: int
     next_start: int
-    diameter: float
-    step: float
     overlapping: tuple[Index, Index]
-
-    @property
-    def gate(self) -> float:
-        """How far from its predicted position a cell is looked for."""
-        return 2.5 * self.diameter + 8.0 * self.step
-
-
-Columns = tuple[Event, Index, Index]
-
-
-def _columns(event: Event, sources: list[Index], targets: list[Index], n: int) -> Columns:
-    def pad(columns: list[Index]) -> Index:
-        out = np.full((n, 2), -1, dtype=np.int64)
-        for k, column in enumerate(columns):
-            out[:, k] = column
-        return out
-
-    return event, pad(sources), pad(targets)
-
-
-def _pair_cost(
-    point: Array, one: Array, two: Array, whole: Array, parts: Array, diameter: float
-) -> Array:
-    """How little two cells look like the halves of one: midpoint off, sizes not adding up."""
-    middle = np.linalg.norm((one + two) / 2 - point, axis=1) / diameter
-    near = np.minimum(np.linalg.norm(one - point, axis=1), np.linalg.norm(two - point, axis=1))
-    size = np.abs(np.log(parts / whole))
-    apart = np.linalg.norm(one - two, axis=1) / diameter
-    return np.asarray(middle + 0.5 * near / diameter + 0.5 * size + 0.3 * apart)
-
-
-def _fan_out(pair: _Pair, limits: Limits) -> list[Columns]:
-    """Divisions and splits: one earlier cell, two later ones."""
-    i, a, b = neighbour_pairs(pair.predicted, pair.after, limits.daughters, pair.gate)
-    point, one, two = pair.predicted[i], pair.after[a], pair.after[b]
-    parts = pair.area_after[a] + pair.area_after[b]
-    cost = _pair_cost(point, one, two, pair.area_before[i], parts, pair.diameter)
-    keep = best_per_row(i, cost, limits.divisions)
-    divide = _columns(
-        Event.DIVIDE,
-        [i[keep] + pair.start],
-        [a[keep] + pair.next_start, b[keep] + pair.next_start],
-        len(keep),
-    )
-    together = _could_be_one(one, two, parts / pair.area_before[i], pair.diameter)
-    chosen = np.flatnonzero(together)
-    kept = chosen[best_per_row(i[chosen], cost[chosen], limits.splits)]
-    split = _columns(
-        Event.SPLIT,
-        [i[kept] + pair.start],
-        [a[kept] + pair.next_start, b[kept] + pair.next_start],
-        len(kept),
-    )
-    return [divide, split]
-
-
-def _could_be_one(one: Array, two: Array, growth: Array, diameter: float) -> NDArray[np.bool_]:
-    """Two parts lie close together and add up to about the whole."""
-    close = np.linalg.norm(one - two, axis=1) < 1.5 * diameter
-    return np.asarray(close & (np.abs(np.log(growth)) < np.log(2.0)))
-
-
-def _fan_in(pair: _Pair, limits: Limits) -> Columns:
-    """Merges: two earlier cells, one later region."""
-    j, a, b = neighbour_pairs(pair.after, pair.predicted, limits.daughters, pair.gate)
-    point, one, two = pair.after[j], pair.predicted[a], pair.predicted[b]
-    parts = pair.area_before[a] + pair.area_before[b]
-    cost = _pair_cost(point, one, two, pair.area_after[j], parts, pair.diameter)
-    chosen = np.flatnonzero(_could_be_one(one, two, parts / pair.area_after[j], pair.diameter))
-    kept = chosen[best_per_row(j[chosen], cost[chosen], limits.merges)]
-    return _columns(
-        Event.MERGE,
-        [a[kept] + pair.start, b[kept] + pair.start],
-        [j[kept] + pair.next_start],
-        len(kept),
-    )
-
-
-def _pair_columns(pair: _Pair, limits: Limits) -> list[Columns]:
-    """All direct events of one frame pair."""
-    i, j = move_pairs(pair.predicted, pair.after, pair.overlapping, pair.gate, limits)
-    n, m = len(pair.predicted), len(pair.after)
-    return [
-        _columns(Event.MOVE, [i + pair.start], [j + pair.next_start], len(i)),
-        *_fan_out(pair, limits),
-        _fan_in(pair, limits),
-        _columns(Event.APPEAR, [], [np.arange(m) + pair.next_start], m),
-        _columns(Event.DISAPPEAR, [np.arange(n) + pair.start], [], n),
-    ]
-
-
-def _pairs(evidence: Evidence) -> Iterator[_Pair]:
-    """Frame pairs with what the generators need."""
-    detections, motion = evidence.detections, evidence.motion
-    position = detections.position
-    area = detections.table["area"].to_numpy(dtype=np.float64)
-    offsets = detections.offsets
-    n = len(detections)
-    source, target = evidence.overlap_key // max(n, 1), evidence.overlap_key % max(n, 1)
-    strong = evidence.overlap_pixels > 0.25 * np.minimum(area[source], area[target])
-    source, target = source[strong], target[strong]
-    bounds = np.searchsorted(source, offsets)
-    for t in range(detections.geometry.n_frames - 1):
-        a, b, c = int(offsets[t]), int(offsets[t + 1]), int(offsets[t + 2])
-        part = slice(bounds[t], bounds[t + 1])
-        yield _Pair(
-            evidence.predicted[a:b],
-            position[b:c],
-            area[a:b],
-            area[b:c],
-            a,
-            b,
-            motion.diameter,
-            motion.step,
-            (source[part] - a, target[part] - b),
-        )
-
-
-def active_slots(evidence: Evidence) -> NDArray[np.bool_]:
-    """Slots that must be covered: no fate in the last frame, no history in the first."""
-    frame = evidence.detections.frame
-    last = evidence.detections.geometry.n_frames - 1
-    return np.concatenate([frame < last, frame > 0])
 
 
 def generate_hypotheses(
-    evidence: Evidence, required: Required | None = None, limits: Limits | None = None
-) -> Hypotheses:
+    evidence: Evidence, required: Events | None = None, limits: Limits | None = None
+) -> Events:
     """Propose the events of a movie.
 
     Parameters
@@ -192,51 +52,87 @@ def generate_hypotheses(
 
     Returns
     -------
-    Hypotheses
-        Sorted by event, then by the rows named.
+    Events
+        Sorted by event, then by the rows named; each once, and none without an active slot.
     """
     limits = limits or Limits()
-    parts: list[Columns] = []
+    motion = evidence.motion
+    # How far from its predicted position a cell is looked for.
+    gate = 2.5 * motion.diameter + 8.0 * motion.step
+    parts: list[Events] = []
     for pair in _pairs(evidence):
-        parts += _pair_columns(pair, limits)
+        parts += _direct_events(pair, gate, motion.diameter, limits)
     i, j = skip_pairs(evidence, limits)
-    parts.append(_columns(Event.SKIP, [i], [j], len(i)))
-    false = false_detections(evidence)
-    parts.append(_columns(Event.FALSE, [false], [], len(false)))
+    parts.append(Events.of_kind(Event.SKIP, [i], [j]))
+    parts.append(Events.of_kind(Event.FALSE, [false_detections(evidence)]))
     if required is not None:
-        for event in Event:
-            rows = np.flatnonzero(required.event == event)
-            parts.append((event, required.sources[rows], required.targets[rows]))
-    return _collect(parts, len(evidence.detections), active_slots(evidence))
+        parts.append(required)
+    events = Events.join(parts).unique()
+    covered = np.diff(events.incidence(active_slots(evidence.detections)).indptr) > 0
+    return events if covered.all() else events.take(covered)
 
 
-def _collect(parts: list[Columns], n: int, active: NDArray[np.bool_]) -> Hypotheses:
-    """Join columns, drop repetitions and what covers no slot, and sort."""
-    event = np.concatenate([np.full(len(s), e, dtype=np.int8) for e, s, _ in parts])
-    sources = np.concatenate([s for _, s, _ in parts]).reshape(-1, 2)
-    targets = np.concatenate([t for _, _, t in parts]).reshape(-1, 2)
-    key = np.column_stack([event, sources, targets])
-    order = np.lexsort(key.T[::-1])
-    key = key[order]
-    fresh = np.r_[True, (key[1:] != key[:-1]).any(axis=1)] if len(key) else np.zeros(0, bool)
-    key = key[fresh]
-    hypotheses = Hypotheses(
-        key[:, 0].astype(np.int8),
-        np.ascontiguousarray(key[:, 1:3]),
-        np.ascontiguousarray(key[:, 3:5]),
-        n,
-        active,
+def _pairs(evidence: Evidence) -> Iterator[_Pair]:
+    """Neighbouring frames with what the proposals need."""
+    detections = evidence.detections
+    position, offsets, n = detections.position, detections.offsets, max(len(detections), 1)
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    source, target = evidence.overlap_key // n, evidence.overlap_key % n
+    strong = evidence.overlap_pixels > 0.25 * np.minimum(area[source], area[target])
+    source, target = source[strong], target[strong]
+    bounds = np.searchsorted(source, offsets)
+    for t in range(detections.geometry.n_frames - 1):
+        a, b, c = int(offsets[t]), int(offsets[t + 1]), int(offsets[t + 2])
+        part = slice(bounds[t], bounds[t + 1])
+        overlapping = source[part] - a, target[part] - b
+        before, after = evidence.predicted[a:b], position[b:c]
+        yield _Pair(before, after, area[a:b], area[b:c], a, b, overlapping)
+
+
+def _direct_events(pair: _Pair, gate: float, diameter: float, limits: Limits) -> list[Events]:
+    """All events of one frame pair but skips and false detections."""
+    n, m, start, then = len(pair.predicted), len(pair.after), pair.start, pair.next_start
+    i, j = move_pairs(pair.predicted, pair.after, pair.overlapping, gate, limits)
+    # Divisions and splits: one earlier cell, two later ones. Merges: the same, seen backwards.
+    whole, a, b, cost, one = _triplets(
+        (pair.predicted, pair.after), (pair.area_before, pair.area_after), gate, diameter, limits
     )
-    covered = np.diff(hypotheses.incidence().indptr) > 0
-    return hypotheses if covered.all() else subset(hypotheses, np.flatnonzero(covered))
-
-
-def subset(hypotheses: Hypotheses, rows: Index) -> Hypotheses:
-    """The hypotheses with these indices, in this order."""
-    return Hypotheses(
-        hypotheses.event[rows],
-        hypotheses.sources[rows],
-        hypotheses.targets[rows],
-        hypotheses.n_detections,
-        hypotheses.active,
+    divide = best_per_row(whole, cost, limits.divisions)
+    split = one[best_per_row(whole[one], cost[one], limits.splits)]
+    region, c, d, cost, one = _triplets(
+        (pair.after, pair.predicted), (pair.area_after, pair.area_before), gate, diameter, limits
     )
+    merge = one[best_per_row(region[one], cost[one], limits.merges)]
+    return [
+        Events.of_kind(Event.MOVE, [i + start], [j + then]),
+        Events.of_kind(Event.DIVIDE, [whole[divide] + start], [a[divide] + then, b[divide] + then]),
+        Events.of_kind(Event.SPLIT, [whole[split] + start], [a[split] + then, b[split] + then]),
+        Events.of_kind(Event.MERGE, [c[merge] + start, d[merge] + start], [region[merge] + then]),
+        Events.of_kind(Event.APPEAR, [], [np.arange(m) + then]),
+        Events.of_kind(Event.DISAPPEAR, [np.arange(n) + start]),
+    ]
+
+
+def _triplets(
+    points: tuple[Array, Array],
+    areas: tuple[Array, Array],
+    gate: float,
+    diameter: float,
+    limits: Limits,
+) -> tuple[Index, Index, Index, Array, Index]:
+    """A cell and two cells of the other frame: rows (3), cost, and which could be one cell cut.
+
+    The cost says how little two cells look like the halves of one: their midpoint is off, or
+    their sizes do not add up.
+    """
+    whole, a, b = neighbour_pairs(points[0], points[1], limits.daughters, gate)
+    point, one, two = points[0][whole], points[1][a], points[1][b]
+    growth = (areas[1][a] + areas[1][b]) / areas[0][whole]
+    middle = np.linalg.norm((one + two) / 2 - point, axis=1) / diameter
+    near = np.minimum(np.linalg.norm(one - point, axis=1), np.linalg.norm(two - point, axis=1))
+    size = np.abs(np.log(growth))
+    gap = np.linalg.norm(one - two, axis=1)
+    cost = middle + 0.5 * near / diameter + 0.5 * size + 0.3 * (gap / diameter)
+    # Pieces of one cell lie close together and add up to about the whole.
+    pieces = np.flatnonzero((gap < 1.5 * diameter) & (size < np.log(2.0)))
+    return whole, a, b, np.asarray(cost), pieces

@@ -96,12 +96,12 @@ def find_event(tracking: Tracking, frame: int, label: int) -> int:
     InputError
         Where there is no such cell.
     """
-    row = tracking.scene.detections.row_of(frame, label)
-    n = len(tracking.scene.detections)
-    slot = row if tracking.scene.hypotheses.active[row] else n + row
-    place = int(np.searchsorted(tracking.scene.slots, slot))
-    if place >= len(tracking.scene.slots) or tracking.scene.slots[place] != slot:
+    detections, slots = tracking.scene.detections, tracking.scene.slots
+    row = detections.row_of(frame, label)
+    if detections.geometry.n_frames == 1:
         raise InputError("a movie of a single frame has no events to explain")
+    last = frame == detections.geometry.n_frames - 1
+    place = int(np.searchsorted(slots, row + last * len(detections)))
     columns = tracking.scene.problem.by_slot[place].indices
     return int(columns[tracking.solution.chosen[columns]][0])
 
@@ -177,13 +177,7 @@ def _contributions(tracking: Tracking, kept: Index, other: Index) -> tuple[Contr
 
 def _words(tracking: Tracking, columns: Index) -> tuple[str, ...]:
     """Events in plain words."""
-    hypotheses = tracking.scene.hypotheses
-    refs = event_refs(
-        tracking.scene.detections,
-        hypotheses.event[columns],
-        hypotheses.sources[columns],
-        hypotheses.targets[columns],
-    )
+    refs = event_refs(tracking.scene.detections, tracking.scene.hypotheses.take(columns))
     return tuple(describe_event(ref) for ref in refs)
 
 

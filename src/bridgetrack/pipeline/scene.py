@@ -18,7 +18,6 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import (
     Constraints,
     compile_constraints,
-    find_hypotheses,
     required_events,
 )
 from bridgetrack.detections.labels import checked_labels, refuse_image
@@ -27,7 +26,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix, FeatureSet, compute_features
-from bridgetrack.hypotheses.events import Hypotheses
+from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.inference.problem import Problem
@@ -54,14 +53,14 @@ class Scene:
     problem
         The set-partitioning problem over the active slots.
     slots
-        Number in `Hypotheses` of every slot of the problem, shape (S,).
+        Number in `Events` of every slot of the problem, shape (S,).
     anchored, constraints
         The annotations, tied to detections and to hypotheses.
     """
 
     labels: Movie | None
     evidence: Evidence
-    hypotheses: Hypotheses
+    hypotheses: Events
     matrix: FeatureMatrix
     problem: Problem
     slots: Index
@@ -167,8 +166,9 @@ def propose(
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored))
     matrix = compute_features(evidence, hypotheses, features or default_features())
-    slots = np.flatnonzero(hypotheses.active)
-    problem = Problem(hypotheses.incidence()[:, slots].tocsr())
+    active = active_slots(evidence.detections)
+    slots = np.flatnonzero(active)
+    problem = Problem(hypotheses.incidence(active)[:, slots].tocsr())
     constraints = compile_constraints(anchored, hypotheses)
     return Scene(labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints)
 
@@ -176,9 +176,7 @@ def propose(
 def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
     """The same movie with other annotations; hypotheses are made anew only where needed."""
     anchored = anchor(annotations, scene.detections, scene.labels)
-    wanted = required_events(anchored)
-    found = find_hypotheses(scene.hypotheses, wanted.event, wanted.sources, wanted.targets)
-    if (found < 0).any():
+    if (scene.hypotheses.find(required_events(anchored)) < 0).any():
         return propose(scene.evidence, scene.labels, annotations, scene.matrix.features)
     constraints = compile_constraints(anchored, scene.hypotheses)
     return replace(scene, anchored=anchored, constraints=constraints)

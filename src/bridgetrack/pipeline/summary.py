@@ -101,13 +101,7 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
             tracking.scene.problem, tracking.scores, tracking.solution, row, allowed
         )
     rows = np.asarray(sorted(margins, key=lambda r: margins[r])[:count], dtype=np.int64)
-    hypotheses = tracking.scene.hypotheses
-    refs = event_refs(
-        tracking.scene.detections,
-        hypotheses.event[rows],
-        hypotheses.sources[rows],
-        hypotheses.targets[rows],
-    )
+    refs = event_refs(tracking.scene.detections, tracking.scene.hypotheses.take(rows))
     return [
         {
             "event": ref.event.key,

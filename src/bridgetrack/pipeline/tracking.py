@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.constraints import find_hypotheses, pins
+from bridgetrack.annotations.constraints import pins
 from bridgetrack.annotations.words import describe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
@@ -275,7 +275,7 @@ def _carried_over(tracking: Tracking, scene: Scene) -> np.ndarray:
         return tracking.solution.chosen.copy()
     old = tracking.scene.hypotheses
     rows = np.flatnonzero(tracking.solution.chosen)
-    found = find_hypotheses(scene.hypotheses, old.event[rows], old.sources[rows], old.targets[rows])
+    found = scene.hypotheses.find(old.take(rows))
     chosen = np.zeros(len(scene.hypotheses), dtype=bool)
     chosen[found[found >= 0]] = True
     return chosen

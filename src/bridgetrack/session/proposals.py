@@ -43,7 +43,7 @@ class Proposal:
 def slot_of(tracking: Tracking, row: int, history: bool = False) -> int:
     """Index in the problem of a cell's fate or history, -1 where it has none."""
     scene = tracking.scene
-    slot = row + (scene.hypotheses.n_detections if history else 0)
+    slot = row + (len(scene.detections) if history else 0)
     k = int(np.searchsorted(scene.slots, slot))
     return k if k < len(scene.slots) and scene.slots[k] == slot else -1
 
@@ -83,12 +83,7 @@ def proposals(
     share = weight / max(float(weight.sum()), 1e-12)
     order = np.lexsort((cost, excluded, ~chosen))[:limit]
     picked = columns[order]
-    refs = event_refs(
-        scene.detections,
-        scene.hypotheses.event[picked],
-        scene.hypotheses.sources[picked],
-        scene.hypotheses.targets[picked],
-    )
+    refs = event_refs(scene.detections, scene.hypotheses.take(picked))
     return [
         Proposal(ref, float(share[k]), float(cost[k]), bool(chosen[k]), bool(excluded[k]))
         for ref, k in zip(refs, order.tolist(), strict=True)

@@ -18,7 +18,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.detections.table import Detections, cell_diameter
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.tracks.tracks import Tracks
 
 Array = NDArray[np.float64]
@@ -175,23 +175,9 @@ def _part(
             state.links += [(part, t, "merge") for t in tracks]
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """Chosen events in plain arrays, one row each."""
-
-    event: NDArray[np.int8]
-    sources: Index
-    targets: Index
-    score: Array
-    margin: Array
-
-    def of(self, event: Event) -> Index:
-        return np.flatnonzero(self.event == event)
-
-
 def build_tracks(
     detections: Detections,
-    hypotheses: Hypotheses,
+    hypotheses: Events,
     chosen: NDArray[np.bool_],
     scores: Array | None = None,
     margins: Array | None = None,
@@ -215,22 +201,28 @@ def build_tracks(
     """
     picked = np.flatnonzero(chosen)
     unknown = np.full(len(hypotheses), np.nan)
-    events = _Chosen(
-        hypotheses.event[picked],
-        hypotheses.sources[picked],
-        hypotheses.targets[picked],
-        (unknown if scores is None else scores)[picked],
-        (unknown if margins is None else margins)[picked],
+    events = hypotheses.take(picked)
+    values = pd.DataFrame(
+        {
+            "score": (unknown if scores is None else scores)[picked],
+            "margin": (unknown if margins is None else margins)[picked],
+        }
     )
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False
     chain = _chains(events, len(detections))
     track, links = _tracks_of_chains(detections, events, chain)
     nodes, table = _number(detections, kept, track[chain], links)
-    return Tracks(nodes, _edges(events), _events(events, detections), table, detections.geometry)
+    return Tracks(
+        nodes,
+        _edges(events, values),
+        _events(events, values, detections),
+        table,
+        detections.geometry,
+    )
 
 
-def _chains(events: _Chosen, n: int) -> Index:
+def _chains(events: Events, n: int) -> Index:
     """Chain of every detection: connected by moves and skips, shape (n,)."""
     links = np.flatnonzero((events.event == Event.MOVE) | (events.event == Event.SKIP))
     i, j = events.sources[links, 0], events.targets[links, 0]
@@ -250,7 +242,7 @@ def _chain_ends(detections: Detections, chain: Index) -> ChainEnds:
     return ChainEnds(position[first], position[last], size[first], size[last], length)
 
 
-def _junctions(detections: Detections, events: _Chosen, chain: Index) -> list[Junction]:
+def _junctions(detections: Detections, events: Events, chain: Index) -> list[Junction]:
     out = []
     for event in (Event.SPLIT, Event.MERGE):
         for row in events.of(event):
@@ -267,7 +259,7 @@ def _junctions(detections: Detections, events: _Chosen, chain: Index) -> list[Ju
 
 
 def _tracks_of_chains(
-    detections: Detections, events: _Chosen, chain: Index
+    detections: Detections, events: Events, chain: Index
 ) -> tuple[Index, list[tuple[int, int, str]]]:
     """Founding chain of every chain's track, and the links between tracks."""
     if not len(chain):
@@ -320,7 +312,7 @@ def roots(n_tracks: int, links: pd.DataFrame) -> Index:
     return parent
 
 
-def _edges(events: _Chosen) -> pd.DataFrame:
+def _edges(events: Events, values: pd.DataFrame) -> pd.DataFrame:
     """One row per link between two detections."""
     parts = []
     for k, m in ((0, 0), (0, 1), (1, 0)):
@@ -332,16 +324,15 @@ def _edges(events: _Chosen) -> pd.DataFrame:
                     "source": source[there],
                     "target": target[there],
                     "event": [Event(e).key for e in events.event[there]],
-                    "score": events.score[there],
-                    "margin": events.margin[there],
                 }
+                | {name: values[name].to_numpy()[there] for name in values}
             )
         )
     table = pd.concat(parts, ignore_index=True)
     return table.sort_values(["source", "target"], ignore_index=True)
 
 
-def _events(events: _Chosen, detections: Detections) -> pd.DataFrame:
+def _events(events: Events, values: pd.DataFrame, detections: Detections) -> pd.DataFrame:
     """One row per chosen event."""
     frame = detections.frame
     when = np.where(
@@ -359,8 +350,7 @@ def _events(events: _Chosen, detections: Detections) -> pd.DataFrame:
             "event": [Event(e).key for e in events.event],
             "sources": named(events.sources),
             "targets": named(events.targets),
-            "score": events.score,
-            "margin": events.margin,
         }
+        | {name: values[name].to_numpy() for name in values}
     )
     return table.sort_values(["frame", "event"], kind="stable", ignore_index=True)

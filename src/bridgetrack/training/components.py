@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.features.feature import FeatureMatrix
-from bridgetrack.hypotheses.events import Event, Hypotheses
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.training_set import (
     LARGEST,
@@ -49,7 +49,7 @@ class Components:
         Hypotheses left out because they tie frame pairs of too large components, shape (H,).
     """
 
-    hypotheses: Hypotheses
+    hypotheses: Events
     label: Index
     home: Index
     tying: Mask

@@ -281,7 +281,7 @@ def labelled(
 
 def _frame_pair(scene: Scene, slot: Index) -> Index:
     """Earlier frame of the pair that a fate or a history belongs to."""
-    n = scene.hypotheses.n_detections
+    n = len(scene.detections)
     return np.asarray(scene.detections.frame[slot % n] - (slot >= n), dtype=np.int64)
 
 
