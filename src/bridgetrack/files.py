@@ -7,7 +7,7 @@ import os
 import shutil
 import struct
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -36,11 +36,18 @@ def staged(path: Path, what: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def staged_files(folder: Path) -> Iterator[Path]:
+def staged_files(folder: Path, removed: Sequence[str] = ()) -> Iterator[Path]:
     """A temporary folder whose content moves into `folder` when the block ends well.
 
     What is there under the same names is replaced; nothing else in `folder` is touched. Where
-    the block fails nothing is changed.
+    the block or a move fails nothing is changed.
+
+    Parameters
+    ----------
+    folder
+        Where the files belong.
+    removed
+        Names in it that go at the same time.
 
     Raises
     ------
@@ -50,8 +57,7 @@ def staged_files(folder: Path) -> Iterator[Path]:
     with writing(folder), _spare(folder / "files", folder) as spare:
         spare.mkdir()
         yield spare
-        for path in sorted(spare.iterdir()):
-            _put(path, folder / path.name)
+        _move_all(spare, folder, removed)
 
 
 @contextmanager
@@ -183,6 +189,26 @@ def _spare(target: Path, path: Path, what: str = "") -> Iterator[Path]:
                 folder.rmdir()
         raise
     _remove(spare)
+
+
+def _move_all(new: Path, folder: Path, removed: Sequence[str]) -> None:
+    """Move everything in `new` into `folder`, or, where one move fails, nothing."""
+    names = sorted(path.name for path in new.iterdir())
+    aside = new.with_suffix(".old")
+    aside.mkdir()
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for name in dict.fromkeys([*names, *removed]):
+            for source, target in (folder / name, aside / name), (new / name, folder / name):
+                if os.path.lexists(source):
+                    source.rename(target)
+                    moved.append((source, target))
+    except BaseException:
+        for source, target in reversed(moved):
+            target.rename(source)
+        aside.rmdir()
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _put(new: Path, old: Path) -> None:

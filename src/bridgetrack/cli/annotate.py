@@ -15,13 +15,13 @@ from bridgetrack.cli.options import (
     Json,
     Labels,
     at_least,
-    keep_inputs,
+    check_file,
     out_option,
     seed_option,
 )
 from bridgetrack.cli.reading import Reading
-from bridgetrack.cli.record import check_file
 from bridgetrack.cli.sources import collecting_warnings, open_sources
+from bridgetrack.export.may_write import sign
 
 
 def annotate(
@@ -51,7 +51,6 @@ def annotate(
     Detections are matched to the true cells by overlap; divisions, appearances and other rare
     events are drawn more often than they occur.
     """
-    keep_inputs(out, labels, image, ground_truth)
     if (fraction is None) == (count is None):
         raise typer.BadParameter("give one of --fraction and --count")
     if fraction is not None and not 0 < fraction <= 1:
@@ -59,7 +58,7 @@ def annotate(
     if count is not None:
         at_least(1, count, "--count")
     at_least(0, seed, "--seed")
-    check_file(out)
+    check_file(out, labels, image, ground_truth)
     notes: list[str] = []
     with collecting_warnings(notes):
         drawn = _draw(
@@ -108,4 +107,5 @@ def _draw(
         stratified=stratified,
     )
     save_annotations(chosen, out)
+    sign(out)
     return {event.key: number for event, number in chosen.counts().items()}

@@ -11,6 +11,7 @@ import typer
 from bridgetrack.cli.console import Stopwatch, emit, plural, say, show, table
 from bridgetrack.cli.options import Json
 from bridgetrack.cli.segment import segmenting
+from bridgetrack.export.may_write import sign
 
 if TYPE_CHECKING:
     from bridgetrack.hypotheses.events import Events
@@ -36,10 +37,8 @@ def demo(
     json: Json = False,
 ) -> None:
     """Segment, track, train, track again and score the sample movie; draw its tracks."""
-    from bridgetrack.cli.record import check_folder
     from bridgetrack.cli.sources import collecting_warnings
 
-    check_folder(out)
     notes: list[str] = []
     with collecting_warnings(notes):
         result = _demo(out, notes)
@@ -110,8 +109,9 @@ def _figure(value: Any) -> str:
 
 def _demo(out: Path, notes: list[str]) -> _Result:
     from bridgetrack.annotations.store import load_annotations
+    from bridgetrack.cli.options import check_file
     from bridgetrack.cli.reading import Reading
-    from bridgetrack.cli.record import Given, finish
+    from bridgetrack.cli.record import Given, check_run, finish
     from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.evaluate import evaluate
     from bridgetrack.evaluation.true_events import score_events
@@ -125,6 +125,18 @@ def _demo(out: Path, notes: list[str]) -> _Result:
     sample = sample_folder()
     image = open_movie(sample / SAMPLE_SEQUENCE)
     answers = sample / "annotations.json"
+    made = Given(
+        out / "labels.tif",
+        sample / SAMPLE_SEQUENCE,
+        out / "model.json",
+        answers,
+        FORMATS,
+        Reading(),
+        command="demo",
+    )
+    check_run(out, made)
+    for name in ("labels.tif", "model.json", "overlay.png"):
+        check_file(out / name, sample / SAMPLE_SEQUENCE, answers)
     watch = Stopwatch()
     labels = _segmented(image, out / "labels.tif", watch)
     truth = read_ctc(sample / f"{SAMPLE_SEQUENCE}_GT")
@@ -144,16 +156,7 @@ def _demo(out: Path, notes: list[str]) -> _Result:
         for name, t in tracked.items()
     }
     last = tracked["trained, and held to them"]
-    given = Given(
-        out / "labels.tif",
-        sample / SAMPLE_SEQUENCE,
-        out / "model.json",
-        answers,
-        FORMATS,
-        Reading(),
-        command="demo",
-    )
-    record = finish(last, out, given, watch, notes)
+    record = finish(last, out, made, watch, notes)
     picture = _picture(image, labels, last, out)
     return _Result(
         record, describe_training(training, out / "model.json", watch, []), scores, picture
@@ -164,6 +167,7 @@ def _segmented(image: Movie, path: Path, watch: Stopwatch) -> Movie:
     from bridgetrack.movie.opening import open_labels
 
     show(segmenting(image, path), watch)
+    sign(path)
     return open_labels(path)
 
 
@@ -181,4 +185,5 @@ def _picture(image: Movie, labels: Movie, tracking: Tracking, out: Path) -> Path
     last = image.n_frames - 1
     path = out / "overlay.png"
     draw_overlay(image.channel_frame(last), labels.channel_frame(last), tracking.tracks, last, path)
+    sign(path)
     return path

@@ -13,7 +13,6 @@ import typer
 from bridgetrack.cli.console import emit, say, show
 from bridgetrack.cli.options import Image, Json, answers_option, parse_choice
 from bridgetrack.cli.reading import Reading
-from bridgetrack.cli.record import RUN_FILE
 from bridgetrack.cli.sources import (
     collecting_warnings,
     open_answers,
@@ -21,6 +20,7 @@ from bridgetrack.cli.sources import (
     open_weights,
 )
 from bridgetrack.errors import InputError
+from bridgetrack.export.may_write import RUN_FILE
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet

@@ -9,10 +9,11 @@ import typer
 
 from bridgetrack.cli.console import emit, note_lines, say, show
 from bridgetrack.cli.model_words import described, model_lines, shown_lines
-from bridgetrack.cli.options import Image, Json, out_option
+from bridgetrack.cli.options import Image, Json, check_file, out_option
 from bridgetrack.cli.reading import Reading, reads_movie
 from bridgetrack.cli.sources import collecting_warnings, open_sources
 from bridgetrack.errors import ModelError
+from bridgetrack.export.may_write import sign
 
 if TYPE_CHECKING:
     from bridgetrack.models.library import Entry
@@ -115,7 +116,7 @@ def save(
     description: Annotated[
         str | None,
         typer.Option(
-            "--description", metavar="TEXT", help="What to remember of it.", show_default=False
+            "--description", metavar="TEXT", help="What to sign of it.", show_default=False
         ),
     ] = None,
     labels: Annotated[
@@ -234,7 +235,10 @@ def export(
     """Write a model with its description and statistics into one file, to share it."""
     from bridgetrack.models.library import Library
 
-    path = Library().export_file(name, out)
+    library = Library()
+    check_file(out, library.file(name))
+    path = library.export_file(name, out)
+    sign(path)
     if json:
         emit({"model": str(path)})
         return

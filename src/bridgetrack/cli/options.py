@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from bridgetrack.errors import OutputError
+from bridgetrack.export.may_write import refuse_inputs, refuse_other
 
 UNITS = ("micrometer", "pixel")
 
@@ -161,16 +166,41 @@ def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, 
     return words
 
 
-def keep_inputs(out: Path, *inputs: Path | None) -> None:
+def keep_inputs(targets: Sequence[Path], inputs: Iterable[Path | None]) -> None:
     """Refuse to write over what a command reads.
 
     Raises
     ------
     typer.BadParameter
-        Where the file to write is one of the inputs.
+        Where something to write is an input, or a part of one.
     """
-    for given in inputs:
-        if given is not None and out.resolve() == given.resolve():
-            raise typer.BadParameter(
-                f"--out {out} is a file that this command reads; give another name"
-            )
+    try:
+        refuse_inputs(targets, inputs)
+    except OutputError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def check_file(out: Path | None, *inputs: Path | None) -> None:
+    """Complain before the work begins about a file that cannot be written at its end.
+
+    Raises
+    ------
+    OutputError
+        Where there is a folder of that name, its folder cannot hold it, or there is a file that
+        this program did not write.
+    typer.BadParameter
+        Where it is one of the inputs.
+    """
+    if out is None:
+        return
+    if out.is_dir():
+        raise OutputError(f"{out}: this is a folder; give the name of a file in it")
+    place = next((p for p in out.absolute().parents if p.exists()), None)
+    if place is not None and not place.is_dir():
+        raise OutputError(f"{out}: {place} is a file, not a folder; give another name")
+    keep_inputs([out], inputs)
+    if place is not None and not os.access(place, os.W_OK):
+        raise OutputError(
+            f"{out}: there is no permission to write in {place}; choose another folder"
+        )
+    refuse_other(out)

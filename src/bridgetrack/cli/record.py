@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import shutil
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -14,20 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.cli.console import Stopwatch
+from bridgetrack.cli.options import keep_inputs
 from bridgetrack.cli.reading import Reading
 from bridgetrack.errors import OutputError
+from bridgetrack.export.may_write import RUN_FILE, earlier, manifest, refuse_others, sealed
 from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress
 
-RUN_FILE = "run.json"
-FILES = {
-    "csv": ("detections.csv", "edges.csv", "events.csv", "tracks.csv", "units.json"),
-    "ctc": ("ctc",),
-    "geff": ("tracks.geff",),
-}
-"""What each format leaves in a folder of results."""
 _PACKAGES = ("bridgetrack", "numpy", "scipy", "pandas", "scikit-image", "mip", "highspy")
 
 
@@ -61,43 +55,33 @@ class Given:
     preset: str = "plain"
     command: str = "track"
 
+    @property
+    def inputs(self) -> tuple[Path | None, ...]:
+        """All files that are read."""
+        return (self.labels, self.image, self.model, self.annotations, self.project)
 
-def check_folder(out: Path) -> None:
-    """Complain before the work begins about an output folder that cannot be one.
+
+def check_run(out: Path, given: Given) -> None:
+    """Complain before the work begins about a folder that cannot take the results.
 
     Raises
     ------
     OutputError
-        Where `out` or a part of it is a file, or is not writable.
+        Where `out` or a part of it is a file or is not writable, or something in the way is not
+        from an earlier run.
+    typer.BadParameter
+        Where something in the way is an input of this run.
     """
     for place in (out, *out.parents):
         if place.is_dir():
             if not os.access(place, os.W_OK):
                 raise OutputError(f"{place}: no permission to write there; choose another folder")
-            return
+            break
         if place.exists():
             raise OutputError(f"{place}: this is a file, results need a folder; give another name")
-
-
-def check_file(out: Path | None) -> None:
-    """Complain before the work begins about a file that cannot be written at its end.
-
-    Raises
-    ------
-    OutputError
-        Where there is a folder of that name, or its folder cannot hold it.
-    """
-    if out is None:
-        return
-    if out.is_dir():
-        raise OutputError(f"{out}: this is a folder; give the name of a file in it")
-    place = next((p for p in out.absolute().parents if p.exists()), None)
-    if place is not None and not place.is_dir():
-        raise OutputError(f"{out}: {place} is a file, not a folder; give another name")
-    if place is not None and not os.access(place, os.W_OK):
-        raise OutputError(
-            f"{out}: there is no permission to write in {place}; choose another folder"
-        )
+    names = _in_the_way(out, given)
+    keep_inputs([out / name for name in names], given.inputs)
+    refuse_others(out, names)
 
 
 def finish(
@@ -111,39 +95,32 @@ def finish(
     Raises
     ------
     OutputError
-        Where something cannot be written.
+        Where something cannot be written or must not be replaced; nothing has changed then.
     """
-    from bridgetrack.export.results import write_results
+    from bridgetrack.export.results import FILES, stage_results
+    from bridgetrack.files import staged_files
 
     watch(Progress("Writing files", 0.0))
-    before = _files_of_last_run(out)
-    limits = write_results(
-        tracking.tracks, tracking.scene.labels, out, given.formats, preset=given.preset
-    )
-    watch.stop()
-    record = describe(tracking, out, given, watch, [*notes, *limits])
-    names = [name for kind in given.formats for name in FILES[kind] if (out / name).exists()]
-    _remove(out, [name for name in before if name not in names])
-    record["files"] = names
-    write_json(record, out / RUN_FILE)
+    check_run(out, given)
+    with staged_files(out, earlier(out)) as staging:
+        limits = stage_results(
+            tracking.tracks, tracking.scene.labels, staging, given.formats, given.preset
+        )
+        watch.stop()
+        record = describe(tracking, out, given, watch, [*notes, *limits])
+        names = [name for kind in given.formats for name in FILES[kind]]
+        record["files"] = [name for name in names if (staging / name).exists()]
+        record = sealed(record, manifest(staging, record["files"]))
+        write_json(record, staging / RUN_FILE)
     return record
 
 
-def _files_of_last_run(out: Path) -> list[str]:
-    """Names that an earlier run lists, out of those that a run can write."""
-    try:
-        listed = json.loads((out / RUN_FILE).read_text(encoding="utf-8"))["files"]
-        return [n for names in FILES.values() for n in names if n in listed]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+def _in_the_way(out: Path, given: Given) -> list[str]:
+    """Names in a folder of results that a run replaces or removes."""
+    from bridgetrack.export.results import FILES
 
-
-def _remove(out: Path, names: list[str]) -> None:
-    for name in names:
-        if (out / name).is_dir():
-            shutil.rmtree(out / name, ignore_errors=True)
-        else:
-            (out / name).unlink(missing_ok=True)
+    new = [name for kind in given.formats for name in FILES[kind]]
+    return list(dict.fromkeys([*new, *earlier(out), RUN_FILE]))
 
 
 def describe(

@@ -28,19 +28,20 @@ def run(
 
     The result is the one that the plugin exports, with run.json beside it.
     """
-    from bridgetrack.cli.record import check_folder, finish
+    from bridgetrack.cli.record import check_run, finish
     from bridgetrack.cli.report import tracking_lines
     from bridgetrack.models.model import check_usable
     from bridgetrack.pipeline.project import load_project, run_project
 
-    check_folder(out)
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
+    given = _given(project, loaded)
+    check_run(out, given)
     notes: list[str] = []
     watch = Stopwatch()
     with collecting_warnings(notes):
         tracking = show(run_project(loaded), watch)
-    record = finish(tracking, out, _given(project, loaded), watch, notes)
+    record = finish(tracking, out, given, watch, notes)
     if json:
         emit(_summary(tracking, loaded) | record)
     else:

@@ -23,6 +23,7 @@ from bridgetrack.cli.options import (
 from bridgetrack.cli.settings import one_option_each
 from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.errors import InputError
+from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.segmentation.settings import SegmentationSettings
 
@@ -77,12 +78,13 @@ def segment(
     """Segment the cells of a movie, frame by frame; works without any option."""
     from bridgetrack.movie.opening import open_movie
 
-    keep_inputs(out, image)
     try:
         wanted = SegmentationSettings(**settings)
     except InputError as error:
         raise typer.BadParameter(str(error)) from error
     parse_choice(backend, BACKENDS, "--backend")
+    keep_inputs([out], [image, None if network is None else Path(network)])
+    refuse_other(out)
     notes: list[str] = []
     watch = Stopwatch()
     with collecting_warnings(notes):
@@ -92,6 +94,7 @@ def segment(
         number = int(channel) if channel.isdecimal() else channel
         steps = segmenting(movie, out, wanted, channel=number, backend=backend, network=network)
         path, counts = show(steps, watch)
+    sign(path)
     notes += remarks(movie, counts, number)
     seconds = sum(watch.seconds.values())
     if json:

@@ -17,18 +17,20 @@ from bridgetrack.cli.options import (
     Weights,
     answers_option,
     at_least,
+    check_file,
     out_option,
     seed_option,
 )
 from bridgetrack.cli.reading import Reading
-from bridgetrack.cli.record import check_file
 from bridgetrack.cli.sources import (
     check_belonging,
     collecting_warnings,
+    files_behind,
     open_answers,
     open_sources,
     open_weights,
 )
+from bridgetrack.export.may_write import sign
 
 if TYPE_CHECKING:
     from bridgetrack.active.session import ActiveSession
@@ -71,8 +73,11 @@ def simulate_annotator(
             "at most"
         )
     at_least(0, seed, "--seed")
-    check_file(out)
-    check_file(model_out)
+    inputs = (labels, image, ground_truth, annotations, *files_behind(model))
+    check_file(out, *inputs)
+    check_file(model_out, *inputs)
+    if model_out is not None and model_out.resolve() == out.resolve():
+        raise typer.BadParameter("--out and --model-out are the same file; give two names")
     notes: list[str] = []
     with collecting_warnings(notes):
         session, right = _simulated(
@@ -133,8 +138,10 @@ def _write(session: ActiveSession, out: Path, model_out: Path | None) -> None:
     from bridgetrack.models.model import save_model
 
     save_annotations(session.annotations, out)
+    sign(out)
     if model_out is not None:
         save_model(session.model, model_out)
+        sign(model_out)
 
 
 def describe_session(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from bridgetrack.cli.console import WARNING, show
 from bridgetrack.cli.options import parse_scale
 from bridgetrack.cli.reading import Reading
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import BridgetrackWarning, InputError, ModelError
 from bridgetrack.movie.movie import Movie
 
 if TYPE_CHECKING:
@@ -120,6 +120,23 @@ def open_weights(path: Path | None) -> Model | None:
     from bridgetrack.models.model import check_usable
 
     return None if path is None else check_usable(find_model(path), path)
+
+
+def files_behind(given: Path | None) -> tuple[Path, ...]:
+    """The files that a model (also by its name in the library) or a project is read from."""
+    from bridgetrack.models.library import find_model_file
+    from bridgetrack.pipeline.project import is_project, load_project
+
+    if given is None:
+        return ()
+    if is_project(given):
+        project = load_project(given)
+        movies = (project.labels, project.image)
+        return (given, *(movie.path for movie in movies if movie is not None))
+    with suppress(ModelError):  # told when it is opened
+        file = find_model_file(given)
+        return () if file is None else (file,)
+    return (given,)
 
 
 def open_scene(

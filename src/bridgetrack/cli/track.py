@@ -69,14 +69,15 @@ def _track(
     formats: tuple[str, ...],
     reading: Reading,
 ) -> dict[str, object]:
-    from bridgetrack.cli.record import Given, check_folder, finish
+    from bridgetrack.cli.record import Given, check_run, finish
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.summary import misfit
     from bridgetrack.pipeline.tracking import track_steps
 
-    check_folder(out)
     model = None if model is None else find_model_file(model)
+    given = Given(labels, image, model, annotations, formats, reading)
+    check_run(out, given)
     weights = open_weights(model) or shipped_model()
     answers = open_answers(annotations)
     notes: list[str] = []
@@ -86,5 +87,4 @@ def _track(
         tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [f"{WARNING}{said}"] if said else []
-    given = Given(labels, image, model, annotations, formats, reading)
     return finish(tracking, out, given, watch, [*sources.notes, *notes])

@@ -18,16 +18,17 @@ from bridgetrack.cli.helpers import (
     needs_annotations,
     open_help,
 )
-from bridgetrack.cli.options import Image, Json, Labels, answers_option, keep_inputs, out_option
+from bridgetrack.cli.options import Image, Json, Labels, answers_option, check_file, out_option
 from bridgetrack.cli.reading import Reading, reads_movie
-from bridgetrack.cli.record import check_file
 from bridgetrack.cli.sources import (
     collecting_warnings,
+    files_behind,
     open_answers,
     open_scene,
     open_weights,
 )
 from bridgetrack.errors import InputError
+from bridgetrack.export.may_write import sign
 
 if TYPE_CHECKING:
     from bridgetrack.models.model import Model
@@ -103,8 +104,8 @@ def train(
     Ctrl-C keeps the best model so far. The model is checked on annotations that it has not
     seen, and the starting weights are kept where they are better.
     """
-    keep_inputs(out, labels, annotations, image, prior, *(source or ()))
-    check_file(out)
+    used = [path for given in (prior, *(source or ())) for path in files_behind(given)]
+    check_file(out, labels, annotations, image, *used)
     options = _options(loss, regularizer, strength, learner=learner, curriculum=curriculum)
     notes: list[str] = []
     watch = Stopwatch()
@@ -171,9 +172,11 @@ def learn(
         note = {"note": "training was interrupted; the best model so far"}
         partly = replace(best[0], name="trained", loss=options.loss, provenance=note)
         save_model(replace(partly, regularizer=options.regularizer), out)
+        sign(out)
         raise Stopped(f"interrupted; the best model so far is in {out}") from None
     watch.stop()
     save_model(training.model, out)
+    sign(out)
     return training
 
 

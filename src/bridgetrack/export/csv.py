@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.errors import OutputError
-from bridgetrack.export.atomic import staged_files
 from bridgetrack.export.track_table import space_unit, track_table
-from bridgetrack.files import program_version
+from bridgetrack.files import program_version, staged_files
 from bridgetrack.movie.geometry import geometry_to_json
 from bridgetrack.tracks.tracks import Tracks
 

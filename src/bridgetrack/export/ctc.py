@@ -16,7 +16,7 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.export.atomic import staged_folder
+from bridgetrack.files import staged_folder
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.export.atomic import refuse_foreign, staged_files
 from bridgetrack.export.csv import as_plain
-from bridgetrack.files import program_version
+from bridgetrack.files import program_version, refuse_foreign, staged_files
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks, chains, components, edge_rows
 

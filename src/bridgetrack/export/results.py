@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bridgetrack.errors import OutputError
-from bridgetrack.export.atomic import staged_files
 from bridgetrack.export.csv import write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
+from bridgetrack.export.may_write import refuse_inputs, refuse_strange
+from bridgetrack.files import staged_files
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 
 FORMATS = ("csv", "ctc", "geff")
+FILES = {
+    "csv": ("detections.csv", "edges.csv", "events.csv", "tracks.csv", "units.json"),
+    "ctc": ("ctc",),
+    "geff": ("tracks.geff",),
+}
+"""What each format leaves in a folder of results."""
 
 
 def write_results(
@@ -35,7 +42,7 @@ def write_results(
     out_dir
         Folder for ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv`` and
         ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff). What is there under these
-        names is replaced.
+        names is replaced, unless the labels were read from it or it holds other files.
     formats
         Any of ``csv``, ``ctc``, ``geff``.
     preset
@@ -49,21 +56,45 @@ def write_results(
     Raises
     ------
     OutputError
-        Where a format is unknown or the folder cannot be written; nothing has changed then.
+        Where a format is unknown, or the folder cannot be written or holds what must not be
+        replaced; nothing has changed then.
+    """
+    out_dir = Path(out_dir)
+    source = None if labels is None else labels.source
+    names = [name for kind in check_formats(formats) for name in FILES[kind]]
+    refuse_inputs([out_dir / name for name in names], [source])
+    refuse_strange(out_dir, names)
+    with staged_files(out_dir) as staging:
+        return stage_results(tracks, labels, staging, formats, preset)
+
+
+def stage_results(
+    tracks: Tracks, labels: Movie | None, staging: Path, formats: Sequence[str], preset: str
+) -> tuple[str, ...]:
+    """Write tracks into an empty folder; the same as `write_results` otherwise."""
+    notes: list[str] = []
+    if "csv" in formats:
+        notes += [f"csv: {n}" for n in write_csv(tracks, staging, preset=preset)]
+    if "ctc" in formats and labels is None:
+        notes.append("ctc: not written, because there are no masks")
+    elif "ctc" in formats and labels is not None:
+        notes += [f"ctc: {n}" for n in write_ctc(tracks, labels, staging / "ctc")]
+    if "geff" in formats:
+        source = labels.source if labels is not None and Path(labels.source).exists() else None
+        written = write_geff(tracks, staging / "tracks.geff", labels_path=source)
+        notes += [f"geff: {n}" for n in written]
+    return tuple(notes)
+
+
+def check_formats(formats: Sequence[str]) -> Sequence[str]:
+    """The formats, where all of them are known.
+
+    Raises
+    ------
+    OutputError
+        Where one is not.
     """
     for name in formats:
         if name not in FORMATS:
             raise OutputError(f"there is no format {name!r}; known are {', '.join(FORMATS)}")
-    notes: list[str] = []
-    with staged_files(Path(out_dir)) as staging:
-        if "csv" in formats:
-            notes += [f"csv: {n}" for n in write_csv(tracks, staging, preset=preset)]
-        if "ctc" in formats and labels is None:
-            notes.append("ctc: not written, because there are no masks")
-        elif "ctc" in formats and labels is not None:
-            notes += [f"ctc: {n}" for n in write_ctc(tracks, labels, staging / "ctc")]
-        if "geff" in formats:
-            source = labels.source if labels is not None and Path(labels.source).exists() else None
-            written = write_geff(tracks, staging / "tracks.geff", labels_path=source)
-            notes += [f"geff: {n}" for n in written]
-    return tuple(notes)
+    return formats

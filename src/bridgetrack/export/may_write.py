@@ -1,0 +1,280 @@
+"""What may be written: nothing that is being read, and nothing that we did not write ourselves.
+
+Every run keeps a manifest: the files that it wrote, each with the digest of its content. For a
+folder of results it stands in ``run.json``; for a single file or a folder of masks it stands
+beside, as ``.bridgetrack/NAME.json``. A later run replaces what is in a manifest and still has its
+digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from bridgetrack.errors import OutputError
+from bridgetrack.files import write_text
+
+RUN_FILE = "run.json"
+_BESIDE = ".bridgetrack"
+_LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+_ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+_INSIDE = {
+    "ctc": re.compile(r"mask\d+\.tif|res_track\.txt"),
+    "tracks.geff": re.compile(r"\.z(array|attrs|group|metadata)|zarr\.json|[\d.]+"),
+}
+"""Names of the files that we write into a folder of a format."""
+_BY_DEMO = ("labels.tif", "model.json", "overlay.png")
+
+
+def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
+    """Refuse to write over, or into, what is being read.
+
+    Parameters
+    ----------
+    targets
+        Files and folders to write.
+    inputs
+        Files, folders and patterns (``01/t*.tif``) that are read. Files are compared by what they
+        are, not by name: links and other paths to the same file do not help.
+
+    Raises
+    ------
+    OutputError
+        Where they overlap; the message names both.
+    """
+    targets, reading = list(targets), [Path(given) for given in inputs if given is not None]
+    there = {_identity(path): target for target in targets for path in _files(target)}
+    for given in reading:
+        hit = next((target for target in targets if _joins(target, given)), None)
+        if there and hit is None:
+            hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
+        if hit is not None:
+            raise OutputError(
+                f"{hit} is, or belongs to, {given}, which this command reads; give another name"
+            )
+
+
+def refuse_others(folder: Path, names: Iterable[str]) -> None:
+    """Refuse to replace results that the last run in a folder did not write, or that were changed.
+
+    Parameters
+    ----------
+    folder
+        Where to write.
+    names
+        Files and folders in it that are to be replaced or removed.
+
+    Raises
+    ------
+    OutputError
+        Where one of them is not ours; the message names the file.
+    """
+    run = _run(folder)
+    for name in names:
+        path = folder / name
+        if name != RUN_FILE and run is not None and "manifest" not in run:
+            _refuse(path, _not_of_an_old_run(path, run))
+        elif name != RUN_FILE:
+            _refuse(path, _not_of(path, _dict(run, "manifest")))
+        elif run is None:
+            _refuse(path, (path, "is not the record of a run"))
+        elif "manifest" in run and not _intact(run):
+            _refuse(path, (path, _CHANGED))
+
+
+def refuse_other(path: Path) -> None:
+    """Refuse to replace a single file, or a folder of masks, that is not ours or was changed.
+
+    Raises
+    ------
+    OutputError
+        As above; the message names the file.
+    """
+    run = _run(path.parent) or {}
+    if path.name in _BY_DEMO and run.get("command") == "demo" and "manifest" not in run:
+        return  # demo left no manifest in earlier versions
+    _refuse(path, _not_of(path, _dict(_json(_beside(path)), "files")))
+
+
+def refuse_strange(folder: Path, names: Iterable[str]) -> None:
+    """Refuse to replace folders of results that hold files which no format of ours has.
+
+    Raises
+    ------
+    OutputError
+        As above; the message names the file.
+    """
+    for name in names:
+        for path in _files(folder / name):
+            if name in _INSIDE and not _INSIDE[name].fullmatch(path.name):
+                raise OutputError(
+                    f"{path}: the folder {name} holds other files than ours; move them away, or "
+                    "write elsewhere"
+                )
+
+
+def manifest(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Digests of the files under these names, by their path in the folder."""
+    return {
+        path.relative_to(folder).as_posix(): _digest(path)
+        for name in names
+        for path in sorted(_files(folder / name))
+    }
+
+
+def sign(path: Path) -> None:
+    """Keep beside a file, or a folder of masks, that we have just written it.
+
+    Raises
+    ------
+    OutputError
+        Where that cannot be written.
+    """
+    content = {"format": "bridgetrack-manifest", "files": manifest(path.parent, [path.name])}
+    write_text(_beside(path), json.dumps(content, indent=1) + "\n", "the manifest")
+
+
+def sealed(record: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
+    """A record of a run with the manifest of its files, in which it vouches for itself, too."""
+    record = {**record, "manifest": files}
+    return {**record, "manifest": {**files, RUN_FILE: _seal(record)}}
+
+
+def earlier(folder: Path) -> tuple[str, ...]:
+    """Names that the last run left in a folder of results, without ``run.json``."""
+    run = _run(folder)
+    if run is None:
+        return ()
+    named = run.get("manifest", run.get("files"))
+    names = [n.split("/")[0] for n in named if isinstance(n, str)] if named else []
+    return tuple(n for n in dict.fromkeys(names) if n != RUN_FILE and _plain(n))
+
+
+_FOREIGN = "was not written by Bridgetrack"
+_CHANGED = "was changed since Bridgetrack wrote it"
+
+
+def _refuse(path: Path, found: tuple[Path, str] | None) -> None:
+    if found is not None and os.path.lexists(path):
+        file, cause = found
+        raise OutputError(
+            f"{file} {cause}, so it is not replaced; move it away, or write elsewhere"
+        )
+
+
+def _not_of(path: Path, known: dict[str, Any]) -> tuple[Path, str] | None:
+    """The first file under a name that is not in a manifest, or not as it was; None for none."""
+    for file in _files(path):
+        digest = known.get(file.relative_to(path.parent).as_posix())
+        if digest is None:
+            return file, _FOREIGN
+        if file.is_symlink() or _digest(file) != digest:
+            return file, _CHANGED
+    return None
+
+
+def _not_of_an_old_run(path: Path, run: dict[str, Any]) -> tuple[Path, str] | None:
+    """The same for results of versions without manifests: by name, kind and time."""
+    made = (path.parent / RUN_FILE).stat().st_mtime_ns
+    named = path.name in (run.get("files") or ())
+    for file in _files(path):
+        form = _INSIDE.get(path.name) if path.is_dir() else re.compile(re.escape(path.name))
+        if not named or form is None or not form.fullmatch(file.name):
+            return file, _FOREIGN
+        if file.is_symlink() or file.stat().st_mtime_ns > made:
+            return file, _CHANGED
+    return None
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """A file, or all files in a folder; links count as files, what systems leave does not."""
+    if path.is_symlink() or path.is_file():
+        yield path
+    elif path.is_dir():
+        for inner in path.iterdir():
+            if inner.name not in _LEFT_BY_SYSTEMS:
+                yield from _files(inner)
+
+
+def _read_from(given: Path) -> Iterator[Path]:
+    """The files that stand for an input: all of a store, the frames of a folder of frames."""
+    if given.is_dir() and not _is_store(given):
+        for place in (given, given / "TRA"):
+            yield from (p for p in place.glob("*") if p.suffix.lower() in (".tif", ".tiff", ".txt"))
+    elif given.exists():
+        yield from _files(given.resolve())
+    else:
+        yield from map(Path, glob(str(given)))  # noqa: PTH207 - a pattern may be absolute
+
+
+def _joins(target: Path, given: Path) -> bool:
+    """Whether a new file or folder would become part of an input."""
+    if not given.is_dir():
+        return False
+    inside, outer = target.resolve(), given.resolve()
+    if inside == outer or _is_store(given):
+        return outer in (inside, *inside.parents)
+    return inside.parent == outer and inside.suffix.lower() in (".tif", ".tiff")
+
+
+def _is_store(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _ZARR)
+
+
+def _identity(path: Path) -> object:
+    """What two names of one file have in common; a link to nothing is only itself."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path.absolute()
+    return found.st_dev, found.st_ino
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def _seal(record: dict[str, Any]) -> str:
+    files = {key: value for key, value in record["manifest"].items() if key != RUN_FILE}
+    rest = {**record, "manifest": files}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _intact(run: dict[str, Any]) -> bool:
+    files = _dict(run, "manifest")
+    return files.get(RUN_FILE) == _seal({**run, "manifest": files})
+
+
+def _beside(path: Path) -> Path:
+    return path.parent / _BESIDE / f"{path.name}.json"
+
+
+def _run(folder: Path) -> dict[str, Any] | None:
+    """The record of the last run in a folder; None where there is none, or something else."""
+    found = _json(folder / RUN_FILE)
+    return found if found is not None and found.get("format") == "bridgetrack-run" else None
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _dict(content: dict[str, Any] | None, key: str) -> dict[str, Any]:
+    found = None if content is None else content.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _plain(name: str) -> bool:
+    """Whether a name stays in its folder, whatever a file says."""
+    return name not in ("", ".", "..") and Path(name).name == name

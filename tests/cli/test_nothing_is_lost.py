@@ -1,0 +1,341 @@
+"""No command deletes or writes over what it reads, or what it did not write itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+
+from cli.conftest import Outcome, Run, draw_answers, one_line, project_of
+
+TABLE = "t,y,x,label,mine\n0,5,5,1,a\n0,30,30,2,b\n1,5,6,1,c\n1,30,31,2,d\n"
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """All files in a folder, the names of links and folders too."""
+    return {
+        str(p.relative_to(folder)): str(p.readlink()).encode()
+        if p.is_symlink()
+        else p.read_bytes()
+        if p.is_file()
+        else b""
+        for p in sorted(folder.rglob("*"))
+    }
+
+
+def refused(shown: Outcome, *words: str) -> None:
+    """One line that has these words, and no result."""
+    assert shown.status in (1, 2), shown
+    assert one_line(shown.err), shown.err
+    assert shown.out == ""
+    for word in words:
+        assert word in shown.err
+
+
+@pytest.fixture
+def masks(tmp_path: Path) -> Path:
+    """Three frames with two cells."""
+    labels = np.zeros((3, 40, 40), dtype=np.uint16)
+    labels[:, 2:10, 2:10], labels[:, 20:28, 20:28] = 1, 2
+    folder = tmp_path / "masks"
+    folder.mkdir()
+    for t, frame in enumerate(labels):
+        tifffile.imwrite(folder / f"mask{t:03d}.tif", frame)
+    return folder
+
+
+@pytest.fixture
+def files(run: Run, movie: Path, truth: Path, tmp_path: Path) -> dict[str, Path]:
+    """An input of every kind; nothing about them is known to be ours."""
+    made = tmp_path / "made"
+    made.mkdir()
+    answers = draw_answers(run, truth, made / "answers.json", 12)
+    project_of(truth, answers, made / "project.json")
+    assert run("models", "save", _model(run, truth, answers, made), "--name", "lab").status == 0
+    labels = np.stack([tifffile.imread(p) for p in sorted(truth.glob("*.tif"))])
+    tifffile.imwrite(made / "labels.tif", labels, photometric="minisblack")
+    tifffile.imwrite(made / "image.tif", labels, photometric="minisblack")
+    shutil.copytree(movie / "01_GT", made / "01_GT")
+    shutil.rmtree(made / ".bridgetrack")
+    return {p.name.partition(".")[0]: p for p in made.iterdir()}
+
+
+def _model(run: Run, truth: Path, answers: Path, folder: Path) -> Path:
+    out = folder / "model.json"
+    words = ("--annotations", answers, "--lambda", 1, "--out", out)
+    assert run("train", truth, *words).status == 0
+    return out
+
+
+@pytest.fixture(autouse=True)
+def library(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty library."""
+    folder = tmp_path_factory.mktemp("library")
+    monkeypatch.setenv("BRIDGETRACK_MODELS", str(folder))
+    return folder
+
+
+def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tuple[str, ...]]]:
+    """Commands that write one file: words, the option that says where, and what they read."""
+    f = files
+    truth, answers = ("--ground-truth", f["01_GT"]), ("--annotations", f["answers"])
+    image, model = ("--image", f["image"]), ("--model", f["model"])
+    elsewhere = f["labels"].parent / "elsewhere.json"
+    yield "segment", (f["image"],), "--out", ("image",)
+    drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
+    yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn
+    learned = (f["labels"], *answers, *image, "--prior", f["model"], "--lambda", 1)
+    yield "train", learned, "--out", ("labels", "answers", "image", "model")
+    helped = (f["labels"], *answers, "--source", f["project"])
+    yield "train", helped, "--out", ("project",)
+    played = (f["labels"], *truth, *answers, *image, *model, "-n", 2)
+    read = ("labels", "answers", "image", "model", "01_GT/TRA/man_track.txt")
+    yield "simulate-annotator", played, "--out", read
+    yield "simulate-annotator", (*played, "--out", elsewhere), "--model-out", read
+
+
+def test_no_input_is_written_over(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    for command, words, option, inputs in ways(files):
+        for name in inputs:
+            first, _, rest = name.partition("/")
+            own = files[first] / rest if rest else files[first]
+            symlink, hard = linked / own.name, linked / f"hard-{own.name}"
+            symlink.symlink_to(own)
+            os.link(own, hard)
+            before = content(tmp_path)
+            around = own.parent / ".." / own.parent.name / own.name
+            for target in (own, around, symlink, hard):
+                refused(run(command, *words, option, target), own.name)
+                assert content(tmp_path) == before, (command, name, target)
+            symlink.unlink()
+            hard.unlink()
+
+
+def test_no_file_of_others_is_written_over(
+    run: Run, files: dict[str, Path], tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs.tif"
+    theirs.write_text("not ours")
+    before = content(tmp_path)
+    for command, words, option, _ in ways(files):
+        refused(run(command, *words, option, theirs), "theirs.tif", "not written by Bridgetrack")
+        assert content(tmp_path) == before, command
+    refused(run("models", "export", "lab", "--out", theirs), "theirs.tif")
+    refused(run("models", "export", "lab", "--out", files["model"]), "model.json")
+    assert content(tmp_path) == before
+
+
+def test_the_library_is_no_place_to_write(run: Run, files: dict[str, Path], library: Path) -> None:
+    before = content(library)
+    (kept,) = library.rglob("model.json")
+    words = (files["labels"], "--annotations", files["answers"], "--lambda", 1, "--prior", "lab")
+    refused(run("train", *words, "--out", kept), "reads")
+    refused(run("models", "export", "lab", "--out", kept), "reads")
+    assert content(library) == before
+
+
+def test_own_files_are_replaced_until_someone_changes_them(
+    run: Run, files: dict[str, Path], tmp_path: Path
+) -> None:
+    labels, out = files["labels"], tmp_path / "own.json"
+    words = ("annotate", labels, "--ground-truth", files["01_GT"], "--count", 5, "--out", out)
+    assert run(*words, "--seed", 1).status == 0
+    first = out.read_bytes()
+    assert run(*words, "--seed", 2).status == 0
+    assert out.read_bytes() != first
+    out.write_text(out.read_text() + " ")
+    before = content(tmp_path)
+    refused(run(*words), "own.json", "changed")
+    assert content(tmp_path) == before
+    refused(run(*words[:-1], tmp_path / "own.json" / "x"), "is a file")
+
+
+def test_masks_that_someone_corrected_are_kept(
+    run: Run, files: dict[str, Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "found"
+    words = ("segment", files["image"], "--out", out)
+    assert run(*words).status == 0
+    assert run(*words).status == 0
+    mask = out / "mask001.tif"
+    tifffile.imwrite(mask, np.zeros((160, 160), dtype=np.uint16))
+    before = content(out)
+    refused(run(*words), "mask001.tif", "changed")
+    assert content(out) == before
+    shutil.rmtree(tmp_path / ".bridgetrack")
+    refused(run(*words), "found", "not written by Bridgetrack")
+    assert content(out) == before
+
+
+def test_two_results_do_not_share_a_file(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
+    words = (files["labels"], "--ground-truth", files["01_GT"], "-n", 2)
+    both = ("--out", tmp_path / "x.json", "--model-out", tmp_path / "x.json")
+    refused(run("simulate-annotator", *words, *both), "--model-out")
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_masks_and_a_readme_in_the_place_of_results(run: Run, masks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "D"
+    masks.rename(out := _folder(out) / "ctc")
+    (out / "README.txt").write_text("by hand")
+    before = content(tmp_path)
+    words = ("--out", out.parent, "--format")
+    refused(run("track", out, *words, "csv,ctc"), "ctc")
+    assert content(tmp_path) == before
+    pattern = out / "mask*.tif"
+    refused(run("track", pattern, *words, "ctc"), "ctc")
+    assert content(tmp_path) == before
+    assert run("track", out, *words, "csv").status == 0
+    assert content(tmp_path).items() >= before.items()
+
+
+def test_a_folder_of_links_to_the_masks(run: Run, masks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run("track", masks, "--out", out, "--format", "ctc").status == 0
+    links = _folder(tmp_path / "links")
+    for mask in (out / "ctc").glob("*.tif"):
+        (links / mask.name).symlink_to(mask)
+    before = content(tmp_path)
+    for labels in (links, out / "ctc", out / ".." / "out" / "ctc", out / "ctc" / "mask*.tif"):
+        for formats in ("ctc", "csv"):
+            refused(run("track", labels, "--out", out, "--format", formats), "ctc")
+            assert content(tmp_path) == before
+
+
+def test_what_a_person_put_into_results_is_kept(run: Run, masks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    both = ("track", masks, "--out", out, "--format", "csv,ctc")
+    assert run(*both).status == 0
+    assert run(*both).status == 0
+    (out / "ctc" / ".DS_Store").write_text("left by a file manager")
+    (out / "notes.txt").write_text("mine")
+    assert run(*both).status == 0
+    for name, text in (("ctc/README.txt", "mine"), ("ctc/mask000.tif", "x"), ("tracks.csv", "x")):
+        kept = (out / name).read_bytes() if (out / name).exists() else None
+        (out / name).write_text(text)
+        before = content(out)
+        for formats in ("csv,ctc", "csv", "geff"):
+            refused(run(*both[:-1], formats), str(out / name))
+            assert content(out) == before
+        (out / name).unlink() if kept is None else (out / name).write_bytes(kept)
+    assert run(*both[:-1], "geff").status == 0
+    assert sorted(p.name for p in out.iterdir()) == ["notes.txt", "run.json", "tracks.geff"]
+
+
+def test_folders_and_links_that_others_made(run: Run, masks: Path, tmp_path: Path) -> None:
+    out, theirs = _folder(tmp_path / "out"), _folder(tmp_path / "theirs")
+    (theirs / "mask000.tif").write_text("mine")
+    (theirs / "a.csv").write_text("mine")
+    for name, formats in (("ctc", "ctc"), ("tracks.geff", "geff"), ("units.json", "csv")):
+        (out / name).symlink_to(theirs if name != "units.json" else theirs / "a.csv")
+        before = content(tmp_path)
+        refused(run("track", masks, "--out", out, "--format", formats), name)
+        assert content(tmp_path) == before
+        (out / name).unlink()
+    shutil.copytree(theirs, out / "tracks.geff")
+    (out / "run.json").write_text('{"format": "of something else"}')
+    before = content(tmp_path)
+    refused(run("track", masks, "--out", out, "--format", "geff"), "tracks.geff")
+    refused(run("track", masks, "--out", out), "run.json")
+    assert content(tmp_path) == before
+
+
+def test_a_table_and_a_model_that_are_read(
+    run: Run, masks: Path, files: dict[str, Path], tmp_path: Path
+) -> None:
+    out = _folder(tmp_path / "D")
+    (out / "detections.csv").write_text(TABLE)
+    before = content(tmp_path)
+    refused(run("track", out / "detections.csv", "--out", out), "detections.csv")
+    assert content(tmp_path) == before
+    shutil.copy(files["model"], out / "run.json")
+    shutil.copy(files["answers"], out / "units.json")
+    (out / "detections.csv").unlink()
+    before = content(tmp_path)
+    refused(run("track", masks, "--model", out / "run.json", "--out", out), "run.json")
+    refused(run("track", masks, "--annotations", out / "units.json", "--out", out), "units.json")
+    assert content(tmp_path) == before
+
+
+def test_a_project_and_its_movies(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
+    out = _folder(tmp_path / "out")
+    shutil.copytree(files["01_GT"] / "TRA", out / "ctc")
+    (out / "ctc" / "man_track.txt").unlink()
+    answers = files["answers"]
+    project = project_of(out / "ctc", answers, tmp_path / "p.json", formats=("ctc",))
+    shutil.copy(project, out / "run.json")
+    before = content(tmp_path)
+    refused(run("run", project, "--out", out), "ctc")
+    refused(run("run", out / "run.json", "--out", tmp_path / "out"), "out")
+    source = ("--annotations", answers, "--source", project)
+    refused(run("train", files["labels"], *source, "--out", out / "ctc" / "mask000.tif"), "mask000")
+    assert content(tmp_path) == before
+
+
+def test_results_of_versions_without_a_manifest(run: Run, masks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("track", masks, "--out", out, "--format")
+    assert run(*words, "csv,ctc,geff").status == 0
+    _forget(out)
+    assert run(*words, "csv,ctc,geff").status == 0
+    _forget(out)
+    for name in ("ctc/README", "tracks.geff/nodes/mine.txt"):
+        (out / name).write_text("mine")
+        before = content(out)
+        for formats in ("ctc", "csv"):
+            refused(run(*words, formats), Path(name).name)
+            assert content(out) == before
+        (out / name).unlink()
+    (out / "tracks.csv").write_text("mine")
+    later = (out / "run.json").stat().st_mtime + 5
+    os.utime(out / "tracks.csv", (later, later))
+    refused(run(*words, "csv"), "tracks.csv", "changed")
+    (out / "tracks.csv").unlink()
+    assert run(*words, "csv").status == 0
+    assert not (out / "ctc").exists()
+
+
+def test_a_file_that_is_no_longer_named_is_left_alone(
+    run: Run, masks: Path, tmp_path: Path
+) -> None:
+    out = _folder(tmp_path / "out")
+    (out / "ctc").mkdir()
+    (out / "ctc" / "mask000.tif").write_text("mine")
+    assert run("track", masks, "--out", out).status == 0
+    record = json.loads((out / "run.json").read_text())
+    record["manifest"]["../masks/mask000.tif"] = "0"
+    (out / "run.json").write_text(json.dumps(record))
+    before = content(tmp_path)
+    refused(run("track", masks, "--out", out), "run.json", "changed")
+    assert content(tmp_path) == before
+
+
+def test_remarks_on_the_movie_are_in_the_record(run: Run, tmp_path: Path) -> None:
+    labels = np.zeros((5, 40, 40), dtype=np.uint16)
+    labels[:, 2:8, 2:8] = 1
+    labels[:, 30:36, 30:36] = 1
+    tifffile.imwrite(tmp_path / "labels.tif", labels, photometric="minisblack")
+    shown = run("track", tmp_path / "labels.tif", "--out", tmp_path / "result", "--json")
+    assert shown.status == 0, shown.err
+    assert "far apart" in json.dumps(json.loads(shown.out)["notes"])
+
+
+def _forget(out: Path) -> None:
+    """Make a result look like one of a version without manifests."""
+    record = json.loads((out / "run.json").read_text())
+    del record["manifest"]
+    (out / "run.json").write_text(json.dumps(record))
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
