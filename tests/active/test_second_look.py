@@ -113,7 +113,7 @@ def test_second_looks_can_be_turned_off_and_are_remembered() -> None:
     one.options = replace(one.options, second_looks=False)
     one.answer(*without_last(question(one)))
     assert not question(one).again
-    again = session_from_json(session_to_json(one), plain_scene())
+    again = session_from_json(session_to_json(one), plain_scene(), one.answers)
     assert again.options == one.options
     assert again.records == one.records
 

@@ -24,6 +24,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
 from bridgetrack.annotations.annotation_set import undo
+from bridgetrack.annotations.store import load_history, save_annotations
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import track_scene
@@ -233,6 +234,28 @@ def test_stop_and_resume(tmp_path: Path) -> None:
     assert not {s.slot for s in again.queue} & again.skipped
     answer_by(again, oracle(), following(again))
     assert again.effort.clicks == 13
+
+
+def test_a_saved_record_never_speaks_of_a_later_answer(tmp_path: Path) -> None:
+    one = session()
+    assert isinstance(one.answers, HistoryAnswers)
+    asked = following(one)
+    gone = one.answer(asked, seconds=5.0)
+    one.answers.history = undo(one.answers.history)
+    later = one.answers.answer(Kind.CONFIRM, [asked.alternatives[0]], "click")[0]
+    assert later.id != gone.id
+    assert one.effort.clicks == 0
+    save_session(one, tmp_path / "session.json")
+    save_annotations(one.answers.history, tmp_path / "answers.json")
+    kept = HistoryAnswers(load_history(tmp_path / "answers.json"))
+    again = load_session(tmp_path / "session.json", plain_scene(), kept)
+    assert again.effort.clicks == 0 and [r.id for r in again.records] == [gone.id]
+    kept.history = undo(kept.history)
+    third, _ = kept.answer(Kind.CONFIRM, [asked.event], "click")
+    assert third.id not in (gone.id, later.id)
+    assert again.effort.clicks == 0
+    fresh = load_session(tmp_path / "session.json", plain_scene())
+    assert fresh.records == (), "other annotations know nothing of the record"
 
 
 def damaged(content: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
+from bridgetrack.annotations import annotation_set
 from bridgetrack.annotations.annotation_set import AnnotationSet, History, undo
 from bridgetrack.annotations.store import (
+    FORMAT,
     AutosavingStore,
-    decode,
     encode,
     load_annotations,
     load_history,
@@ -36,8 +37,8 @@ def test_encoding_and_decoding_is_identity(listed):
         history = undo(history.record(remove=[listed[0].id]))
         history = undo(undo(history).record(remove=[listed[0].id]))
     text = encode(history)
-    assert decode(text, "x") == history
-    assert encode(decode(text, "x")) == text
+    assert FORMAT.parse(text, "x") == history
+    assert encode(FORMAT.parse(text, "x")) == text
 
 
 def test_the_file_does_not_depend_on_the_order_of_adding(tmp_path):
@@ -85,13 +86,13 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (_set("format", "other"), "no annotation file"),
+        (_set("format", "other"), "not an annotation file"),
         (
             _set("version", 2),
-            r"file version 2, this program \(bridgetrack .+\) reads version 1;.*update the program",
+            r"file version 2, but this program \(bridgetrack .+\) reads version 1;.*update Bridget",
         ),
         (_set("version", 0), "file version 0.*no release ever wrote"),
-        (_set("version", True), "expected a whole number"),
+        (_set("version", True), "file version true"),
         (_set("extra", 1), "unknown entry 'extra'"),
         (_set("annotations", {}), "annotations: expected a list"),
         (_set("annotations", 1, "kind", "maybe"), r"annotations\[1\] \(id 'a2'\).kind: 'maybe'"),
@@ -104,11 +105,14 @@ CELL = ("annotations", 1, "events", 0, "sources", 0)
             r"events\[0\].event: 'jump' is none",
         ),
         (_set(*CELL, "frame", 1.5), r"sources\[0\].frame: expected a whole number, found 1.5"),
-        (_set(*CELL, "frame", -1), r"\(id 'a2'\): frame -1"),
+        (_set(*CELL, "frame", -1), r"\(id 'a2'\)\.events\[0\]\.sources\[0\]: frame -1"),
         (_set(*CELL, "frame", 99), "beyond the movie's 6 frames"),
-        (_set(*CELL, "label", 10**30), r"\(id 'a2'\): frame 0, label 10+"),
-        (_set(*CELL, "position", [1.0, "2"]), r"position: expected a number"),
-        (_set(*CELL, "position", [1, 10**400]), "too large"),
+        (
+            _set(*CELL, "label", 10**30),
+            r"\(id 'a2'\)\.events\[0\]\.sources\[0\]: frame 0, label 10+",
+        ),
+        (_set(*CELL, "position", [1.0, "2"]), r"position\[1\]: expected a number"),
+        (_set(*CELL, "position", [1, 10**400]), r"position\[1\]: expected a number, found 10"),
         (_set(*CELL, "position", [1.0, 2.0, 3.0]), "has 3 numbers in a movie with 2"),
         (_set("movie", "n_frames", 0), "n_frames: must be 1 or more"),
         (_set("movie", "scale", [1.0]), "movie"),
@@ -162,6 +166,36 @@ def test_every_change_is_on_disk(tmp_path):
     again.undo()
     assert again.annotations == AnnotationSet(MOVIE, [MOVE])
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_no_id_is_given_again(tmp_path):
+    path = tmp_path / "a.json"
+    store = AutosavingStore(path, MOVIE)
+    store.add(MOVE)
+    store.add(LEAVES)
+    store.undo()
+    assert store.annotations.next_id() == "a3"
+    assert AutosavingStore(path, MOVIE).annotations.next_id() == "a3", "it can be redone"
+    store.remove("a1")
+    assert "a2" not in json.dumps(json.loads(path.read_text())["history"])
+    assert store.annotations.next_id() == "a3", "nobody can redo it, but somebody noted its id"
+    again = AutosavingStore(path, MOVIE)
+    assert again.annotations.next_id() == "a3"
+    assert again.annotations.given("a2") and not again.annotations.given("a3")
+    again.undo()
+    assert [a.id for a in again.annotations] == ["a1"]
+    assert load_annotations(path).next_id() == "a3"
+
+
+def test_forgotten_steps_retire_their_ids(tmp_path, monkeypatch):
+    monkeypatch.setattr(annotation_set, "LIMIT", 2)
+    path = tmp_path / "a.json"
+    store = AutosavingStore(path, MOVIE)
+    listed = [says(f"a{k}", "confirm", event(Event.DISAPPEAR, [k])) for k in range(1, 6)]
+    store.add(*listed)
+    for k in (5, 4, 3):
+        store.remove(f"a{k}")
+    assert AutosavingStore(path, MOVIE).annotations.next_id() == "a6"
 
 
 def test_a_failed_write_changes_nothing(tmp_path):

@@ -103,7 +103,6 @@ class ActiveSession:
         self._weights = weights_of(scene, self.prior)
         self._last: Update | None = None
         self._number = 0
-        self._learned_clicks = -1
         self._judged_clicks = 0
 
     # ------------------------------------------------------------------ questions and answers
@@ -210,12 +209,12 @@ class ActiveSession:
         seconds: float | None,
     ) -> Annotation:
         source = RANDOM if suggestion.random else SOURCE
-        again, have = suggestion.again, self.annotations
+        again = suggestion.again
         noted, _ = self.answers.answer(kind, [event], source, seconds, (again,) if again else ())
         doubt = float(np.clip(1.0 - suggestion.beliefs[0], 0.0, 1.0))
         record = Record(noted.id, kind, slots, right, suggestion.random, doubt, seconds or 0.0)
         for before in self.records:
-            if before.id == again or (before.id == noted.id and noted.id in have):
+            if before.id in (again, noted.id):
                 record = record.after(before)
         older = tuple(r for r in self.records if r.id != noted.id)
         self.records = (*older, record)
@@ -251,9 +250,10 @@ class ActiveSession:
         """
         if self._last is not None and self.queue and self.queue[0].again:
             return False
-        new = len(self.records) - max(self._learned_clicks, 0)
-        few = len(self.queue) < 2 and new > 0
-        return self._last is None or new >= self.options.update_every or few
+        if self._last is None:
+            return True
+        new = sum(r.id not in self._last.annotations for r in self.counted)
+        return new >= self.options.update_every or (len(self.queue) < 2 and new > 0)
 
     def update(self) -> Steps[Update]:
         """Learn from all answers so far and find the next questions.
@@ -282,7 +282,6 @@ class ActiveSession:
             return False
         self._last = update
         self.scene, self._weights = update.scene, update.weights
-        self._learned_clicks = sum(r.id in update.annotations for r in self.records)
         gone = frozenset(
             s
             for a in self.annotations

@@ -70,7 +70,9 @@ def session_from_json(
         prior = from_json(json.dumps(content.get("prior")), where)
         session = ActiveSession(scene, prior, answers, _options(content.get("options")))
         session.skipped = frozenset(_slot(s) for s in _list(content, "skipped"))
-        session.records = tuple(_record(r) for r in _list(content, "records"))
+        records = tuple(_record(r) for r in _list(content, "records"))
+        # A record that the annotations know nothing of must not speak of a later answer.
+        session.records = tuple(r for r in records if session.annotations.given(r.id))
         session.points = tuple(_point(p) for p in _list(content, "points"))
         session.judged = Judged(
             *(

@@ -37,6 +37,9 @@ class AnnotationSet:
     annotations
         The annotations; ids must differ. Iteration is in the natural order of ids, whatever
         the order of adding.
+    retired
+        Ids of annotations that were there once. They are never given again, for what was noted
+        of those annotations elsewhere must not speak of others.
 
     Raises
     ------
@@ -44,11 +47,17 @@ class AnnotationSet:
         Where an id is there twice or an annotation does not fit the movie.
     """
 
-    def __init__(self, geometry: Geometry, annotations: Iterable[Annotation] = ()) -> None:
+    def __init__(
+        self,
+        geometry: Geometry,
+        annotations: Iterable[Annotation] = (),
+        retired: Iterable[str] = (),
+    ) -> None:
         self._geometry = geometry
         self._items: dict[str, Annotation] = {}
         self._cells: dict[Cell, tuple[str, ...]] = {}
         self._insert(annotations)
+        self._retired = frozenset(retired).difference(self._items)
 
     def _insert(self, annotations: Iterable[Annotation]) -> None:
         for a in annotations:
@@ -76,6 +85,11 @@ class AnnotationSet:
     def geometry(self) -> Geometry:
         """Extent and scale of the movie annotated."""
         return self._geometry
+
+    @property
+    def retired(self) -> frozenset[str]:
+        """Ids of annotations that were there once; they do not count for equality."""
+        return self._retired
 
     def __len__(self) -> int:
         return len(self._items)
@@ -117,9 +131,11 @@ class AnnotationSet:
         new = AnnotationSet(self._geometry)
         new._items = dict(self._items)
         new._cells = dict(self._cells)
-        for i in remove:
+        gone = list(remove)
+        for i in gone:
             new._drop(i)
         new._insert(add)
+        new._retired = self._retired.union(gone).difference(new._items)
         return new
 
     def _drop(self, annotation_id: str) -> None:
@@ -162,10 +178,14 @@ class AnnotationSet:
         )
         return {e: found[e] for e in Event}
 
+    def given(self, annotation_id: str) -> bool:
+        """Whether an id is, or ever was, that of an annotation."""
+        return annotation_id in self._items or annotation_id in self._retired
+
     def next_id(self, prefix: str = "a") -> str:
-        """An id that is free and later than all others with this prefix."""
-        taken = (natural_key(i) for i in self._items)
-        return f"{prefix}{1 + max((k[1] for k in taken if k[0] == prefix), default=0)}"
+        """An id that was never given and is later than all others with this prefix."""
+        given = map(natural_key, (*self._items, *self._retired))
+        return f"{prefix}{1 + max((k[1] for k in given if k[0] == prefix), default=0)}"
 
 
 LIMIT = 500

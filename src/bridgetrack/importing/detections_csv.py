@@ -7,7 +7,6 @@ Detections from a table of centroids.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -26,13 +26,14 @@ from bridgetrack.importing.text_table import (
     guess_columns,
     read_text_table,
 )
-from bridgetrack.movie.geometry import Geometry, geometry_from_json
+from bridgetrack.movie.geometry import Geometry, GeometryField
+from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 
 SIDECAR = "units.json"
+_WHAT = "what the program writes beside its tables"
 
 
-@dataclass(frozen=True)
-class Sidecar:
+class Sidecar(OpenEntry):
     """What ``units.json`` says.
 
     Parameters
@@ -47,10 +48,10 @@ class Sidecar:
         Notes of the tracks.
     """
 
-    geometry: Geometry
+    geometry: GeometryField
     units: dict[str, str]
-    dtypes: dict[str, str]
-    notes: tuple[str, ...]
+    dtypes: dict[str, str] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
 
 
 def read_sidecar(table: Path) -> Sidecar | None:
@@ -64,20 +65,12 @@ def read_sidecar(table: Path) -> Sidecar | None:
     path = table.parent / SIDECAR
     if not path.is_file():
         return None
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(data, dict) or table.name not in data.get("files", []):
-            return None
-        return Sidecar(
-            geometry=geometry_from_json(data["geometry"]),
-            units={str(k): str(v) for k, v in data["units"].items()},
-            dtypes={str(k): str(v) for k, v in data.get("dtypes", {}).items()},
-            notes=tuple(str(n) for n in data.get("notes", [])),
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{path}: not a sidecar that this program wrote ({error!r}); remove it or export again"
-        ) from error
+    content = parse_json(read_text(path, _WHAT), _WHAT, str(path))
+    files = content.get("files") if isinstance(content, dict) else None
+    if not isinstance(files, list) or table.name not in files:
+        return None
+    known: Sidecar = check(Sidecar, content, f"{path}, written beside the tables")
+    return known
 
 
 _MICRO = ("micron", "microns", "um", "µm", "μm", "micrometer", "micrometers", "micrometre")

@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.geometry import Geometry, geometry_from_json
+from bridgetrack.movie.geometry import Geometry, GeometryField
+from bridgetrack.schema import check
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
 _MICROMETERS = {"micrometer": 1.0, "nanometer": 1e-3, "millimeter": 1e3}
@@ -92,7 +93,7 @@ def _own(graph: Any, edges: pd.DataFrame, ours: dict[str, Any], path: Path) -> T
     for name, prop in graph["node_props"].items():
         nodes["frame" if name == "t" else name] = _values(prop)
     try:
-        geometry = geometry_from_json(ours["geometry"])
+        geometry = check(GeometryField, ours["geometry"], f"{path}: 'extra': geometry")
         events = pd.DataFrame(
             {
                 "frame": np.asarray(ours["events"]["frame"], dtype=np.int64),

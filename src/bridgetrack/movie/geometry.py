@@ -1,17 +1,16 @@
-"""What is known of a movie besides its pixels: extent, scale and units.
-
-A geometry as the JSON values that files of this program hold.
-"""
+"""What is known of a movie besides its pixels: extent, scale and units."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from bridgetrack.errors import InputError
+from bridgetrack.schema import OpenEntry, made_by
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Geometry:
 
 
 def geometry_to_json(geometry: Geometry) -> dict[str, Any]:
-    """A geometry as plain values."""
+    """A geometry as JSON values; `GeometryField` reads them."""
     return {
         "n_frames": geometry.n_frames,
         "shape": None if geometry.shape is None else list(geometry.shape),
@@ -81,13 +80,18 @@ def geometry_to_json(geometry: Geometry) -> dict[str, Any]:
     }
 
 
-def geometry_from_json(data: dict[str, Any]) -> Geometry:
-    """The geometry of `geometry_to_json`; KeyError, TypeError or ValueError where it is not."""
-    shape, interval = data["shape"], data["frame_interval"]
-    return Geometry(
-        n_frames=int(data["n_frames"]),
-        shape=None if shape is None else tuple(int(n) for n in shape),
-        scale=tuple(float(s) for s in data["scale"]),
-        unit=str(data["unit"]),
-        frame_interval=None if interval is None else float(interval),
-    )
+class _GeometryEntry(OpenEntry):
+    n_frames: int = Field(ge=1)
+    shape: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=2)] | None
+    scale: list[float]
+    unit: str = "pixel"
+    frame_interval: float | None = None
+
+    def geometry(self) -> Geometry:
+        shape = None if self.shape is None else tuple(self.shape)
+        scale = tuple(self.scale)
+        return Geometry(self.n_frames, shape, scale, self.unit, self.frame_interval)
+
+
+GeometryField = Annotated[Geometry, made_by(_GeometryEntry, _GeometryEntry.geometry)]
+"""What `geometry_to_json` wrote, as a field of a schema."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.annotations.annotation_set import History
-from bridgetrack.annotations.store import decode, encode
+from bridgetrack.annotations.store import FORMAT as ANNOTATIONS
+from bridgetrack.annotations.store import encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.export.results import FORMATS, write_results
@@ -242,7 +243,7 @@ def load_project(path: Path | str) -> Project:
         scale=tuple(read.numbers("scale", float)),
         unit=read.get("unit", str),
         frame_interval=read.optional_number("frame_interval"),
-        history=decode(json.dumps(read.get("annotations", dict)), f"{path}, annotations"),
+        history=ANNOTATIONS.check(read.get("annotations", dict), f"{path}, annotations"),
         model=from_json(json.dumps(read.get("model", dict)), f"{path}, model"),
         formats=tuple(str(f) for f in export.get("formats", ["csv"])),
         preset=str(export.get("preset", "plain")),

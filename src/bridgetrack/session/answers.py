@@ -110,7 +110,7 @@ class Answers:
         added = []
         have = self.annotations
         for a in annotations:
-            free = a.id if a.id not in have else have.next_id("i")
+            free = have.next_id("i") if have.given(a.id) else a.id
             renamed = Annotation(free, a.kind, a.events, a.created, a.source, a.seconds)
             if conflicts_with(have, renamed):
                 continue

@@ -10,13 +10,13 @@ Learning while people answer: the library's session, kept going and kept on disk
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.active.records import Point, Record
+from bridgetrack.active.records import Point
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
 from bridgetrack.active.suggestion import Suggestion
@@ -36,31 +36,19 @@ from bridgetrack.session.training import Trainer
 class Trail:
     """What was answered, and by which annotation."""
 
-    def __init__(self, have: AnnotationSet | None = None, records: Iterable[Record] = ()) -> None:
+    def __init__(self) -> None:
         self._steps: list[tuple[Suggestion, Annotation]] = []
-        self._noted: dict[str, Annotation] = {}
-        if have is not None:
-            self._noted = {r.id: have[r.id] for r in records if r.id in have}
 
     def add(self, suggestion: Suggestion, annotation: Annotation) -> None:
         """A question was answered."""
         self._steps.append((suggestion, annotation))
-        self._noted[annotation.id] = annotation
 
     def taken_back(self, have: AnnotationSet) -> Suggestion | None:
         """The question whose answer is gone since, the latest; None where all are there."""
         back = None
-        while self._steps and not _holds(have, self._steps[-1][1]):
+        while self._steps and self._steps[-1][1].id not in have:
             back, _ = self._steps.pop()
         return back
-
-    def true_records(self, have: AnnotationSet, records: Iterable[Record]) -> tuple[Record, ...]:
-        """Records without those whose id another answer was given after an undo."""
-        return tuple(r for r in records if r.id not in have or self._noted.get(r.id) == have[r.id])
-
-
-def _holds(have: AnnotationSet, annotation: Annotation) -> bool:
-    return annotation.id in have and have[annotation.id] == annotation
 
 
 def settled_by(have: AnnotationSet, suggestion: Suggestion) -> Annotation | None:
@@ -165,10 +153,9 @@ class Replies:
         self._since = 0.0
         self.writing = False
 
-    def begin(self, active: ActiveSession | None) -> None:
-        """Start with what a session holds already."""
-        records = () if active is None else active.records
-        self._trail = Trail(self._session.annotations, records)
+    def begin(self) -> None:
+        """Start anew."""
+        self._trail = Trail()
 
     def start_clock(self) -> None:
         """A question comes into view."""
@@ -191,17 +178,12 @@ class Replies:
         finally:
             self.writing = False
         self._trail.add(asked, noted)
-        # After an undo the same id may have been given again.
-        *older, last = active.records
-        active.records = (*(r for r in older if r.id != last.id), last)
         self._session.message.emit("info", f"Noted: {words_of(noted)}. Z takes it back.")
         return True
 
     def taken_back(self, active: ActiveSession) -> Suggestion | None:
         """Follow an undo; the question whose answer is gone, None where all are there."""
-        have = active.annotations
-        active.records = self._trail.true_records(have, active.records)
-        return self._trail.taken_back(have)
+        return self._trail.taken_back(active.annotations)
 
     def take_over(self, active: ActiveSession, asked: Suggestion, found: Annotation) -> None:
         """Count an answer that came by another way, or that was redone."""
@@ -292,9 +274,7 @@ class AskingWork:
     def _resumed(self, scene: Scene, answers: Answers, path: Path | None) -> ActiveSession:
         if path is not None and path.exists():
             try:
-                found = load_session(path, scene, answers)
-                found.records = found.counted
-                return found
+                return load_session(path, scene, answers)
             except InputError as error:
                 aside = path.with_name(path.name + ".old")
                 path.replace(aside)

@@ -124,7 +124,7 @@ class Questioning:
     def _begin(self) -> None:
         """Compute the first questions ahead, where that is possible by now."""
         if self.active is None and self._work.begin():
-            self._replies.begin(self.active)
+            self._replies.begin()
             self._announce()
             self._work.update()
 
