@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import Oracle, answer_by, true_accuracy
-from bridgetrack.active.update import Judged, SessionOptions
+from bridgetrack.active.update import Judged
 from bridgetrack.progress import run
 from common import Task, arguments, frame_pair, header, load_task, row
 

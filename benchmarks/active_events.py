@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.active.options import SuggestOptions
+from bridgetrack.active.options import LearnOptions, SessionOptions, SuggestOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import Oracle, answer_by
-from bridgetrack.active.update import LearnOptions, SessionOptions, Start, learn
+from bridgetrack.active.update import learn
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
@@ -77,10 +77,11 @@ def prior_for(name: str) -> Model:
 
 def loss_of(task: Task, scene: Scene, **learning: Any) -> float:
     """Test loss after the one fit that all ways of choosing clicks share."""
-    start = Start.of(scene, prior_for(task.name))
-    population = population_of([scene], choices([scene], start.weights))
+    prior = prior_for(task.name)
+    start = prior.aligned(scene.matrix.features)
+    population = population_of([scene], choices([scene], start))
     options = LearnOptions(precision=2e-3, most_calls=150, **learning)
-    return score(task, run(learn(scene, start, population, options)).weights).loss
+    return score(task, run(learn(scene, prior, population, options)).weights).loss
 
 
 def trained_loss(task: Task, scene: Scene) -> float:

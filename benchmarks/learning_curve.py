@@ -26,11 +26,11 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import default_strength
 from bridgetrack.training.sure import hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
-from bridgetrack.training.training_set import build_training_set
 from common import (
     IMAGES,
     Score,

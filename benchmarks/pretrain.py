@@ -27,8 +27,9 @@ from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.model import Model, save_model
 from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.pipeline.scene import annotate
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, build_training_set, join_sets
+from bridgetrack.training.training_set import TrainingSet, join_sets
 from common import DATA, Part, frame_pair, header, row, score_parts, with_truth
 from domains import HELD_OUT, SHIPPED, Domain, load_domain
 

@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 
 from bridgetrack.learning import L2, fit
 from bridgetrack.models.shipped import untrained_model
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import balanced, build_training_set
+from bridgetrack.training.training_set import balanced
 from common import Task, arguments, header, load_task, row, score, spread
 from learning_curve import FAMILIES
 from pretrain import Source, fit_movie, learn_mean, learn_tightness, load_sources, spreads

@@ -14,10 +14,10 @@ import warnings
 from dataclasses import replace
 
 from active_events import SETS, frames_of
+from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import Oracle
 from bridgetrack.active.suggestion import unexpected
-from bridgetrack.active.update import SessionOptions
 from bridgetrack.progress import run
 from common import Task, arguments, header, load_task, row
 

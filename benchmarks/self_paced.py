@@ -32,8 +32,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, untied_start
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.training.paced import ENOUGH, hidden_entropies
-from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.tracking_model import ENOUGH, TrackingModel, hidden_entropies
 from bridgetrack.training.training_set import TrainingSet
 from common import Task, arguments, header, learned, load_task, row, score, spread, training_data
 

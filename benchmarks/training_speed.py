@@ -32,9 +32,10 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
 from bridgetrack.training import programs
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, train_steps
-from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from bridgetrack.training.training_set import TrainingSet, balanced
 from common import (
     SETS,
     Part,

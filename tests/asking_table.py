@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.session.session import Session
 from bridgetrack.session.training import Trainer

@@ -6,10 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from bridgetrack.active.options import SuggestOptions
+from bridgetrack.active.options import LearnOptions, SessionOptions, SuggestOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import Oracle
-from bridgetrack.active.update import LearnOptions, SessionOptions
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.shipped import untrained_model
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import build_training_set
 from training.training_cases import confirmed, middle_set, plain_scene, some_true, true_columns
 
 CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]

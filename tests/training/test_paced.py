@@ -15,11 +15,11 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, fit, untied_start
 from bridgetrack.learning.curriculum import entropy_of
 from bridgetrack.progress import run
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.paced import hidden_entropies, individual_scores, kinds
-from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.tracking_model import TrackingModel, hidden_entropies
 from bridgetrack.training.train import train_steps
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.training_set import TrainingSet
 from training.test_tracking_model import outputs
 from training.training_cases import (
     blind_prior,
@@ -63,12 +63,13 @@ def test_more_annotations_hide_less() -> None:
 
 def test_kinds_and_sizes() -> None:
     data = clicked()
-    has = kinds(data, data.samples)
+    model = TrackingModel(data)
+    has = model.kinds(data.samples)
     assert has.shape == (len(data.samples), len(Event))
     assert has[:, Event.MOVE].any() and has[:, Event.DIVIDE].any()
     assert not has[:, Event.MERGE].any()
-    np.testing.assert_array_equal(kinds(data, data.samples[2:4]), has[2:4])
-    assert TrackingModel(data).sizes(data.samples).sum() == pytest.approx(data.n_annotations)
+    np.testing.assert_array_equal(model.kinds(data.samples[2:4]), has[2:4])
+    assert model.sizes(data.samples).sum() == pytest.approx(data.n_annotations)
 
 
 def test_weights_of_their_own() -> None:
@@ -76,8 +77,10 @@ def test_weights_of_their_own() -> None:
     rng = np.random.default_rng(0)
     w = rng.normal(size=data.phi.shape[1])
     same = np.tile(w, (len(data.samples), 1))
-    np.testing.assert_allclose(individual_scores(data, data.samples, same), data.phi @ w, atol=1e-9)
     model, other = TrackingModel(data), rng.normal(size=same.shape)
+    each = model.loss_augmented_each(data.samples, same)
+    together = model.loss_augmented_batch(data.samples, w)
+    np.testing.assert_allclose(each.values(w, 1), together.values(w, 1), atol=1e-7)
     found = model.loss_augmented_each(data.samples, other)
     for k, sample in enumerate(data.samples[:4]):
         alone = model.loss_augmented_batch([sample], other[k])

@@ -15,11 +15,13 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from bridgetrack.training.joint import ALONE, DOUBTFUL, TRANSFER, HeldOut, Tie, Trial, preferred
+from bridgetrack.training.fit import ALONE, DOUBTFUL, TRANSFER, Tie, Trial, preferred
+from bridgetrack.training.keep import Reason
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
-from bridgetrack.training.sources import as_start, lacking
-from bridgetrack.training.train import STRATEGIES, check_strategy, strategy_steps, train_steps
+from bridgetrack.training.sources import STRATEGIES, as_start, check_strategy, lacking
+from bridgetrack.training.train import strategy_steps, train_steps
+from bridgetrack.training.validation import HeldOut
 from training.training_cases import (
     bad_prior,
     blind_prior,
@@ -130,7 +132,7 @@ def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
     for strategy in ("source", "union", "transfer"):
         training = run(strategy_steps(strategy, plain_scene(), [earlier_movie()], bad_prior()))
         assert training.kept == "trained"
-        assert "without a check" in training.reason
+        assert training.verdict.reason == Reason.NOT_ANNOTATED
         assert training.n_annotations == 0
         assert right(training.model) > right(bad_prior()) + 0.3
 
@@ -139,6 +141,7 @@ def test_a_few_annotations_check_the_earlier_movies() -> None:
     training = run(strategy_steps("transfer", this_movie(5, 1), [earlier_movie()], bad_prior()))
     assert training.chosen_by == "default"
     assert training.kept == "trained"
+    assert training.verdict.reason == Reason.BETTER
     assert "what the earlier movies say is" in training.reason
     assert training.validation is not None
 
@@ -164,7 +167,7 @@ def test_misleading_movies_do_no_harm(count: int) -> None:
         assert [t.tie for t in training.transfer.trials] == list(DOUBTFUL)
     union = run(strategy_steps("union", this_movie(count), [misleading()]))
     assert union.kept == "prior"
-    assert "is worse than the starting model" in union.reason
+    assert union.verdict.reason == Reason.WORSE
 
 
 def test_all_source_is_checked_on_the_target() -> None:
@@ -191,9 +194,9 @@ def test_delta_with_the_same_features_is_prior() -> None:
     assert delta.model.provenance["strategy"] == "delta"
     assert delta.model.provenance["sources"] == ["source"]
     assert delta.notes == prior.notes
-    assert any("training without this source may be better" in note for note in delta.notes)
+    assert any("training without this source may be better" in note.words for note in delta.notes)
     good = run(strategy_steps("prior", this_movie(), [untrained_model()], options=USER))
-    assert not any("without this source" in note for note in good.notes)
+    assert not any("without this source" in note.words for note in good.notes)
 
 
 def test_delta_takes_a_source_that_lacks_features() -> None:
@@ -209,7 +212,9 @@ def test_delta_takes_a_source_that_lacks_features() -> None:
         run(strategy_steps("prior", this_movie(), [source]))
     delta = run(strategy_steps("delta", this_movie(), [source], options=USER))
     assert delta.model.keys == whole.keys
-    assert any("distance_squared" in note and "new to the source" in note for note in delta.notes)
+    assert any(
+        "distance_squared" in str(note) and "new to the source" in str(note) for note in delta.notes
+    )
 
 
 def test_a_source_without_an_image_says_nothing_of_intensities() -> None:

@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.active.update import LearnOptions, Start, learn
+from bridgetrack.active.options import LearnOptions
+from bridgetrack.active.update import learn
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
 from bridgetrack.training import sure as module
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import choices, population_of
-from bridgetrack.training.sure import SURE, Granted, hold_sure
+from bridgetrack.training.sure import SURE, SureEvents, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.training_set import TrainingSet
 from bridgetrack.training.validation import judge
 from partition_problems import brute_force, problem_of, random_covers
 from training.training_cases import (
@@ -220,9 +222,9 @@ def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
     training = run(train_steps(confirmed(scene, said), untrained_model()))
     assert {a.id for a in training.doubtful} == {"a1", "a2", "a3"}
     told, consequence = training.notes[-2:]
-    assert told.startswith("3 annotations contradict what the starting model would choose")
-    assert all(f"{a.id} (the move of" in told for a in training.doubtful)
-    assert consequence.startswith(f"3 of {held.asked} annotations")
+    assert told.words.startswith("3 annotations contradict what the starting model would choose")
+    assert all(f"{a.id} (the move of" in told.words for a in training.doubtful)
+    assert consequence.words.startswith(f"3 of {held.asked} annotations")
 
 
 def test_a_kind_that_mostly_contradicts_is_no_slip() -> None:
@@ -254,10 +256,10 @@ def test_a_slip_does_not_turn_a_good_model_round() -> None:
 def test_a_session_learns_what_training_learns() -> None:
     scene, prior = confirmed(plain_scene(), some_true(9)), bad_prior()
     training = run(train_steps(scene, prior))
-    start = Start.of(scene, prior)
-    population = population_of([scene], choices([scene], start.weights))
+    start = prior.aligned(scene.matrix.features)
+    population = population_of([scene], choices([scene], start))
     options = LearnOptions(precision=1e-4, most_calls=300)
-    learned = run(learn(annotate(scene, scene.anchored.annotations), start, population, options))
+    learned = run(learn(annotate(scene, scene.anchored.annotations), prior, population, options))
     assert training.result.w == pytest.approx(learned.weights, abs=0.02)
-    assert isinstance(learned.granted, Granted)
-    assert not np.allclose(learned.weights, start.weights, atol=0.1)
+    assert isinstance(learned.sure, SureEvents)
+    assert not np.allclose(learned.weights, start, atol=0.1)

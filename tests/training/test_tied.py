@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.learning import L2, Coupling, Domain, LearningOptions, fit, fit_joint
-from bridgetrack.training.joint import ALONE, TRANSFER, Movies, Tie, clearly_larger, train_tied
+from bridgetrack.training.fit import ALONE, TRANSFER, Movies, Tie
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.validation import clearly_larger
 from training.training_cases import tiny_set
 
 FINE = LearningOptions(precision=1e-6)
@@ -52,7 +53,7 @@ def test_movies_that_know_nothing_of_each_other(seed: int) -> None:
 def test_objective_of_partly_annotated_movies_never_increases(seed: int, tie: Tie) -> None:
     target, source = tracking(seed, full=False), tracking(seed + 1000, full=False)
     movies = Movies(target, (source,), np.full(target.n_features, 0.1), None)
-    steps = train_tied(movies, tie, TrainingOptions())
+    steps = movies.fit(tie, TrainingOptions())
     while True:
         try:
             next(steps)
@@ -70,7 +71,7 @@ def test_lambda_and_rho_are_on_the_scale_of_the_target() -> None:
     start = np.full(target.n_features, 0.1)
     movies = Movies(target, (source, source), start, None)
     for tie in ALONE:
-        steps = train_tied(movies, tie, TrainingOptions(optimiser=FINE))
+        steps = movies.fit(tie, TrainingOptions(optimiser=FINE))
         while True:
             try:
                 next(steps)

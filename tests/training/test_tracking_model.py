@@ -23,8 +23,8 @@ from bridgetrack.learning import (
     train_perceptron,
 )
 from bridgetrack.progress import finish
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import build_training_set
 from partition_problems import brute_force
 from training.training_cases import (
     bad_prior,

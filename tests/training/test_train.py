@@ -17,10 +17,11 @@ from bridgetrack.pipeline.scene import prepare, propose
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.training.components import build_training_set
+from bridgetrack.training.keep import Reason
 from bridgetrack.training.options import STEPS, TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, TrainingProgress, train_steps
-from bridgetrack.training.training_set import build_training_set
 from bridgetrack.training.validation import judge
 from training.training_cases import (
     bad_prior,
@@ -101,7 +102,7 @@ def test_training_twice_gives_the_same_weights() -> None:
 def test_a_good_start_is_not_spoilt() -> None:
     scene = confirmed(plain_scene(), some_true(30))
     found = run(train_steps(scene))
-    assert "as many held-out annotations" in found.reason
+    assert found.verdict.reason == Reason.AS_GOOD
     assert found.kept == "trained"
     assert right(found.model) >= right(untrained_model())
     assert found.model.estimate["annotations"] == 30
@@ -114,7 +115,7 @@ def test_a_start_that_nothing_speaks_against_is_kept() -> None:
     sure = replace(untrained_model(), weights=100 * untrained_model().weights, name="sure")
     found = run(train_steps(scene, sure))
     assert found.kept == "prior"
-    assert "agree with the starting model" in found.reason
+    assert found.verdict.reason == Reason.AGREES
     np.testing.assert_array_equal(found.model.weights, sure.weights)
     assert found.model.name == "sure"
 
@@ -189,7 +190,7 @@ def test_an_update_reuses_the_previous_training(trained: Training) -> None:
     update = run(train_steps(more, bad_prior(), previous=trained))
     assert update.n_annotations == 40
     assert (update.chosen_by, update.strength) == ("previous training", trained.strength)
-    assert update.kept == "trained"
+    assert update.verdict.reason == Reason.CHECKED_BEFORE
     assert "30 annotations" in update.reason
     assert update.estimate == trained.estimate
     scratch = run(train_steps(more, bad_prior(), TrainingOptions(strength=trained.strength)))
@@ -211,7 +212,7 @@ def test_an_unchecked_training_is_checked_once_there_is_enough() -> None:
     few = run(train_steps(confirmed(plain_scene(), some_true(5)), bad_prior()))
     assert (few.chosen_by, few.strength) == ("default", default_strength(few.n_annotations))
     assert few.estimate is None
-    assert "too few" in few.reason
+    assert few.verdict.reason == Reason.UNCHECKED
     scene = confirmed(plain_scene(), some_true(15))
     more = run(train_steps(scene, bad_prior(), previous=few))
     assert few.validation is None
@@ -220,7 +221,7 @@ def test_an_unchecked_training_is_checked_once_there_is_enough() -> None:
 
 
 def test_with_enough_annotations_lambda_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridgetrack.training.train.ENOUGH_TO_CHOOSE", 15)
+    monkeypatch.setattr("bridgetrack.training.fit.ENOUGH_TO_CHOOSE", 15)
     found = run(train_steps(confirmed(plain_scene(), some_true(15)), bad_prior()))
     assert found.chosen_by == "cross-validation"
     assert found.validation is not None

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, balanced, build_training_set
+from bridgetrack.training.training_set import TrainingSet, balanced
 from training.training_cases import (
     bad_prior,
     confirmed,

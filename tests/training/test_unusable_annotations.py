@@ -12,12 +12,13 @@ from bridgetrack.errors import ContradictionError, InputError, ModelError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import untrained_model
+from bridgetrack.notes import NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import Training, train_steps
-from bridgetrack.training.training_set import build_training_set
 from bridgetrack.training.validation import judge
 from gallery import movie_of
 from training.training_cases import (
@@ -71,7 +72,7 @@ def test_only_negatives() -> None:
     scene = with_annotations(plain, says(plain, false, Kind.REJECT))
     found = run(train_steps(scene, bad_prior(), QUICK))
     sensible(found, scene, bad_prior())
-    assert any("what did not happen" in note for note in found.notes)
+    assert any("what did not happen" in note.words for note in found.notes)
 
 
 @pytest.mark.parametrize("kind", [Event.MOVE, Event.DIVIDE])
@@ -82,8 +83,8 @@ def test_all_of_one_kind(kind: Event) -> None:
     found = run(train_steps(scene, bad_prior(), QUICK))
     sensible(found, scene, bad_prior())
     missing = "divide" if kind == Event.MOVE else "move"
-    assert any(f"no {missing} was annotated" in note for note in found.notes)
-    assert not any(f"no {kind.key} was annotated" in note for note in found.notes)
+    assert any(f"no {missing} was annotated" in note.words for note in found.notes)
+    assert not any(f"no {kind.key} was annotated" in note.words for note in found.notes)
 
 
 def test_a_direct_contradiction_names_the_cell() -> None:
@@ -126,8 +127,8 @@ def test_cells_that_are_gone_are_listed() -> None:
     scene = with_annotations(plain, [*says(plain, some_true(8)), lost])
     found = run(train_steps(scene, bad_prior()))
     assert found.n_annotations == 8
-    (note,) = [n for n in found.notes if "gone" in n]
-    assert "cell 999 in frame 2" in note
+    (note,) = [n for n in found.notes if n.kind == NoteKind.UNUSED]
+    assert "cell 999 in frame 2" in note.words
     assert [a.id for a in scene.anchored.annotations if a.id == "gone"] == ["gone"]
     sensible(found, scene, bad_prior())
 

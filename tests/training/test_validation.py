@@ -10,17 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.learning import L1, L2, loss_values
+from bridgetrack.progress import finish
+from bridgetrack.training import fit
+from bridgetrack.training.components import build_training_set
+from bridgetrack.training.fit import Movies, cross_validate, regularizer_of
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, build_training_set
-from bridgetrack.training.validation import (
-    HeldOut,
-    Validation,
-    cross_validate,
-    folds_of,
-    judge,
-    regularizer_of,
-)
+from bridgetrack.training.training_set import TrainingSet
+from bridgetrack.training.validation import HeldOut, Validation, folds_of, judge
 from training.training_cases import bad_prior, confirmed, plain_scene, some_true, tiny_set
 
 
@@ -117,36 +114,27 @@ def data() -> TrainingSet:
 def test_held_out_annotations_are_not_seen(
     data: TrainingSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bridgetrack.training import validation
-
     fold = folds_of(data, 3)
     assert fold is not None
-    seen, calls = [], validation.train
+    seen, calls = [], fit.train
 
     def watched(model, samples, *more, **named):  # type: ignore[no-untyped-def]
         seen.append({s.x for s in samples})
         assert named["n_annotations"] == sum(len(s.y_star) for s in samples)
         return calls(model, samples, *more, **named)
 
-    monkeypatch.setattr(validation, "train", watched)
-    steps = cross_validate(
-        TrackingModel(data), bad_prior().weights, TrainingOptions(), fold, (1.0, 0.1)
-    )
-    shares = []
-    while True:
-        try:
-            share, _ = next(steps)
-        except StopIteration as stop:
-            found = stop.value
-            break
-        shares.append(share)
+    monkeypatch.setattr(fit, "train", watched)
+    movies = Movies(TrackingModel(data), (), bad_prior().weights, None)
+    shares: list[float] = []
+    steps = cross_validate(movies, (1.0, 0.1), TrainingOptions(), fold)
+    held_out, _ = finish(steps, shares.append)
     assert shares == sorted(shares)
     assert len(seen) == 6
     for k in range(3):
         for inside in (seen[k], seen[k + 3]):
             assert inside == set(np.flatnonzero(fold != k).tolist())
-    assert found.strengths == (1.0, 0.1)
-    assert found.held_out[1].risk < found.prior.risk
+    assert len(held_out) == 2
+    assert held_out[1].risk < judge(movies.target, movies.prior).risk
 
 
 def test_regularisers_stay_close_to_the_prior() -> None:

@@ -1,11 +1,13 @@
-"""What may be chosen about suggestions; the defaults are what measured best."""
+"""What may be chosen about active learning; the defaults are what measured best."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bridgetrack.errors import InputError
+from bridgetrack.learning import LearningOptions
+from bridgetrack.training.options import TrainingOptions, default_strength
 
 Measure = Literal["margin", "entropy", "random"]
 
@@ -67,3 +69,75 @@ class SuggestOptions:
             raise InputError(f"the frames {self.frames} must rise, from 0 on")
         if not (self.rarity >= 0 and self.diversity >= 0 and self.separation >= 0):
             raise InputError("rarity, diversity and separation must be 0 or more")
+
+
+@dataclass(frozen=True)
+class LearnOptions:
+    """How the model is updated while answers are given: as training does with its defaults.
+
+    Parameters
+    ----------
+    strength
+        The factor lambda of the regulariser around the starting weights; None: that of training,
+        `bridgetrack.training.options.default_strength`.
+    balance
+        How far kinds of events are weighted by how often they occur, see
+        `bridgetrack.training.training_set.balanced`.
+    tied
+        Whether each weight is held as tightly as the starting model says (learned from other
+        movies), or all alike.
+    hold_sure
+        Whether events that the starting model is sure of are held near annotated ones, see
+        `bridgetrack.training.sure.hold_sure`.
+    precision
+        Duality gap that is enough, in task loss per annotation.
+    most_calls
+        Inferences over all annotated components at most.
+    """
+
+    strength: float | None = None
+    balance: float = TrainingOptions.balance
+    tied: bool = True
+    hold_sure: bool = TrainingOptions.hold_sure
+    precision: float = 5e-3
+    most_calls: int = 60
+
+    def strength_for(self, annotations: int) -> float:
+        """The factor lambda for a number of annotations."""
+        return default_strength(annotations) if self.strength is None else self.strength
+
+    @property
+    def training(self) -> TrainingOptions:
+        """The same as options of training."""
+        optimiser = LearningOptions(precision=self.precision, max_inferences=self.most_calls)
+        return TrainingOptions(
+            balance=self.balance, hold_sure=self.hold_sure, optimiser=optimiser, learner="bundle"
+        )
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """How a session works; the defaults need no thought.
+
+    Parameters
+    ----------
+    suggest
+        How events are ranked.
+    learn
+        How the model is updated.
+    queue
+        Suggestions computed ahead.
+    update_every
+        Answers after which `ActiveSession.wants_update` asks for an update.
+    rejudge_every
+        Answers after which random ones are judged anew by models that have not seen them.
+    second_looks
+        Whether an unexpected answer is asked about again, see `suggestion.unexpected`.
+    """
+
+    suggest: SuggestOptions = field(default_factory=SuggestOptions)
+    learn: LearnOptions = field(default_factory=LearnOptions)
+    queue: int = 12
+    update_every: int = 5
+    rejudge_every: int = 10
+    second_looks: bool = True

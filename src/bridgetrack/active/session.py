@@ -30,10 +30,11 @@ from bridgetrack.active.accuracy import (
     expected_gain,
     judge,
 )
+from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.records import Answers, Effort, HistoryAnswers, Point, Record
 from bridgetrack.active.suggester import rank, weights_of
 from bridgetrack.active.suggestion import Suggestion, second_look, still_asked, unexpected
-from bridgetrack.active.update import Judged, SessionOptions, Start, Update, update_steps
+from bridgetrack.active.update import Judged, Update, update_steps
 from bridgetrack.annotations.annotation import RANDOM, Annotation, EventRef, Kind, Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet, History
 from bridgetrack.inference.problem import Solution
@@ -268,7 +269,7 @@ class ActiveSession:
             self._number,
             self.scene,
             self.annotations,
-            Start.of(self.scene, self.prior),
+            self.prior,
             self._last,
             self.skipped,
             clicks,

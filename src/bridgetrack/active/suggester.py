@@ -31,6 +31,7 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.words import NOUN
 from bridgetrack.detections.table import cell_diameter
+from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve_steps
@@ -239,8 +240,16 @@ def suggest_steps(
 ) -> Steps[list[Suggestion]]:
     """As `suggest`, step by step: close the generator to cancel."""
     options = options or SuggestOptions()
-    scores = scene.matrix.scores(weights_of(scene, model))
-    allowed = allowed_by(scene)
+    weights = weights_of(scene, model)
+    beliefs = yield from believe_steps(scene, weights, options, solution)
+    return rank(scene, beliefs, k, options, skipped, answered)
+
+
+def believe_steps(
+    scene: Scene, weights: Array, options: SuggestOptions, solution: Solution | None = None
+) -> Steps[Beliefs]:
+    """Track a movie under its annotations, unless that is done, and say what the model believes."""
+    scores, allowed = scene.matrix.scores(weights), allowed_by(scene)
     if solution is None:
         yield Progress("Choosing events", 0.0)
         for step in solve_steps(scene.problem, scores, allowed):
@@ -248,10 +257,10 @@ def suggest_steps(
                 solution = step
             else:
                 yield Progress("Choosing events", step)
-    assert solution is not None
+    if solution is None:
+        raise InputError("inference was stopped before it had an answer")
     yield Progress("Looking for questions", 0.0)
-    beliefs = believe(scene, scores, solution, allowed, options.temperature)
-    return rank(scene, beliefs, k, options, skipped, answered)
+    return believe(scene, scores, solution, allowed, options.temperature)
 
 
 def rank(

@@ -1,16 +1,10 @@
-"""Giving memory back to the system between updates.
+"""One update of an annotator's session: learn from the answers, track, and find the next questions.
 
-The interactive max-margin update: one short fit, warm-started, with a fixed lambda.
+It works on a snapshot and touches nothing of the session, so that it may run in another thread.
 
 000 uses a perceptron pass after each label because max-margin training was too slow to wait for.
 Here the bounds and outputs found before are recycled, only annotated components are looked at, and
 lambda is not chosen anew, which takes a fraction of a second.
-
-Judge random answers by models that have not seen them.
-
-One update of an annotator's session: learn from the answers, track, and find the next questions.
-
-It works on a snapshot and touches nothing of the session, so that it may run in another thread.
 """
 
 from __future__ import annotations
@@ -23,111 +17,31 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.options import SuggestOptions
-from bridgetrack.active.questions import Beliefs, believe
-from bridgetrack.active.suggester import rank
+from bridgetrack.active.options import LearnOptions, SessionOptions
+from bridgetrack.active.questions import Beliefs
+from bridgetrack.active.suggester import believe_steps, rank
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution
-from bridgetrack.inference.solve import solve_steps
-from bridgetrack.learning import L2, LearningOptions, train
-from bridgetrack.learning.result import TrainingResult, TrainingState
+from bridgetrack.learning import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.pipeline.tracking import Tracking, allowed_by
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
-from bridgetrack.training.components import Pieces
-from bridgetrack.training.options import TrainingOptions, default_strength
-from bridgetrack.training.sure import Granted, hold_sure
-from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import balanced, build_training_set
+from bridgetrack.training.components import AnnotatedComponents, build_training_set
+from bridgetrack.training.fit import Movies
+from bridgetrack.training.outcome import population_of
+from bridgetrack.training.sure import SureEvents
+from bridgetrack.training.train import tracking_model
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
-
-def give_back_memory() -> None:
-    """Return freed memory to the system, where the C library can be told to (glibc).
-
-    Solvers run in short-lived threads, and glibc keeps what each of them freed for later, so that
-    a long session would seem to need more and more.
-    """
-    if sys.platform != "linux":
-        return
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
-@dataclass(frozen=True)
-class LearnOptions:
-    """How the model is updated while answers are given: as training does with its defaults.
-
-    Parameters
-    ----------
-    strength
-        The factor lambda of the regulariser around the starting weights; None: that of training,
-        `bridgetrack.training.options.default_strength`.
-    balance
-        How far kinds of events are weighted by how often they occur, see
-        `bridgetrack.training.training_set.balanced`.
-    tied
-        Whether each weight is held as tightly as the starting model says (learned from other
-        movies), or all alike.
-    hold_sure
-        Whether events that the starting model is sure of are held near annotated ones, see
-        `bridgetrack.training.sure.hold_sure`.
-    precision
-        Duality gap that is enough, in task loss per annotation.
-    most_calls
-        Inferences over all annotated components at most.
-    """
-
-    strength: float | None = None
-    balance: float = TrainingOptions.balance
-    tied: bool = True
-    hold_sure: bool = TrainingOptions.hold_sure
-    precision: float = 5e-3
-    most_calls: int = 60
-
-    def strength_for(self, annotations: int) -> float:
-        """The factor lambda for a number of annotations."""
-        return default_strength(annotations) if self.strength is None else self.strength
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where learning starts, and what it stays close to.
-
-    Parameters
-    ----------
-    weights
-        Shape (d,).
-    tightness
-        How tightly each weight is held, shape (d,); all alike where None.
-    """
-
-    weights: Array
-    tightness: Array | None = None
-
-    @classmethod
-    def of(cls, scene: Scene, model: Model) -> Start:
-        """A model as the start for a movie.
-
-        Raises
-        ------
-        ModelError
-            Where the model was made with other features.
-        """
-        features = scene.matrix.features
-        return cls(model.aligned(features), model.tied(features))
-
-    def regularizer(self, strength: float, tied: bool) -> L2:
-        """The L2 regulariser around it."""
-        return L2(strength, prior=self.weights, metric=self.tightness if tied else None)
+FOLDS = 5
+"""Models that are trained at most to judge answers that they have not seen."""
 
 
 @dataclass(frozen=True)
@@ -140,88 +54,17 @@ class Learned:
         Shape (d,).
     state
         What the next update can reuse.
-    model
+    movies
         The annotated components as they were learned from; None where no annotation constrains
         anything.
-    granted
+    sure
         The events that the starting weights are sure of; None where none were to be held.
     """
 
     weights: Array
     state: TrainingState | None
-    model: TrackingModel | None
-    granted: Granted | None = None
-
-
-def learn(
-    scene: Scene,
-    start: Start,
-    population: Array,
-    options: LearnOptions,
-    last: Learned | None = None,
-    pieces: Pieces | None = None,
-) -> Steps[Learned]:
-    """Fit the annotations of a scene, staying close to the starting weights.
-
-    Parameters
-    ----------
-    scene
-        With its annotations.
-    start
-        The starting weights.
-    population
-        How often each kind of event occurs in the movie, shape (len(Event),).
-    options
-        Choices.
-    last
-        What an earlier update learned: its bounds and programs are used again.
-    pieces
-        Components of the movie, where they are known: then the time does not grow with the movie.
-    """
-    yield Progress("Learning", 0.0)
-    state, earlier = (None, None) if last is None else (last.state, last.model)
-    if not len(scene.constraints):
-        return Learned(start.weights, state, None)
-    found = build_training_set([scene]) if pieces is None else pieces.training_set(scene)
-    data = balanced(found, population, options.balance)
-    granted: Granted | None = None
-    if options.hold_sure:
-        granted = hold_sure(data, start.weights, None if last is None else last.granted)
-        data = granted.data
-    model = TrackingModel(data, earlier=earlier)
-    rows = np.arange(len(data.samples))
-    result: TrainingResult = yield from fit_part(model, rows, start, options, state)
-    return Learned(result.w, result.state, model, granted)
-
-
-def fit_part(
-    model: TrackingModel,
-    rows: NDArray[np.int64],
-    start: Start,
-    options: LearnOptions,
-    state: TrainingState | None,
-) -> Steps[TrainingResult]:
-    """Fit some of the samples of a training set."""
-    data = model.data
-    count = int(np.isin(data.annotation_sample, rows).sum())
-    steps = train(
-        model,
-        [data.samples[i] for i in rows.tolist()],
-        start.regularizer(options.strength_for(count), options.tied),
-        n_annotations=float(count),
-        options=LearningOptions(precision=options.precision, max_inferences=options.most_calls),
-        state=state,
-    )
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as stop:
-            result: TrainingResult = stop.value
-            return result
-        yield Progress("Learning", min(step.n_inferences / options.most_calls, 1.0))
-
-
-FOLDS = 5
+    movies: Movies | None
+    sure: SureEvents | None = None
 
 
 @dataclass(frozen=True)
@@ -242,86 +85,6 @@ class Judged:
     seen: Mapping[str, float] = field(default_factory=dict)
 
 
-def rejudge(
-    scene: Scene,
-    learned: Learned,
-    ids: Sequence[str],
-    start: Start,
-    options: LearnOptions,
-    folds: int = FOLDS,
-) -> Steps[Judged]:
-    """Error on some answers, each by a model trained on all answers but those of its fold.
-
-    A fold leaves whole samples (connected components) out, so that nothing leaks.
-
-    Parameters
-    ----------
-    scene
-        With its annotations.
-    learned
-        The model trained on all of them.
-    ids
-        Annotations to judge.
-    start, options
-        As in `learner.learn`.
-    folds
-        How many models are trained at most.
-
-    Returns
-    -------
-    Judged
-        Empty where there is too little to leave some out.
-    """
-    model = learned.model
-    if model is None:
-        return Judged()
-    data = model.data
-    wanted = set(ids)
-    rows = np.asarray([k for k, i in enumerate(scene.constraints.ids) if i in wanted], dtype=int)
-    samples = np.unique(data.annotation_sample[rows])
-    if len(data.samples) < 2 or not len(samples):
-        return Judged()
-    out: dict[str, float] = {}
-    for part in np.array_split(samples, min(folds, len(samples))):
-        inside = np.setdiff1d(np.arange(len(data.samples)), part)
-        if not len(inside):
-            continue
-        result = yield from fit_part(model, inside, start, options, learned.state)
-        error = np.clip(1.0 - model.satisfied(result.w), 0.0, 1.0)
-        for row in rows[np.isin(data.annotation_sample[rows], part)].tolist():
-            out[scene.constraints.ids[row]] = float(error[row])
-    present = np.clip(1.0 - model.satisfied(learned.weights), 0.0, 1.0)
-    return Judged(out, {scene.constraints.ids[row]: float(present[row]) for row in rows.tolist()})
-
-
-@dataclass(frozen=True)
-class SessionOptions:
-    """How a session works; the defaults need no thought.
-
-    Parameters
-    ----------
-    suggest
-        How events are ranked.
-    learn
-        How the model is updated.
-    queue
-        Suggestions computed ahead.
-    update_every
-        Answers after which `ActiveSession.wants_update` asks for an update.
-    rejudge_every
-        Answers after which random ones are judged anew by models that have not seen them.
-    second_looks
-        Whether an unexpected answer is asked about again, see `second_look.unexpected`.
-    """
-
-    suggest: SuggestOptions = field(default_factory=SuggestOptions)
-    learn: LearnOptions = field(default_factory=LearnOptions)
-    queue: int = 12
-    update_every: int = 5
-    rejudge_every: int = 10
-    second_looks: bool = True
-
-
 @dataclass(frozen=True)
 class Update:
     """Result of `ActiveSession.update`, to be given to `ActiveSession.adopt`.
@@ -334,8 +97,6 @@ class Update:
         What it learned from.
     scene
         The movie with these annotations.
-    solution
-        The tracking with them (annotations honoured): `Solution` of ``scene.problem``.
     suggestions
         The next questions.
     changed
@@ -347,13 +108,17 @@ class Update:
     number: int
     annotations: AnnotationSet
     scene: Scene
-    solution: Solution
     suggestions: tuple[Suggestion, ...]
     changed: int
     judged: Judged
     beliefs: Beliefs = field(repr=False)
-    pieces: Pieces = field(repr=False)
+    components: AnnotatedComponents = field(repr=False)
     learned: Learned = field(repr=False)
+
+    @property
+    def solution(self) -> Solution:
+        """The tracking (annotations honoured): `Solution` of ``scene.problem``."""
+        return self.beliefs.solution
 
     @property
     def weights(self) -> Array:
@@ -373,7 +138,7 @@ def update_steps(
     number: int,
     scene: Scene,
     annotations: AnnotationSet,
-    start: Start,
+    prior: Model,
     last: Update | None,
     skipped: frozenset[Slot],
     clicks: int,
@@ -390,7 +155,7 @@ def update_steps(
         The movie of the last update.
     annotations
         All answers.
-    start
+    prior
         Weights to start from and to stay close to.
     last
         The update before; None for the first.
@@ -421,49 +186,133 @@ def update_steps(
     """
     yield Progress("Collecting answers", 0.0)
     scene = annotate(scene, annotations)
-    population = _population(scene, last)
-    pieces = None if last is None else last.pieces
-    if pieces is None or not pieces.fit(scene):
-        pieces = Pieces(scene)
-    earlier = None if last is None else last.learned
-    learned = yield from learn(scene, start, population, options.learn, earlier, pieces)
+    population, earlier, components = np.zeros(len(Event)), None, None
+    if last is not None:
+        population = population_of([last.scene], [last.solution.chosen])
+        earlier, components = last.learned, last.components
+    if components is None or not components.fit(scene):
+        components = AnnotatedComponents(scene)
+    learned = yield from learn(scene, prior, population, options.learn, earlier, components)
     errors = Judged()
     if due:
-        errors = yield from rejudge(scene, learned, due, start, options.learn)
-    yield Progress("Choosing events", 0.0)
-    scores, allowed = scene.matrix.scores(learned.weights), allowed_by(scene)
-    solution: Solution | None = None
-    for step in solve_steps(scene.problem, scores, allowed):
-        if isinstance(step, Solution):
-            solution = step
-        else:
-            yield Progress("Choosing events", step)
-    if solution is None:
-        raise InputError("inference was stopped before it had an answer")
-    yield Progress("Looking for questions", 0.0)
-    beliefs = believe(scene, scores, solution, allowed, options.suggest.temperature)
-    give_back_memory()
+        errors = yield from judge_unseen(scene, learned, due, options.learn)
+    beliefs = yield from believe_steps(scene, learned.weights, options.suggest)
+    _give_back_memory()
     suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
     return Update(
         number,
         annotations,
         scene,
-        solution,
         tuple(suggestions),
-        _changed(last, scene, solution),
+        _changed(last, scene, beliefs.solution),
         errors,
         beliefs,
-        pieces,
+        components,
         learned,
     )
 
 
-def _population(scene: Scene, last: Update | None) -> Array:
-    """How often each kind of event was chosen last."""
-    if last is None:
-        return np.zeros(len(Event))
-    kinds = last.scene.hypotheses.event[last.solution.chosen]
-    return np.bincount(kinds, minlength=len(Event)).astype(np.float64)
+def learn(
+    scene: Scene,
+    prior: Model,
+    population: Array,
+    options: LearnOptions,
+    last: Learned | None = None,
+    components: AnnotatedComponents | None = None,
+) -> Steps[Learned]:
+    """Fit the annotations of a scene, staying close to the starting weights.
+
+    Parameters
+    ----------
+    scene
+        With its annotations.
+    prior
+        The starting weights.
+    population
+        How often each kind of event occurs in the movie, shape (len(Event),).
+    options
+        Choices.
+    last
+        What an earlier update learned: its bounds and programs are used again.
+    components
+        Of the movie, where they are known: then the time does not grow with the movie.
+    """
+    yield Progress("Learning", 0.0)
+    features = scene.matrix.features
+    start, state = prior.aligned(features), None if last is None else last.state
+    if not len(scene.constraints):
+        return Learned(start, state, None)
+    data = build_training_set([scene]) if components is None else components.training_set(scene)
+    before = None if last is None or last.movies is None else last.movies.target
+    model, sure = tracking_model(
+        data,
+        population,
+        start,
+        options.training,
+        earlier=before,
+        known=None if last is None else last.sure,
+    )
+    movies = Movies(model, (), start, prior.tied(features) if options.tied else None)
+    fitted = yield from _fit_part(movies, np.arange(len(data.samples)), options, state)
+    return Learned(fitted.w, fitted.state, movies, sure)
+
+
+def _fit_part(
+    movies: Movies, rows: Index, options: LearnOptions, state: TrainingState | None
+) -> Steps[TrainingResult]:
+    """Fit some of the samples of a movie."""
+    assert movies.target is not None
+    count = int(np.isin(movies.target.data.annotation_sample, rows).sum())
+    strength = options.strength_for(count)
+    steps = movies.fit(strength, options.training, rows=rows, states=(state,))
+    most = options.most_calls
+    return relayed(steps, lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)))
+
+
+def judge_unseen(
+    scene: Scene, learned: Learned, ids: Sequence[str], options: LearnOptions, folds: int = FOLDS
+) -> Steps[Judged]:
+    """Error on some answers, each by a model trained on all answers but those of its fold.
+
+    A fold leaves whole samples (connected components) out, so that nothing leaks.
+
+    Parameters
+    ----------
+    scene
+        With its annotations.
+    learned
+        The model trained on all of them.
+    ids
+        Annotations to judge.
+    options
+        As in `learn`.
+    folds
+        How many models are trained at most.
+
+    Returns
+    -------
+    Judged
+        Empty where there is too little to leave some out.
+    """
+    if learned.movies is None or learned.movies.target is None:
+        return Judged()
+    model, wanted = learned.movies.target, set(ids)
+    data, names = model.data, scene.constraints.ids
+    rows = np.asarray([k for k, i in enumerate(names) if i in wanted], dtype=int)
+    samples = np.unique(data.annotation_sample[rows])
+    if len(data.samples) < 2 or not len(samples):
+        return Judged()
+    out: dict[str, float] = {}
+    for part in np.array_split(samples, min(folds, len(samples))):
+        inside = np.setdiff1d(np.arange(len(data.samples)), part)
+        if not len(inside):
+            continue
+        fitted = yield from _fit_part(learned.movies, inside, options, learned.state)
+        error = np.clip(1.0 - model.satisfied(fitted.w), 0.0, 1.0)
+        for row in rows[np.isin(data.annotation_sample[rows], part)].tolist():
+            out[names[row]] = float(error[row])
+    present = np.clip(1.0 - model.satisfied(learned.weights), 0.0, 1.0)
+    return Judged(out, {names[row]: float(present[row]) for row in rows.tolist()})
 
 
 def _changed(last: Update | None, scene: Scene, solution: Solution) -> int:
@@ -472,8 +321,7 @@ def _changed(last: Update | None, scene: Scene, solution: Solution) -> int:
         return 0
     if last.scene.hypotheses is scene.hypotheses:
         return int((solution.chosen & ~last.solution.chosen).sum())
-    before = _chosen_keys(last.scene, last.solution)
-    return len(_chosen_keys(scene, solution) - before)
+    return len(_chosen_keys(scene, solution) - _chosen_keys(last.scene, last.solution))
 
 
 def _chosen_keys(scene: Scene, solution: Solution) -> set[tuple[int, ...]]:
@@ -481,3 +329,16 @@ def _chosen_keys(scene: Scene, solution: Solution) -> set[tuple[int, ...]]:
     h = scene.hypotheses
     table = np.column_stack([h.event[rows], h.sources[rows], h.targets[rows]])
     return {tuple(row) for row in table.tolist()}
+
+
+def _give_back_memory() -> None:
+    """Return freed memory to the system, where the C library can be told to (glibc).
+
+    Solvers run in short-lived threads, and glibc keeps what each of them freed for later, so that
+    a long session would seem to need more and more.
+    """
+    if sys.platform != "linux":
+        return
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

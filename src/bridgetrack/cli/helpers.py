@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from bridgetrack.progress import Steps
     from bridgetrack.training.options import TrainingOptions
     from bridgetrack.training.outcome import Training
-    from bridgetrack.training.sources import Source
-    from bridgetrack.training.train import Strategy
+    from bridgetrack.training.sources import Source, Strategy
 
 PANEL = "Earlier movies and models"
 
@@ -92,7 +91,7 @@ def open_help(
     BridgetrackError
         Where a source cannot be used.
     """
-    from bridgetrack.training.train import STRATEGIES
+    from bridgetrack.training.sources import STRATEGIES
 
     tie = _number(rho)
     if strategy is not None and strategy not in STRATEGIES:

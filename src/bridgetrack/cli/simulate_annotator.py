@@ -105,10 +105,10 @@ def _simulated(
     notes: list[str],
 ) -> tuple[ActiveSession, float]:
     """A session with its answers, and the true share of right events at its end."""
+    from bridgetrack.active.options import SessionOptions
     from bridgetrack.active.session import ActiveSession
     from bridgetrack.active.simulated_annotator import Oracle, simulate_session, true_accuracy
     from bridgetrack.active.suggester import SuggestOptions
-    from bridgetrack.active.update import SessionOptions
     from bridgetrack.annotations.truth import read_events
     from bridgetrack.detections.table import Detections
     from bridgetrack.evaluation.match import match_detections

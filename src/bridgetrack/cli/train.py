@@ -201,7 +201,7 @@ def describe_training(
         "changes": {event: _change(training, event) for event in training.changes},
         "doubtful": [annotation.id for annotation in training.doubtful],
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
-        "notes": list(dict.fromkeys([*notes, *training.notes])),
+        "notes": list(dict.fromkeys([*notes, *map(str, training.notes)])),
     }
 
 

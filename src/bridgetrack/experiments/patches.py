@@ -7,6 +7,8 @@ structure; with connected components as patches nothing is cut.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -14,9 +16,8 @@ from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.learning.model import Sample
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.training_set import TrainingSet
+from bridgetrack.training.training_set import Cut, TrainingSet, labelled
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -112,33 +113,16 @@ def build_pool(scene: Scene, patch: Index) -> TrainingSet:
     number = np.full(int(patch.max()) + 2, -1, dtype=np.int64)
     number[wanted] = np.arange(len(wanted))
     columns, slots = _members(number[home]), _members(number[patch])
-    place = np.full(len(home), -1, dtype=np.int64)
-    place[columns] = np.arange(len(columns))
-    chosen = constraints.take(kept)
-    sets = sp.csr_matrix(
-        (np.ones(len(chosen.indices)), (chosen.row, place[chosen.indices])),
-        shape=(len(kept), len(columns)),
+    cut = Cut(
+        columns,
+        slots,
+        number[home[columns]],
+        number[patch[slots]],
+        sp.csr_matrix(scene.matrix.sparse()[columns]),
+        sp.csr_matrix(incidence[columns][:, slots]),
     )
-    allowed = np.ones(len(columns), dtype=bool)
-    left_out = place[chosen.left_out]
-    allowed[left_out[left_out >= 0]] = False
-    frame = scene.detections.frame[chosen.slot % len(scene.detections)]
-    return TrainingSet(
-        phi=sp.csr_matrix(scene.matrix.sparse()[columns]),
-        incidence=sp.csr_matrix(incidence[columns][:, slots]),
-        column_sample=number[home[columns]],
-        slot_sample=number[patch[slots]],
-        sets=sets,
-        annotation_sample=annotation_sample.astype(np.int64),
-        allowed=allowed,
-        pair=frame - (chosen.slot >= len(scene.detections)),
-        event=scene.hypotheses.event[chosen.indices[chosen.indptr[:-1]]],
-        single=np.diff(chosen.indptr) == 1,
-        scene=np.zeros(len(kept), dtype=np.int64),
-        unbiased=np.zeros(len(kept), dtype=bool),
-        importance=np.ones(len(wanted)),
-        samples=_samples(annotation_sample, len(wanted)),
-    )
+    labels = replace(scene, constraints=constraints.take(kept))
+    return labelled(labels, cut, annotation_sample.astype(np.int64))
 
 
 def _home(incidence: sp.csr_matrix, patch: Index) -> Index:
@@ -155,12 +139,3 @@ def _members(sample: Index) -> Index:
     """Entries that belong to a sample, ordered by sample."""
     order = np.argsort(sample, kind="stable")
     return order[np.searchsorted(sample[order], 0) :].astype(np.int64)
-
-
-def _samples(annotation_sample: Index, n: int) -> tuple[Sample, ...]:
-    order = np.argsort(annotation_sample, kind="stable")
-    cut = np.searchsorted(annotation_sample[order], np.arange(n + 1))
-    return tuple(
-        Sample(k, tuple(int(r) for r in order[cut[k] : cut[k + 1]]), ("patch", k), 0)
-        for k in range(n)
-    )

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from psygnal import Signal
 
+from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.records import Point
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.active.update import SessionOptions, Update
+from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.words import describe_event

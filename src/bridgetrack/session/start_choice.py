@@ -31,8 +31,8 @@ from bridgetrack.session.session import Session
 from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
-from bridgetrack.training.sources import Source, open_source
-from bridgetrack.training.train import Strategy, strategy_steps
+from bridgetrack.training.sources import Source, Strategy, open_source
+from bridgetrack.training.train import strategy_steps
 
 PRESENT, SHIPPED, MOVIES = "present", "shipped", "movies"
 _LIBRARY = "library/"

@@ -8,176 +8,199 @@ of each is cut out once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureMatrix
-from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.training_set import (
-    LARGEST,
-    Cut,
-    TrainingSet,
-    annotated_slots,
-    digest,
-    labelled,
-    named,
-)
+from bridgetrack.training.training_set import Cut, TrainingSet, digest, join_sets, labelled
 
 Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
-
-@dataclass(frozen=True)
-class Components:
-    """Connected components of a movie, without what ties too large ones together.
-
-    Parameters
-    ----------
-    hypotheses
-        The hypotheses that they belong to.
-    label
-        Component of every slot of the problem, shape (S,).
-    home
-        Component of every hypothesis, -1 for those left out, shape (H,).
-    tying
-        Hypotheses left out because they tie frame pairs of too large components, shape (H,).
-    """
-
-    hypotheses: Events
-    label: Index
-    home: Index
-    tying: Mask
-
-    @classmethod
-    def of(cls, scene: Scene) -> Components:
-        """Find the components, as `training.cut` does for a movie without answers."""
-        incidence = scene.problem.incidence
-        _, label = connected_components(incidence.T @ incidence, directed=False)
-        first = incidence.indices[incidence.indptr[:-1]]
-        huge = np.bincount(label)[label[first]] > LARGEST
-        tying = huge & np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
-        if tying.any():
-            part = sp.csr_matrix(incidence[np.flatnonzero(~tying)])
-            _, label = connected_components(part.T @ part, directed=False)
-        home = np.where(tying, -1, label[first])
-        return cls(scene.hypotheses, label.astype(np.int64), home.astype(np.int64), tying)
-
-    @cached_property
-    def _columns(self) -> tuple[Index, Index]:
-        return _by_value(self.home, len(self))
-
-    @cached_property
-    def _slots(self) -> tuple[Index, Index]:
-        return _by_value(self.label, len(self))
-
-    def __len__(self) -> int:
-        return int(self.label.max(initial=-1)) + 1
-
-    def members(self, labels: Sequence[int]) -> tuple[Index, Index]:
-        """Hypotheses and slots of some components, both rising."""
-        return _take(self._columns, labels), _take(self._slots, labels)
-
-
-@dataclass(frozen=True)
-class Piece:
-    """What training needs of one sample.
-
-    Parameters
-    ----------
-    columns, slots
-        Hypotheses and slots of the movie, shapes (h,) and (s,).
-    phi, incidence
-        Shapes (h, d) and (h, s).
-    name
-        Of their content.
-    """
-
-    columns: Index
-    slots: Index
-    phi: sp.csr_matrix
-    incidence: sp.csr_matrix
-    name: bytes
-
+LARGEST = 1500
+"""Slots above which a component is cut into frame pairs for training."""
 
 _Key = tuple[tuple[int, ...], tuple[int, ...]]
 """Components of a sample, and annotated hypotheses that tie them together."""
 
 
+def build_training_set(scenes: Sequence[Scene], largest: int = LARGEST) -> TrainingSet:
+    """Collect the annotated components of some movies.
+
+    Parameters
+    ----------
+    scenes
+        Movies with their annotations.
+    largest
+        Components with more slots are cut into frame pairs by leaving out the skips and false
+        detections that tie them together, save those that annotations name. Tracking itself
+        always uses all of them.
+
+    Raises
+    ------
+    InputError
+        Where no annotation constrains anything.
+    """
+    parts = [
+        AnnotatedComponents(scene, largest).training_set(scene, number)
+        for number, scene in enumerate(scenes)
+        if len(scene.constraints)
+    ]
+    if not parts:
+        raise InputError(
+            "there is nothing to learn from: no annotation says which event holds; annotate some "
+            "cells first (ten moves and every division you see are a good start)"
+        )
+    return join_sets(parts)
+
+
 @dataclass(frozen=True)
-class _Stack:
-    """Pieces one after another."""
+class _Pieces:
+    """Annotated components one after another."""
 
     keys: tuple[_Key, ...]
     cut: Cut
-    phi: sp.csr_matrix
-    incidence: sp.csr_matrix
     names: tuple[bytes, ...]
 
 
-class Pieces:
+class AnnotatedComponents:
     """Annotated components of one movie, each cut out when an annotation first names it.
 
     Parameters
     ----------
     scene
         The movie; its annotations do not matter.
+    largest
+        See `build_training_set`.
+
+    Attributes
+    ----------
+    label
+        Component of every slot of the problem, shape (S,).
+    tying
+        Hypotheses left out because they tie frame pairs of too large components, shape (H,).
     """
 
-    def __init__(self, scene: Scene) -> None:
-        self.components = Components.of(scene)
-        self._known: dict[_Key, Piece] = {}
-        self._stack: _Stack | None = None
+    def __init__(self, scene: Scene, largest: int = LARGEST) -> None:
+        self._hypotheses = scene.hypotheses
+        incidence = scene.problem.incidence
+        _, label = connected_components(incidence.T @ incidence, directed=False)
+        first = incidence.indices[incidence.indptr[:-1]]
+        huge = np.bincount(label)[label[first]] > largest
+        self.tying = huge & np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
+        if self.tying.any():
+            part = sp.csr_matrix(incidence[np.flatnonzero(~self.tying)])
+            _, label = connected_components(part.T @ part, directed=False)
+        self.label = label.astype(np.int64)
+        self._n = int(self.label.max(initial=-1)) + 1
+        home = np.where(self.tying, -1, self.label[first])
+        self._columns, self._slots = _by_value(home, self._n), _by_value(self.label, self._n)
+        self._known: _Pieces | None = None
 
     def fit(self, scene: Scene) -> bool:
         """Whether a scene is the same movie with other annotations."""
-        return scene.hypotheses is self.components.hypotheses
+        return scene.hypotheses is self._hypotheses
 
-    def training_set(self, scene: Scene) -> TrainingSet:
-        """The training set that `build_training_set` makes of the movie with its annotations."""
+    def training_set(self, scene: Scene, number: int = 0) -> TrainingSet:
+        """The annotated components of the movie with its annotations, of which there are some."""
         keys, annotation_sample = self._samples(scene)
-        stack = self._stack
-        if stack is None or stack.keys != keys:
-            pieces = [self._known.get(key) or self._piece(scene, key) for key in keys]
-            stack = self._stack = _stacked(keys, pieces)
-            self._known = dict(zip(keys, _sharing(pieces, stack.phi), strict=True))
-        cut = Cut(
-            stack.cut.columns,
-            stack.cut.slots,
-            stack.cut.column_sample,
-            stack.cut.slot_sample,
-            annotation_sample,
-        )
-        return named(labelled(scene, cut, stack.phi, stack.incidence), stack.names)
+        pieces = self._known
+        if pieces is None or pieces.keys != keys:
+            pieces = self._known = self._assembled(scene, keys)
+        return labelled(scene, pieces.cut, annotation_sample, number, pieces.names)
 
     def _samples(self, scene: Scene) -> tuple[tuple[_Key, ...], Index]:
         """What every sample consists of, in the order of their slots, and annotations' samples."""
-        components = self.components
         tying = np.unique(scene.constraints.indices)
-        tying = tying[components.tying[tying]]
+        tying = tying[self.tying[tying]]
         incidence = sp.csr_matrix(scene.problem.incidence[tying])
-        group = _joined(components.label[incidence.indices], incidence.indptr, len(components))
-        of_tying = group[components.label[incidence.indices[incidence.indptr[:-1]]]]
-        annotated = group[components.label[annotated_slots(scene)]]
-        wanted, sample = np.unique(annotated, return_inverse=True)
+        group = _joined(self.label[incidence.indices], incidence.indptr, self._n)
+        of_tying = group[self.label[incidence.indices[incidence.indptr[:-1]]]]
+        slot = np.searchsorted(scene.slots, scene.constraints.slot)
+        wanted, sample = np.unique(group[self.label[slot]], return_inverse=True)
+        members = _by_value(group, self._n)
         keys = [
-            (tuple(np.flatnonzero(group == g).tolist()), tuple(tying[of_tying == g].tolist()))
+            (tuple(_take(members, [g]).tolist()), tuple(tying[of_tying == g].tolist()))
             for g in wanted.tolist()
         ]
         return tuple(keys), sample.astype(np.int64)
 
-    def _piece(self, scene: Scene, key: _Key) -> Piece:
-        labels, extra = key
-        columns, slots = self.components.members(labels)
-        columns = np.sort(np.concatenate([columns, np.asarray(extra, dtype=np.int64)]))
-        phi = _rows(scene.matrix, columns).sparse()
-        incidence = sp.csr_matrix(scene.problem.incidence[columns][:, slots])
-        return Piece(columns, slots, phi, incidence, digest(phi, incidence))
+    def _assembled(self, scene: Scene, keys: tuple[_Key, ...]) -> _Pieces:
+        """The pieces of these keys; only what was not known before is cut out of the movie."""
+        known = self._known
+        if known is None:
+            return self._cut_out(scene, keys)
+        have = set(known.keys)
+        new = [key for key in keys if key not in have]
+        every = _beside(known, self._cut_out(scene, new)) if new else known
+        return _picked(every, keys)
+
+    def _cut_out(self, scene: Scene, keys: Sequence[_Key]) -> _Pieces:
+        columns = [
+            np.sort(np.concatenate([_take(self._columns, labels), np.array(more, dtype=np.int64)]))
+            for labels, more in keys
+        ]
+        slots = [_take(self._slots, labels) for labels, _ in keys]
+        numbers = np.arange(len(keys))
+        all_columns, all_slots = np.concatenate(columns), np.concatenate(slots)
+        cut = Cut(
+            all_columns,
+            all_slots,
+            np.repeat(numbers, [len(c) for c in columns]),
+            np.repeat(numbers, [len(s) for s in slots]),
+            _rows(scene.matrix, all_columns).sparse(),
+            sp.csr_matrix(scene.problem.incidence[all_columns][:, all_slots]),
+        )
+        return _Pieces(tuple(keys), cut, _names(cut, len(keys)))
+
+
+def _names(cut: Cut, n: int) -> tuple[bytes, ...]:
+    columns = np.searchsorted(cut.column_sample, np.arange(n + 1))
+    slots = np.searchsorted(cut.slot_sample, np.arange(n + 1))
+    return tuple(
+        digest(cut.phi[a:b], cut.incidence[a:b, c:d])
+        for a, b, c, d in zip(columns[:-1], columns[1:], slots[:-1], slots[1:], strict=True)
+    )
+
+
+def _beside(one: _Pieces, other: _Pieces) -> _Pieces:
+    """Pieces of one and then those of another."""
+    a, b, n = one.cut, other.cut, len(one.keys)
+    cut = Cut(
+        np.concatenate([a.columns, b.columns]),
+        np.concatenate([a.slots, b.slots]),
+        np.concatenate([a.column_sample, b.column_sample + n]),
+        np.concatenate([a.slot_sample, b.slot_sample + n]),
+        sp.csr_matrix(sp.vstack([a.phi, b.phi])),
+        sp.csr_matrix(sp.block_diag([a.incidence, b.incidence])),
+    )
+    return _Pieces((*one.keys, *other.keys), cut, (*one.names, *other.names))
+
+
+def _picked(pieces: _Pieces, keys: tuple[_Key, ...]) -> _Pieces:
+    """Some of the pieces, in another order."""
+    place = {key: k for k, key in enumerate(pieces.keys)}
+    rows = [place[key] for key in keys]
+    cut, n = pieces.cut, len(pieces.keys)
+    columns, slots = _by_value(cut.column_sample, n), _by_value(cut.slot_sample, n)
+    column = np.concatenate([_take(columns, [k]) for k in rows])
+    slot = np.concatenate([_take(slots, [k]) for k in rows])
+    numbers = np.arange(len(rows))
+    chosen = Cut(
+        cut.columns[column],
+        cut.slots[slot],
+        np.repeat(numbers, np.bincount(cut.column_sample, minlength=n)[rows]),
+        np.repeat(numbers, np.bincount(cut.slot_sample, minlength=n)[rows]),
+        sp.csr_matrix(cut.phi[column]),
+        sp.csr_matrix(cut.incidence[column][:, slot]),
+    )
+    return _Pieces(keys, chosen, tuple(pieces.names[k] for k in rows))
 
 
 def _joined(labels: Index, indptr: Index, n: int) -> Index:
@@ -189,34 +212,6 @@ def _joined(labels: Index, indptr: Index, n: int) -> Index:
     edges = sp.coo_matrix((np.ones(len(labels)), (first, labels)), shape=(n, n))
     _, group = connected_components(edges, directed=False)
     return np.asarray(group, dtype=np.int64)
-
-
-def _stacked(keys: tuple[_Key, ...], pieces: Sequence[Piece]) -> _Stack:
-    """Pieces one after another, as a training set wants them; annotations are missing."""
-    numbers = np.arange(len(pieces))
-    cut = Cut(
-        np.concatenate([p.columns for p in pieces]),
-        np.concatenate([p.slots for p in pieces]),
-        np.repeat(numbers, [len(p.columns) for p in pieces]),
-        np.repeat(numbers, [len(p.slots) for p in pieces]),
-        np.zeros(0, dtype=np.int64),
-    )
-    phi = sp.csr_matrix(sp.vstack([p.phi for p in pieces]))
-    incidence = sp.csr_matrix(sp.block_diag([p.incidence for p in pieces], format="csr"))
-    return _Stack(keys, cut, phi, incidence, tuple(p.name for p in pieces))
-
-
-def _sharing(pieces: Sequence[Piece], phi: sp.csr_matrix) -> list[Piece]:
-    """The same pieces, whose features are views into those of the stack."""
-    out, begin = [], 0
-    for piece in pieces:
-        end = begin + len(piece.columns)
-        inside = slice(int(phi.indptr[begin]), int(phi.indptr[end]))
-        starts = phi.indptr[begin : end + 1] - phi.indptr[begin]
-        part = (phi.data[inside], phi.indices[inside], starts)
-        out.append(replace(piece, phi=sp.csr_matrix(part, shape=piece.phi.shape)))
-        begin = end
-    return out
 
 
 def _by_value(values: Index, n: int) -> tuple[Index, Index]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
@@ -109,46 +109,27 @@ class Programs:
     @classmethod
     def of(cls, data: TrainingSet, earlier: Programs | None = None) -> Programs:
         """Cut samples into programs, and take over what an earlier training set had the same."""
-        known: dict[Hashable, KeptProgram] = {}
         old = {} if earlier is None else earlier.known
-        cut = _Sliced(data)
-        free: list[Chunk] = []
-        compatible: list[Chunk] = []
-        for begin, end in _groups(cut.columns):
-            columns = slice(int(cut.columns[begin]), int(cut.columns[end]))
+        known: dict[Hashable, KeptProgram] = {}
+        chunks: tuple[list[Chunk], list[Chunk]] = ([], [])
+        cut, slots = data.cut, data.slot_cut
+        for begin, end in _groups(cut):
+            columns = slice(int(cut[begin]), int(cut[end]))
             allowed = data.allowed[columns]
             name = data.names[begin:end] if data.names else (begin, end)
-            for chunks, keep in ((free, None), (compatible, allowed)):
+            for listed, keep in zip(chunks, (None, allowed), strict=True):
                 key = (name, None if keep is None else keep.tobytes())
                 program = old.get(key) if data.names else None
-                known[key] = program or KeptProgram(cut.rows(begin, end), keep)
-                chunks.append(Chunk(columns, known[key]))
-        _share_solvers(known.values())
-        return cls(tuple(free), tuple(compatible), known)
-
-
-def _share_solvers(programs: Collection[KeptProgram]) -> None:
-    """Let `OPEN` programs keep their solver, those that were taken over with one first."""
-    room = OPEN - sum(program.stays_open for program in programs)
-    for program in programs:
-        if room > 0 and not program.stays_open:
+                if program is None:
+                    part = data.incidence[columns][:, slots[begin] : slots[end]]
+                    program = KeptProgram(sp.csr_matrix(part), keep)
+                known[key] = program
+                listed.append(Chunk(columns, program))
+        # those that were taken over with an open solver first
+        room = OPEN - sum(program.stays_open for program in known.values())
+        for program in [p for p in known.values() if not p.stays_open][: max(room, 0)]:
             program.stays_open = True
-            room -= 1
-
-
-class _Sliced:
-    """Columns x slots of some samples of a training set."""
-
-    def __init__(self, data: TrainingSet) -> None:
-        numbers = np.arange(len(data.samples) + 1)
-        self.columns = np.searchsorted(data.column_sample, numbers)
-        self._slots = np.searchsorted(data.slot_sample, numbers)
-        self._incidence = data.incidence
-
-    def rows(self, begin: int, end: int) -> sp.csr_matrix:
-        """Columns x slots of the samples from one to before another."""
-        part = self._incidence[self.columns[begin] : self.columns[end]]
-        return sp.csr_matrix(part[:, self._slots[begin] : self._slots[end]])
+        return cls(tuple(chunks[0]), tuple(chunks[1]), known)
 
 
 def _groups(cut: NDArray[np.int64]) -> list[tuple[int, int]]:

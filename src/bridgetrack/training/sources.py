@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,10 @@ from bridgetrack.progress import Steps
 Array = NDArray[np.float64]
 Source = Model | Scene
 """A trained model, or an annotated movie."""
+Strategy = Literal["target", "source", "union", "transfer", "delta", "prior"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+JOINT = ("source", "union", "transfer")
+"""Strategies that learn from annotated movies."""
 
 
 def open_source(given: Path | str) -> Steps[Source]:
@@ -128,3 +133,54 @@ def split_sources(sources: Sequence[Source]) -> tuple[list[Model], list[Scene]]:
     """Models and annotated movies among some sources."""
     models = [s for s in sources if isinstance(s, Model)]
     return models, [s for s in sources if isinstance(s, Scene)]
+
+
+def check_strategy(
+    strategy: str, sources: Sequence[Source], prior: Model | None = None, tie: float | None = None
+) -> None:
+    """Refuse sources that a strategy cannot use.
+
+    Raises
+    ------
+    InputError
+        The message says what to give instead.
+    """
+    if strategy not in STRATEGIES:
+        raise InputError(
+            f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}"
+        )
+    models, movies = split_sources(sources)
+    if strategy == "target" and sources:
+        raise InputError("the strategy target uses no source; leave it out, or choose another one")
+    if strategy in JOINT and (models or not movies):
+        raise InputError(
+            f"the strategy {strategy} learns from annotated movies: give project files as sources"
+            + (
+                f", not the model {models[0].name!r} (it goes with prior or delta)"
+                if models
+                else ""
+            )
+        )
+    if strategy in ("delta", "prior") and (movies or len(models) != 1):
+        raise InputError(
+            f"the strategy {strategy} starts from a model: give exactly one model file as source"
+            + (", not annotated movies (they go with transfer or union)" if movies else "")
+        )
+    if strategy == "prior" and prior is not None:
+        raise InputError("the strategy prior takes its source as the prior; leave the other out")
+    if tie is not None and strategy != "transfer":
+        raise InputError(f"rho ties the movies of transfer; the strategy {strategy} has none")
+    if tie is not None and not tie > 0:
+        raise InputError(f"rho must be positive, not {tie}")
+
+
+def origin_of(strategy: str, sources: Sequence[Source]) -> tuple[str, ...]:
+    """Strategy and sources, as `Training.origin` keeps them; empty without sources."""
+    if not sources:
+        return ()
+    return (strategy, *(_described(source) for source in sources))
+
+
+def _described(source: Source) -> str:
+    name = name_of(source)
+    return name if isinstance(source, Model) else f"{name} ({len(source.constraints)} annotations)"

@@ -8,8 +8,6 @@ be trusted. They cost no inference, and models are judged on annotations alone.
 
 Margins are those within the annotated components as training cuts them (`cut.LARGEST`): without the
 skips and false detections that tie a huge component together, some events look surer than they are.
-
-Annotations to look at once more, since they contradict the starting model by a wide margin.
 """
 
 from __future__ import annotations
@@ -30,13 +28,13 @@ from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning.model import Sample
+from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.training_set import TrainingSet, digest
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
 
 SURE = 4.0
 """Margin from which on the starting model counts as sure, in contradicted annotations. On seven
@@ -54,12 +52,15 @@ OFTEN = 3
 _CHANCE = 0.05
 """Chance below which that share is not believed."""
 
+_LISTED = 3
+"""Annotations to look at again that a remark lists."""
+
 _Known = Mapping[Hashable, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Granted:
-    """A training set with the events that are held.
+class SureEvents:
+    """A training set with the events that are held, and the annotations that speak against it.
 
     Parameters
     ----------
@@ -91,8 +92,32 @@ class Granted:
         chance = betainc(self.against, self.asked - self.against + 1, SLIPS)
         return self.against == 0 or float(chance) >= _CHANCE
 
+    def doubtful(self, scenes: Sequence[Scene]) -> tuple[Annotation, ...]:
+        """The annotations that are ``doubted``, from the movies of the training set in order."""
+        rows = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
+        return tuple(rows[row] for row in self.doubted)
 
-def hold_sure(data: TrainingSet, w: Array, earlier: Granted | None = None) -> Granted:
+    def notes(self, doubtful: Sequence[Annotation]) -> tuple[Note, ...]:
+        """Remarks about them, and on whether the starting model suits the movie."""
+        notes = []
+        if doubtful:
+            listed = ", ".join(f"{a.id} ({describe(a)})" for a in doubtful[:_LISTED])
+            more = f" and {len(doubtful) - _LISTED} more" if len(doubtful) > _LISTED else ""
+            one = len(doubtful) == 1
+            notes.append(
+                f"{len(doubtful)} annotation{' contradicts' if one else 's contradict'} what the "
+                f"starting model would choose without doubt; look at {'it' if one else 'them'} "
+                f"once more: {listed}{more}"
+            )
+        if not self.trusted:
+            notes.append(
+                f"{self.against} of {self.asked} annotations contradict what the starting model is "
+                "most sure of: too many for slips, so nothing of it was taken for granted"
+            )
+        return tuple(Note(NoteKind.REMARK, words) for words in notes)
+
+
+def hold_sure(data: TrainingSet, w: Array, earlier: SureEvents | None = None) -> SureEvents:
     """Find the events that starting weights are sure of, and hold them.
 
     Parameters
@@ -106,7 +131,7 @@ def hold_sure(data: TrainingSet, w: Array, earlier: Granted | None = None) -> Gr
 
     Returns
     -------
-    Granted
+    SureEvents
         No event is held where more of the annotations of sure events contradict them than slips
         explain.
     """
@@ -114,7 +139,7 @@ def hold_sure(data: TrainingSet, w: Array, earlier: Granted | None = None) -> Gr
     names: Sequence[Hashable] = data.names or range(len(data.samples))
     versions = [(name, s.version) for name, s in zip(names, data.samples, strict=True)]
     if earlier is None or not data.names or not np.array_equal(earlier.w, w):
-        earlier = Granted(data, w)
+        earlier = SureEvents(data, w)
     margin, margins = _found(data, names, earlier.margins, lambda c, p: _margins(p, scores[c]))
     agreeing, known = _found(
         data, versions, earlier.agreeing, lambda c, p: _agreeing(p, scores[c], data.allowed[c])
@@ -122,7 +147,7 @@ def hold_sure(data: TrainingSet, w: Array, earlier: Granted | None = None) -> Gr
     asked, against = _contradicted(data, margin, SURE)
     doubted = _probably_slips(data, _contradicted(data, margin, DOUBT)[1])
     rows = tuple(np.flatnonzero(doubted).tolist())
-    found = Granted(data, w, rows, int(against.sum()), int(asked.sum()), margins, known)
+    found = SureEvents(data, w, rows, int(against.sum()), int(asked.sum()), margins, known)
     annotated = np.asarray(data.sets.sum(axis=0)).ravel() > 0
     sure = (margin >= SURE) & agreeing & data.allowed & ~annotated
     return replace(found, data=_holding(data, sure & found.trusted))
@@ -161,7 +186,6 @@ def _found(
 
     `find` is given the columns of these samples and their problem.
     """
-    cut = np.searchsorted(data.column_sample, np.arange(len(keys) + 1))
     parts = {key: known[key] for key in keys if key in known}
     missing = np.asarray([key not in known for key in keys])
     columns = np.flatnonzero(missing[data.column_sample])
@@ -169,7 +193,7 @@ def _found(
         slots = np.flatnonzero(missing[data.slot_sample])
         problem = Problem(sp.csr_matrix(data.incidence[columns][:, slots]))
         fresh = [key for key in keys if key not in known]
-        new = np.split(find(columns, problem), np.cumsum(np.diff(cut)[missing])[:-1])
+        new = np.split(find(columns, problem), np.cumsum(np.diff(data.cut)[missing])[:-1])
         parts |= dict(zip(fresh, new, strict=True))
     return np.concatenate([parts[key] for key in keys]), parts
 
@@ -194,51 +218,10 @@ def _agreeing(problem: Problem, scores: Array, allowed: Mask) -> Mask:
 
 def _holding(data: TrainingSet, sure: Mask) -> TrainingSet:
     """The training set with sure columns, and samples named accordingly."""
-    cut = np.searchsorted(data.column_sample, np.arange(len(data.samples) + 1))
+    cut = data.cut
     samples = []
     for k, sample in enumerate(data.samples):
         mine = sure[cut[k] : cut[k + 1]]
         version = (sample.version, digest(sp.csr_matrix(mine[None].astype(np.float64))))
         samples.append(Sample(sample.x, sample.y_star, sample.key, version))
     return replace(data, sure=sure, samples=tuple(samples))
-
-
-_LISTED = 3
-
-
-def doubtful_of(scenes: Sequence[Scene], granted: Granted | None) -> tuple[Annotation, ...]:
-    """The annotations of `Granted.doubted`.
-
-    Parameters
-    ----------
-    scenes
-        The movies of the training set, in its order.
-    granted
-        What was held; None where nothing was to be.
-    """
-    if granted is None:
-        return ()
-    rows = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
-    return tuple(rows[row] for row in granted.doubted)
-
-
-def notes_on(doubtful: Sequence[Annotation], granted: Granted | None) -> tuple[str, ...]:
-    """Remarks about them, and on whether the starting model suits the movie, in plain words."""
-    notes = [_look_again(doubtful)] if doubtful else []
-    if granted is not None and not granted.trusted:
-        notes.append(
-            f"{granted.against} of {granted.asked} annotations contradict what the starting model "
-            "is most sure of: too many for slips, so nothing of it was taken for granted"
-        )
-    return tuple(notes)
-
-
-def _look_again(doubtful: Sequence[Annotation]) -> str:
-    listed = ", ".join(f"{a.id} ({describe(a)})" for a in doubtful[:_LISTED])
-    more = f" and {len(doubtful) - _LISTED} more" if len(doubtful) > _LISTED else ""
-    one = len(doubtful) == 1
-    return (
-        f"{len(doubtful)} annotation{' contradicts' if one else 's contradict'} what the starting "
-        f"model would choose without doubt; look at {'it' if one else 'them'} once more: "
-        f"{listed}{more}"
-    )

@@ -1,6 +1,4 @@
-"""Everything that the outputs of a training set are compared with.
-
-Tracking as a structured model: the boundary between movies and learners.
+"""Tracking as a structured model: the boundary between movies and learners.
 
 All samples are solved together in a few kept linear programs whose objective alone changes
 between calls, so that every call starts from the last optimum. The relaxation over-generates:
@@ -12,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.errors import ContradictionError, InfeasibleError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.gibbs import LIMIT, Gibbs, gibbs
 from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
-from bridgetrack.training import paced
 from bridgetrack.training.programs import Chunk, Programs
 from bridgetrack.training.training_set import TrainingSet
 
@@ -32,44 +31,13 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-
-@dataclass(frozen=True)
-class Constrained:
-    """The sets of all annotations, and after them those of the events that are held.
-
-    Parameters
-    ----------
-    sets
-        Rows x columns, 1 where a column satisfies the row, shape (R, H).
-    sample
-        Sample of every row, shape (R,).
-    allowed
-        Columns that some compatible output may choose, shape (H,).
-    """
-
-    sets: sp.csr_matrix
-    sample: NDArray[np.int64]
-    allowed: NDArray[np.bool_]
-
-
-def constrained(data: TrainingSet) -> Constrained:
-    """Put events that are held below the annotations of a training set."""
-    if data.sure is None or not data.sure.any():
-        return Constrained(data.sets, data.annotation_sample, data.allowed)
-    held = np.flatnonzero(data.sure)
-    rows = sp.csr_matrix(
-        (np.ones(len(held)), (np.arange(len(held)), held)), shape=(len(held), len(data.sure))
-    )
-    covered = np.asarray(data.incidence[held].sum(axis=0)).ravel()
-    rivals = np.asarray(data.incidence @ covered) > 0
-    return Constrained(
-        sp.csr_matrix(sp.vstack([data.sets, rows])),
-        np.concatenate([data.annotation_sample, data.column_sample[held]]),
-        np.asarray(data.allowed & (data.sure | ~rivals)),
-    )
-
-
 _WORKERS = 2
+
+_PROBLEMS = 1_000
+"""Problems of single samples that are kept."""
+
+ENOUGH = 40
+"""States that do for telling easy samples from hard ones."""
 
 
 class TrackingModel:
@@ -97,14 +65,18 @@ class TrackingModel:
     ) -> None:
         self.data = data
         self.exact = exact
-        self._rows = rows = constrained(data)
-        self._credit = np.asarray(rows.sets.sum(axis=0)).ravel()
-        self._n_of = np.bincount(rows.sample, minlength=len(data.samples)).astype(float)
-        self._cut = np.searchsorted(data.column_sample, np.arange(len(data.samples) + 1))
-        known: Programs | None = None if earlier is None else earlier.programs
-        self._agreeing = replace(data, allowed=rows.allowed)
+        # what outputs are compared with: annotations, and below them the events that are held
+        self._sets, self._owner, allowed = _with_sure(data)
+        self._credit = np.asarray(self._sets.sum(axis=0)).ravel()
+        self._n_of = np.bincount(self._owner, minlength=len(data.samples)).astype(float)
+        self._cut = data.cut
+        self._agreeing = replace(data, allowed=allowed)
+        known = None if earlier is None else earlier.programs
         self.programs: Programs = Programs.of(self._agreeing, known)
-        self._problems: dict[int, Problem] = {}
+        cut = self._cut
+        self._problem = lru_cache(_PROBLEMS)(
+            lambda x: problem_of(data, slice(int(cut[x]), int(cut[x + 1])))
+        )
 
     @cached_property
     def plain(self) -> TrackingModel:
@@ -120,9 +92,8 @@ class TrackingModel:
 
     def blocks(self, samples: Sequence[Sample]) -> list[Index]:
         """Samples that share a kept program, as positions in ``samples``."""
-        starts = self._cut[np.asarray([s.x for s in samples], dtype=np.int64)]
         ends = np.asarray([chunk.columns.stop for chunk in self.programs.free])
-        chunk = np.searchsorted(ends, starts, side="right")
+        chunk = np.searchsorted(ends, self._cut[_numbers(samples)], side="right")
         return [np.flatnonzero(chunk == k) for k in np.unique(chunk)]
 
     # --- all samples at once -------------------------------------------------------------
@@ -156,9 +127,14 @@ class TrackingModel:
         self, samples: Sequence[Sample], scores: Array, sign: int, chunks: Sequence[Chunk]
     ) -> InferredBatch:
         augmented = scores - sign * self._credit if sign else scores
-        wanted = np.asarray([s.x for s in samples], dtype=np.int64)
+        wanted = _numbers(samples)
+        starts = self._cut[wanted]
+        needed = [
+            chunk
+            for chunk in chunks
+            if ((starts >= chunk.columns.start) & (starts < chunk.columns.stop)).any()
+        ]
         x = np.zeros(len(scores))
-        needed = [c for c in chunks if self._holds(c, wanted)]
         solver = self._solve_exactly if self.exact else Chunk.solve
         with ThreadPoolExecutor(_WORKERS) as pool:
             jobs = [pool.submit(solver, chunk, augmented) for chunk in needed]
@@ -168,17 +144,11 @@ class TrackingModel:
         bounds = values + sign * losses
         return InferredBatch(features[wanted], losses[wanted], bounds[wanted], None)
 
-    def _holds(self, chunk: Chunk, wanted: Index) -> bool:
-        starts = self._cut[wanted]
-        return bool(((starts >= chunk.columns.start) & (starts < chunk.columns.stop)).any())
-
     def _solve_exactly(self, chunk: Chunk, scores: Array) -> Array:
         columns = chunk.columns
-        incidence = self.data.incidence[columns]
-        slots = np.unique(incidence.indices)
         allowed = np.zeros(columns.stop - columns.start, dtype=bool)
         allowed[chunk.program.kept] = True
-        problem = Problem(sp.csr_matrix(incidence[:, slots]))
+        problem = problem_of(self.data, columns)
         return solve(problem, scores[columns], allowed).chosen.astype(np.float64)
 
     def _measure(self, x: Array, scores: Array) -> tuple[Array, Array, Array]:
@@ -189,7 +159,7 @@ class TrackingModel:
             (x[used], (self.data.column_sample[used], np.arange(len(used)))), shape=(n, len(used))
         )
         features = np.asarray((picked @ self.data.phi[used]).todense())
-        kept = np.bincount(self._rows.sample, self._rows.sets @ x, minlength=n)
+        kept = np.bincount(self._owner, self._sets @ x, minlength=n)
         losses = np.asarray(self._n_of - kept, dtype=np.float64)
         losses[np.abs(losses) < 1e-9] = 0.0
         values = np.bincount(self.data.column_sample[used], x[used] * scores[used], minlength=n)
@@ -209,19 +179,26 @@ class TrackingModel:
 
     def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
         """Entropy of the choices that agree with the annotations, shape (n,)."""
-        return paced.hidden_entropies(self._agreeing, samples, w, paced.ENOUGH)[0]
+        return hidden_entropies(self._agreeing, samples, w, ENOUGH)[0]
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
         """Annotations and events held in every sample times its importance, shape (n,)."""
-        return paced.sizes(self.data, self._n_of, samples)
+        weighted = self._n_of * self.data.importance
+        return np.asarray(weighted[_numbers(samples)], dtype=np.float64)
 
     def kinds(self, samples: Sequence[Sample]) -> Mask:
         """Which kinds of events are annotated in every sample, shape (n, len(Event))."""
-        return paced.kinds(self.data, samples)
+        found = np.zeros((len(self.data.samples), len(Event)), dtype=bool)
+        found[self.data.annotation_sample, self.data.event] = True
+        return found[_numbers(samples)]
 
     def loss_augmented_each(self, samples: Sequence[Sample], weights: Array) -> InferredBatch:
         """Maximise f + Delta of every sample at weights of its own, shape (n, d)."""
-        scores = paced.individual_scores(self.data, samples, weights)
+        phi, each = self.data.phi, np.zeros((len(self.data.samples), self.n_features))
+        each[_numbers(samples)] = weights
+        rows = np.repeat(np.arange(phi.shape[0]), np.diff(phi.indptr))
+        products = phi.data * each[self.data.column_sample[rows], phi.indices]
+        scores = np.bincount(rows, products, minlength=phi.shape[0]).astype(np.float64)
         return self._batch(samples, scores, 1, self.programs.free)
 
     # --- one sample at a time --------------------------------------------------------------
@@ -240,7 +217,7 @@ class TrackingModel:
         if not y_star:
             return 0.0
         x = int(self.data.annotation_sample[y_star[0]])
-        sets = self._sets(x, y_star)
+        sets = self._sets_of(x, y_star)
         return float(sets.shape[0] - (sets @ y).sum()) * float(self.data.importance[x])
 
     def inference(self, x: int, w: Array) -> Inferred:
@@ -258,8 +235,9 @@ class TrackingModel:
     def compatible_inference(self, x: int, y_star: tuple[int, ...], w: Array) -> Inferred:
         """Maximise f over the compatible outputs."""
         columns = self.columns(x)
+        allowed = self._agreeing.allowed[columns]
         try:
-            return self._one(x, y_star, self.data.phi[columns] @ w, self._rows.allowed[columns])
+            return self._one(x, y_star, self.data.phi[columns] @ w, allowed)
         except InfeasibleError as error:
             raise ContradictionError("the annotations exclude each other") from error
 
@@ -267,23 +245,16 @@ class TrackingModel:
         """Maximise f + Delta over the incompatible outputs, exactly; None if there are none."""
         columns = self.columns(x)
         scores = self.data.phi[columns] @ w - self._credit[columns]
-        chosen = cheapest_flip(self._problem(x), scores, self._sets(x, y_star))
+        chosen = cheapest_flip(self._problem(x), scores, self._sets_of(x, y_star))
         if chosen is None:
             return None
-        return self._inferred(x, y_star, chosen.astype(np.float64), scores, float(self._n_of[x]))
+        return self._inferred(x, y_star, chosen, scores, float(self._n_of[x]))
 
-    def _sets(self, x: int, y_star: tuple[int, ...]) -> sp.csr_matrix:
+    def _sets_of(self, x: int, y_star: tuple[int, ...]) -> sp.csr_matrix:
         """Sets of some annotations of a sample and of the events held there, over its columns."""
-        held = np.arange(self.data.n_annotations, len(self._rows.sample))
-        rows = [*y_star, *held[self._rows.sample[held] == x].tolist()]
-        return sp.csr_matrix(self._rows.sets[rows][:, self.columns(x)])
-
-    def _problem(self, x: int) -> Problem:
-        if x not in self._problems:
-            incidence = self.data.incidence[self.columns(x)]
-            slots = np.unique(incidence.indices)
-            self._problems[x] = Problem(sp.csr_matrix(incidence[:, slots]))
-        return self._problems[x]
+        held = np.arange(self.data.n_annotations, len(self._owner))
+        rows = [*y_star, *held[self._owner[held] == x].tolist()]
+        return sp.csr_matrix(self._sets[rows][:, self.columns(x)])
 
     def _one(
         self,
@@ -294,10 +265,80 @@ class TrackingModel:
         constant: float = 0.0,
     ) -> Inferred:
         chosen = solve(self._problem(x), scores, allowed).chosen
-        return self._inferred(x, y_star, chosen.astype(np.float64), scores, constant)
+        return self._inferred(x, y_star, chosen, scores, constant)
 
     def _inferred(
-        self, x: int, y_star: tuple[int, ...], y: Array, scores: Array, constant: float
+        self, x: int, y_star: tuple[int, ...], chosen: Mask, scores: Array, constant: float
     ) -> Inferred:
+        y = chosen.astype(np.float64)
         value = (float(scores @ y) + constant) * float(self.data.importance[x])
         return Inferred(y, self.joint_feature(x, y), self.task_loss(y_star, y), value)
+
+
+def hidden_entropies(
+    data: TrainingSet, samples: Sequence[Sample], w: Array, limit: int = LIMIT
+) -> tuple[Array, Mask]:
+    """Entropy of the choices that agree with the annotations, and whether it is exact.
+
+    Parameters
+    ----------
+    data
+        The annotated components.
+    samples
+        Some of its samples.
+    w
+        Weights, shape (d,).
+    limit
+        States of the sum, see `inference.gibbs`.
+
+    Returns
+    -------
+    entropies, exact
+        Shapes (n,); inf where the sum found no compatible choice.
+    """
+    scores, cut = data.phi @ w, data.cut
+    found, exact = np.full(len(samples), np.inf), np.zeros(len(samples), dtype=bool)
+    for k, sample in enumerate(samples):
+        columns = slice(int(cut[sample.x]), int(cut[sample.x + 1]))
+        problem = problem_of(data, columns)
+        summed = _gibbs(problem, scores[columns], data.allowed[columns], limit)
+        if summed is not None:
+            found[k], exact[k] = summed.entropy, summed.exact
+    return found, exact
+
+
+def _gibbs(problem: Problem, scores: Array, allowed: Mask, limit: int) -> Gibbs | None:
+    """The sum, with more states where too few of them lead nowhere; None if nothing helps."""
+    for wider in (1, 4, 16):
+        try:
+            return gibbs(problem, scores, allowed, wider * limit)
+        except InfeasibleError:
+            continue
+    return None
+
+
+def problem_of(data: TrainingSet, columns: slice) -> Problem:
+    """The problem of some consecutive samples."""
+    incidence = data.incidence[columns]
+    return Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)]))
+
+
+def _numbers(samples: Sequence[Sample]) -> Index:
+    return np.asarray([s.x for s in samples], dtype=np.int64)
+
+
+def _with_sure(data: TrainingSet) -> tuple[sp.csr_matrix, Index, Mask]:
+    """Sets (R, H) and their samples (R,), events that are held last, and columns allowed (H,)."""
+    if data.sure is None or not data.sure.any():
+        return data.sets, data.annotation_sample, data.allowed
+    held = np.flatnonzero(data.sure)
+    rows = sp.csr_matrix(
+        (np.ones(len(held)), (np.arange(len(held)), held)), shape=(len(held), len(data.sure))
+    )
+    covered = np.asarray(data.incidence[held].sum(axis=0)).ravel()
+    rivals = np.asarray(data.incidence @ covered) > 0
+    return (
+        sp.csr_matrix(sp.vstack([data.sets, rows])),
+        np.concatenate([data.annotation_sample, data.column_sample[held]]),
+        np.asarray(data.allowed & (data.sure | ~rivals)),
+    )

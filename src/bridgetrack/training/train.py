@@ -1,8 +1,6 @@
-"""Train a model on annotated movies: choose λ, fit, compare with the prior, say how good it is.
+"""Train a model on annotated movies, with the help of earlier movies or models if there are any.
 
-Training on annotated movies together: all source, union and transfer (000, section 1.6).
-
-Learning with the help of earlier movies or models: the strategies of 000, Table 1.4, as one.
+The strategies of 000, Table 1.4, are one training:
 
 =========  =========================  ========================================================
 strategy   sources                    what is trained
@@ -15,60 +13,76 @@ delta      a model                    a delta function on the source's predictor
 prior      a model                    the target's annotations, close to the model's weights
 =========  =========================  ========================================================
 
-*Target* is the movie of interest. Whatever is learned is compared with the starting weights on
-annotations of the target it was not trained on, and dropped where it is worse.
+*Target* is the movie of interest. Annotations are collected, what holds the weights is chosen by
+cross-validation, all annotations are fitted, and what was learned is compared with the starting
+weights on annotations of the target it was not trained on, and dropped where it is worse.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.learning import Regularizer
-from bridgetrack.learning import train as learn
-from bridgetrack.learning.result import Step, TrainingResult
+from bridgetrack.learning import Step, TrainingResult
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
+from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.training.joint import Choice, Joint, Movies, States, choose_tie, train_tied
-from bridgetrack.training.keep import held_out_of, keep_better, keep_better_tied
-from bridgetrack.training.options import ENOUGH_TO_CHOOSE, STEPS, TrainingOptions, default_strength
+from bridgetrack.training.components import build_training_set
+from bridgetrack.training.estimate import estimate_accuracy
+from bridgetrack.training.fit import (
+    PREVIOUS,
+    Choice,
+    Fit,
+    Joint,
+    Movies,
+    States,
+    Tie,
+    choose_strength,
+    choose_tie,
+)
+from bridgetrack.training.keep import keep_better
+from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import (
-    Beginning,
-    Learned,
     Training,
     TrainingProgress,
     Transfer,
     choices,
     common_features,
-    conclude,
-    learning_steps,
+    exchanged,
+    notes_about,
+    per_kind,
+    plain_model,
     population_of,
+    trained_model,
 )
-from bridgetrack.training.sources import Source, as_start, lacking, name_of, split_sources
-from bridgetrack.training.sure import hold_sure
+from bridgetrack.training.sources import (
+    Source,
+    Strategy,
+    as_start,
+    check_strategy,
+    lacking,
+    name_of,
+    origin_of,
+    split_sources,
+)
+from bridgetrack.training.sure import SureEvents, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import balanced, build_training_set
-from bridgetrack.training.validation import (
-    Validation,
-    cross_validate,
-    folds_of,
-    judge,
-    regularizer_of,
-)
+from bridgetrack.training.training_set import TrainingSet, balanced
+from bridgetrack.training.validation import judge
+
+__all__ = ["Training", "TrainingProgress", "strategy_steps", "tracking_model", "train_steps"]
 
 Array = NDArray[np.float64]
-
-
-__all__ = ["Training", "TrainingProgress", "train_steps"]
+Mask = NDArray[np.bool_]
 
 
 def train_steps(
@@ -109,216 +123,10 @@ def train_steps(
     ContradictionError
         Where annotations exclude each other; the message names them.
     """
-    scenes = [scenes] if isinstance(scenes, Scene) else list(scenes)
-    options = options or TrainingOptions()
-    prior = prior or shipped_model()
-    if not scenes:
-        raise InputError("there is no movie to learn from")
-    yield Progress("Collecting annotations", 0.0)
-    features = common_features(scenes)
-    start, tightness = prior.aligned(features), prior.tied(features)
-    found = build_training_set(scenes)
-    before = choices(scenes, start)
-    data = balanced(found, population_of(scenes, before), options.balance)
-    granted = hold_sure(data, start) if options.hold_sure else None
-    model = TrackingModel(data if granted is None else granted.data)
-    settled = previous if _settled(previous, options) else None
-    strength, chosen_by, validation = yield from _choose(model, start, tightness, options, settled)
-    result = yield from _fit(
-        model, regularizer_of(options, strength, start, tightness), options, features, previous
+    targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
+    return _train(
+        "target", targets, (), prior or shipped_model(), options or TrainingOptions(), previous
     )
-    kept, reason = keep_better(model, start, result.w, strength, validation, settled)
-    judged = held_out_of(validation, strength, kept)
-    learned = Learned(result, strength, chosen_by, kept, reason, judged, validation)
-    beginning = Beginning(scenes, features, prior, start, before, options)
-    return (yield from conclude(beginning, data, learned, settled, granted))
-
-
-def _settled(previous: Training | None, options: TrainingOptions) -> bool:
-    """Whether λ and what to keep need not be found anew; a transfer means others by them."""
-    return (
-        previous is not None
-        and previous.validation is not None
-        and previous.kept == "trained"
-        and previous.transfer is None
-        and options.strength is None
-    )
-
-
-def _choose(
-    model: TrackingModel,
-    prior: Array,
-    tightness: Array | None,
-    options: TrainingOptions,
-    settled: Training | None,
-) -> Generator[Progress, None, tuple[float, str, Validation | None]]:
-    """λ, how it was chosen, and the cross-validation."""
-    if settled is not None:
-        return settled.strength, "previous training", None
-    fold = folds_of(model.data, options.folds)
-    if fold is None:
-        if options.strength is not None:
-            return options.strength, "user", None
-        return default_strength(model.data.n_annotations), "default", None
-    usual = default_strength(model.data.n_annotations)
-    choose = options.strength is None and model.data.n_annotations >= ENOUGH_TO_CHOOSE
-    strengths = tuple(usual * step for step in STEPS) if choose else (options.strength or usual,)
-    steps = cross_validate(model, prior, options, fold, strengths, tightness)
-    validation = yield from relayed(
-        steps, lambda step: Progress("Checking on annotations held out", step[0])
-    )
-    by = "cross-validation" if choose else "default" if options.strength is None else "user"
-    return validation.strengths[validation.best], by, validation
-
-
-def _fit(
-    model: TrackingModel,
-    regularizer: Regularizer,
-    options: TrainingOptions,
-    features: FeatureSet,
-    previous: Training | None,
-) -> Generator[Progress, None, TrainingResult]:
-    """Fit all annotations."""
-    steps = learn(
-        model,
-        model.data.samples,
-        regularizer,
-        n_annotations=float(model.data.n_annotations),
-        loss=options.loss,
-        treatment=options.treatment,
-        options=options.optimiser,
-        state=None if previous is None else previous.state,
-    )
-    precision = options.optimiser.precision
-    return (yield from learning_steps(steps, precision, features, lambda step: step.weights))
-
-
-def joint_steps(
-    strategy: Joint,
-    targets: Sequence[Scene],
-    sources: Sequence[Scene],
-    prior: Model | None = None,
-    options: TrainingOptions | None = None,
-    previous: Training | None = None,
-    tie: float | None = None,
-) -> Steps[Training]:
-    """Train on several annotated movies; see `strategies.strategy_steps`."""
-    options, prior = options or TrainingOptions(), prior or shipped_model()
-    _check(targets, sources, options)
-    yield Progress("Collecting annotations", 0.0)
-    features = common_features([*targets, *sources])
-    start = prior.aligned(features)
-    before = choices(targets, start)
-    target, granted = None, None
-    if any(len(scene.constraints) for scene in targets):
-        target = _model_of(targets, before, options)
-        # earlier movies hold the weights already: these answers are only to be looked at again
-        granted = hold_sure(target.data, start) if options.hold_sure else None
-    others = tuple(_model_of([source], choices([source], start), options) for source in sources)
-    learnt_from = None if strategy == "source" else target
-    movies = Movies(learnt_from, others, start, prior.tied(features))
-    settled = previous if _settled_tie(previous, options, tie, target) else None
-    choice = _choice_of(settled)
-    if choice is None:
-        choice = yield from choose_tie(movies, strategy, options, tie)
-        if not choice.states and previous is not None and previous.transfer is not None:
-            choice = replace(choice, states=previous.transfer.states)
-    result = yield from _fit_together(
-        replace(movies, start=choice.start), choice, options, features
-    )
-    w = result.w if movies.target is None else result.weights[0]
-    strength = choice.tie.strength(movies.n)
-    verdict = keep_better_tied(movies, target, w, choice, settled)
-    learned = Learned(
-        replace(result, w=w),
-        strength,
-        choice.by,
-        verdict.kept,
-        verdict.reason,
-        verdict.held_out,
-        verdict.validation(strength),
-    )
-    beginning = Beginning(targets, features, prior, start, before, options)
-    data = None if target is None else target.data
-    training = yield from conclude(beginning, data, learned, settled, granted)
-    transfer = Transfer(
-        choice.tie,
-        result,
-        tuple(m.data.n_annotations for m in others),
-        choice.trials,
-        _states_of(movies, result, choice),
-        choice.start,
-    )
-    return replace(training, transfer=transfer)
-
-
-def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:
-    if options.regularizer != "l2":
-        raise InputError("learning from several movies together needs the regularizer l2")
-    if not targets:
-        raise InputError("there is no movie to learn for")
-    empty = next((source for source in sources if not len(source.constraints)), None)
-    if empty is not None:
-        raise InputError(
-            f"there is nothing to learn from in the earlier movie {name_of(empty)}: it has no "
-            "usable annotations; annotate it, or leave it out"
-        )
-
-
-def _model_of(
-    scenes: Sequence[Scene], chosen: Sequence[NDArray[np.bool_]], options: TrainingOptions
-) -> TrackingModel:
-    population = population_of(scenes, chosen)
-    return TrackingModel(balanced(build_training_set(scenes), population, options.balance))
-
-
-def _settled_tie(
-    previous: Training | None, options: TrainingOptions, tie: float | None, target: object
-) -> bool:
-    """Whether the tie and what to keep need not be found anew."""
-    return (
-        previous is not None
-        and previous.transfer is not None
-        and bool(previous.transfer.trials)
-        and previous.kept == "trained"
-        and options.strength is None
-        and tie is None
-        and target is not None
-    )
-
-
-def _choice_of(settled: Training | None) -> Choice | None:
-    """The choice of an earlier training that still stands."""
-    if settled is None or settled.transfer is None:
-        return None
-    earlier = settled.transfer
-    return Choice(earlier.tie, "previous training", states=earlier.states, start=earlier.start)
-
-
-def _fit_together(
-    movies: Movies, choice: Choice, options: TrainingOptions, features: FeatureSet
-) -> Steps[TrainingResult]:
-    """Fit all annotations."""
-    mine = () if movies.target is None else (None,)
-    steps = train_tied(movies, choice.tie, options, states=(*mine, *choice.states))
-    coupling = choice.tie.coupling(movies.n, movies.prior, movies.tightness)
-
-    def weights_of(step: Step) -> Array:
-        return coupling.shared(step.weights) if movies.target is None else step.weights[0]
-
-    return (yield from learning_steps(steps, options.optimiser.precision, features, weights_of))
-
-
-def _states_of(movies: Movies, result: TrainingResult, choice: Choice) -> States:
-    """What a later training can reuse of the sources."""
-    if choice.tie.alone:
-        return choice.states
-    return result.states if movies.target is None else result.states[1:]
-
-
-Strategy = Literal["target", "source", "union", "transfer", "delta", "prior"]
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-JOINT = ("source", "union", "transfer")
 
 
 def strategy_steps(
@@ -373,117 +181,264 @@ def strategy_steps(
     """
     check_strategy(strategy, sources, prior, tie)
     models, movies = split_sources(sources)
-    if previous is not None and previous.origin != origin_of(strategy, sources):
-        previous = None
-    if strategy in ("source", "union", "transfer"):
-        targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
-        training = yield from joint_steps(strategy, targets, movies, prior, options, previous, tie)
-        return _with_origin(training, strategy, sources)
-    if strategy == "target":
-        return (yield from train_steps(scenes, prior, options, previous))
     targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
-    shipped = prior or shipped_model()
-    start, notes = _start_of(strategy, models[0], targets, shipped)
-    if previous is None:
-        notes += _doubts(start, shipped, targets)
-    training = yield from train_steps(targets, start, options, previous)
-    return _with_origin(replace(training, notes=training.notes + notes), strategy, sources)
-
-
-def _start_of(
-    strategy: Strategy, source: Model, targets: Sequence[Scene], shipped: Model
-) -> tuple[Model, tuple[str, ...]]:
-    """The source over the features of the movies, and remarks."""
-    if strategy == "prior" or not targets:
-        return source, ()
-    features = common_features(targets)
-    image = any(bool(scene.detections.channels) for scene in targets)
-    new = lacking(source, features, image)
-    if not new:
-        return as_start(source, features, image, shipped), ()
-    note = (
-        f"{len(new)} features are new to the source {source.name!r} and start from the weights of "
-        f"{shipped.name!r}: {', '.join(new)}"
-    )
-    return as_start(source, features, image, shipped), (note,)
-
-
-def _doubts(source: Model, shipped: Model, targets: Sequence[Scene]) -> tuple[str, ...]:
-    """A remark where the source knows less of the movies than the shipped model."""
-    if not any(len(scene.constraints) for scene in targets):
-        return ()
-    features = common_features(targets)
-    model = TrackingModel(build_training_set(targets))
-    theirs = judge(model, source.aligned(features))
-    ours = judge(model, shipped.aligned(features))
-    if theirs.error <= ours.error + 1e-9:
-        return ()
-    return (
-        f"the source {source.name!r} contradicts {100 * theirs.error:.1f} % of the annotations, "
-        f"the model {shipped.name!r} only {100 * ours.error:.1f} %: training without this source "
-        "may be better",
-    )
-
-
-def check_strategy(
-    strategy: str, sources: Sequence[Source], prior: Model | None = None, tie: float | None = None
-) -> None:
-    """Refuse sources that a strategy cannot use.
-
-    Raises
-    ------
-    InputError
-        The message says what to give instead.
-    """
-    if strategy not in STRATEGIES:
-        raise InputError(
-            f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}"
-        )
-    models, movies = split_sources(sources)
-    if strategy == "target" and sources:
-        raise InputError("the strategy target uses no source; leave it out, or choose another one")
-    if strategy in JOINT and (models or not movies):
-        raise InputError(
-            f"the strategy {strategy} learns from annotated movies: give project files as sources"
-            + (
-                f", not the model {models[0].name!r} (it goes with prior or delta)"
-                if models
-                else ""
-            )
-        )
-    if strategy in ("delta", "prior") and (movies or len(models) != 1):
-        raise InputError(
-            f"the strategy {strategy} starts from a model: give exactly one model file as source"
-            + (", not annotated movies (they go with transfer or union)" if movies else "")
-        )
-    if strategy == "prior" and prior is not None:
-        raise InputError("the strategy prior takes its source as the prior; leave the other out")
-    if tie is not None and strategy != "transfer":
-        raise InputError(f"rho ties the movies of transfer; the strategy {strategy} has none")
-    if tie is not None and not tie > 0:
-        raise InputError(f"rho must be positive, not {tie}")
-
-
-def origin_of(strategy: str, sources: Sequence[Source]) -> tuple[str, ...]:
-    """Strategy and sources, as `Training.origin` keeps them; empty without sources."""
-    if not sources:
-        return ()
-    return (strategy, *(_described(source) for source in sources))
-
-
-def _described(source: Source) -> str:
-    name = name_of(source)
-    return name if isinstance(source, Model) else f"{name} ({len(source.constraints)} annotations)"
-
-
-def _with_origin(training: Training, strategy: str, sources: Sequence[Source]) -> Training:
-    """Say in the training, and in its model where it was learned, where it comes from."""
     origin = origin_of(strategy, sources)
-    if training.kept != "trained":
-        return replace(training, origin=origin)
+    if previous is not None and previous.origin != origin:
+        previous = None
+    start = prior or shipped_model()
+    notes: tuple[Note, ...] = ()
+    if models:
+        start, notes = _start_of(strategy, models[0], targets, start, check=previous is None)
+    options = options or TrainingOptions()
+    training = yield from _train(strategy, targets, movies, start, options, previous, tie)
+    training = replace(training, notes=(*training.notes, *notes), origin=origin)
+    if not origin or training.kept != "trained":
+        return training
     more: dict[str, object] = {"strategy": strategy, "sources": list(origin[1:])}
     if training.transfer is not None:
         rho = training.transfer.tie.tie / max(training.n_annotations, 1)
         more["rho"] = rho if math.isfinite(rho) else None
-    model = replace(training.model, provenance={**training.model.provenance, **more})
-    return replace(training, model=model, origin=origin)
+    provenance = {**training.model.provenance, **more}
+    return replace(training, model=replace(training.model, provenance=provenance))
+
+
+def tracking_model(
+    data: TrainingSet,
+    population: Array,
+    start: Array,
+    options: TrainingOptions,
+    *,
+    alone: bool = True,
+    earlier: TrackingModel | None = None,
+    known: SureEvents | None = None,
+) -> tuple[TrackingModel, SureEvents | None]:
+    """What training learns from: annotations weighted by how often their kinds of events occur.
+
+    Parameters
+    ----------
+    data
+        The annotated components.
+    population
+        How often each kind of event occurs in the movies, shape (len(Event),).
+    start
+        The starting weights, shape (d,).
+    options
+        Choices.
+    alone
+        Whether events that the starting weights are sure of are held. Earlier movies hold the
+        weights already: with them, answers that contradict such events are only to be looked at.
+    earlier, known
+        Of an earlier call for other annotations of the same movie: it saves time.
+
+    Returns
+    -------
+    model, sure
+        ``sure`` is None where the options do not ask for it.
+    """
+    data = balanced(data, population, options.balance)
+    sure = hold_sure(data, start, known) if options.hold_sure else None
+    held = data if sure is None or not alone else sure.data
+    return TrackingModel(held, earlier=earlier), sure
+
+
+def _train(
+    strategy: Strategy,
+    targets: Sequence[Scene],
+    sources: Sequence[Scene],
+    prior: Model,
+    options: TrainingOptions,
+    previous: Training | None,
+    tie: float | None = None,
+) -> Steps[Training]:
+    """Collect, choose, fit, compare, conclude."""
+    _check(targets, sources, options)
+    yield Progress("Collecting annotations", 0.0)
+    features = common_features([*targets, *sources])
+    start = prior.aligned(features)
+    before = choices(targets, start)
+    target, sure = None, None
+    if not sources or any(len(scene.constraints) for scene in targets):
+        target, sure = _model_of(targets, before, start, options, alone=not sources)
+    others = tuple(
+        _model_of([s], choices([s], start), start, replace(options, hold_sure=False))[0]
+        for s in sources
+    )
+    movies = Movies(None if strategy == "source" else target, others, start, prior.tied(features))
+    settled = previous if _settled(previous, options, tie, target, bool(sources)) else None
+    choice = yield from _choose(strategy, movies, options, previous, settled, tie)
+    movies = replace(movies, start=choice.start)
+    mine: States = () if movies.target is None else (None,)
+    if not sources and previous is not None:
+        mine = (previous.state,)
+    steps = movies.fit(choice.hold, options, states=(*mine, *choice.states))
+    fitted = yield from _told(steps, options.optimiser.precision, features)
+    checked = None
+    if settled is not None:
+        checked = 0 if settled.validation is None else len(settled.validation.prior.wrong)
+    verdict = keep_better(movies, target, fitted.w, choice, checked)
+    yield Progress("Comparing with the starting model", 0.0)
+    trained = verdict.kept == "trained"
+    after = choices(targets, fitted.w if trained else start)
+    population = population_of(targets, after)
+    estimate = None if settled is None else settled.estimate
+    data = None if target is None else target.data
+    if verdict.held_out is not None and data is not None:
+        unbiased = bool(data.unbiased.all())
+        wrong = verdict.held_out.wrong
+        estimate = estimate_accuracy(wrong, data.event, population, unbiased, options.seed)
+    hold, count = choice.hold, 0 if data is None else data.n_annotations
+    strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
+    validation = choice.validation or verdict.validation(strength)
+    doubtful = () if sure is None else sure.doubtful(targets)
+    notes = () if data is None else notes_about(targets, data)
+    model = prior
+    if trained:
+        plain = plain_model(fitted.w, features)
+        model = trained_model(plain, prior, options, strength, fitted, targets, count)
+    return Training(
+        model=replace(model, estimate={} if estimate is None else estimate.to_json()),
+        verdict=verdict,
+        strength=strength,
+        chosen_by=choice.by,
+        estimate=estimate,
+        result=fitted,
+        validation=validation if settled is None else settled.validation,
+        changes=per_kind(population_of(targets, before), population),
+        exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, after))),
+        n_annotations=count,
+        notes=(*notes, *(() if sure is None else sure.notes(doubtful))),
+        transfer=_transfer(movies, choice, fitted),
+        doubtful=doubtful,
+        suited=sure is None or sure.trusted,
+    )
+
+
+def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:
+    if sources and options.regularizer != "l2":
+        raise InputError("learning from several movies together needs the regularizer l2")
+    if not targets:
+        raise InputError("there is no movie to learn from")
+    empty = next((source for source in sources if not len(source.constraints)), None)
+    if empty is not None:
+        raise InputError(
+            f"there is nothing to learn from in the earlier movie {name_of(empty)}: it has no "
+            "usable annotations; annotate it, or leave it out"
+        )
+
+
+def _model_of(
+    scenes: Sequence[Scene],
+    chosen: Sequence[Mask],
+    start: Array,
+    options: TrainingOptions,
+    alone: bool = False,
+) -> tuple[TrackingModel, SureEvents | None]:
+    data = build_training_set(scenes)
+    return tracking_model(data, population_of(scenes, chosen), start, options, alone=alone)
+
+
+def _settled(
+    previous: Training | None,
+    options: TrainingOptions,
+    tie: float | None,
+    target: TrackingModel | None,
+    joint: bool,
+) -> bool:
+    """Whether what holds the weights and what to keep need not be found anew."""
+    if previous is None or previous.kept != "trained" or options.strength is not None:
+        return False
+    if not joint:
+        return previous.validation is not None and previous.transfer is None
+    checked = previous.transfer is not None and bool(previous.transfer.trials)
+    return checked and tie is None and target is not None
+
+
+def _choose(
+    strategy: Strategy,
+    movies: Movies,
+    options: TrainingOptions,
+    previous: Training | None,
+    settled: Training | None,
+    tie: float | None,
+) -> Steps[Choice]:
+    """What holds the weights: as before, or found anew."""
+    if not movies.sources:
+        if settled is not None:
+            return Choice(settled.strength, PREVIOUS)
+        return (yield from choose_strength(movies, options))
+    earlier = None if previous is None else previous.transfer
+    if settled is not None and earlier is not None:
+        return Choice(earlier.tie, PREVIOUS, states=earlier.states, start=earlier.start)
+    assert strategy in get_args(Joint)
+    choice = yield from choose_tie(movies, strategy, options, tie)  # type: ignore[arg-type]
+    if not choice.states and earlier is not None:
+        choice = replace(choice, states=earlier.states)
+    return choice
+
+
+def _told(steps: Fit, precision: float, features: FeatureSet) -> Steps[TrainingResult]:
+    """Tell how much of the gap is closed, on a log scale, and the best model so far."""
+    first: float | None = None
+
+    def told(step: Step) -> TrainingProgress:
+        nonlocal first
+        gap = step.gap if np.isfinite(step.gap) else 1.0
+        first = max(first or gap, gap)
+        done = np.log(first / max(gap, 1e-9)) / np.log(first / precision + 1e-9)
+        return TrainingProgress(
+            "Learning",
+            float(np.clip(done, 0, 1)),
+            step.objective,
+            step.gap,
+            plain_model(step.weights, features),
+        )
+
+    return relayed(steps, told)
+
+
+def _transfer(movies: Movies, choice: Choice, fitted: TrainingResult) -> Transfer | None:
+    """How earlier movies were used; None where there were none."""
+    if not isinstance(choice.hold, Tie):
+        return None
+    alone = choice.hold.alone
+    return Transfer(
+        choice.hold,
+        fitted,
+        tuple(m.data.n_annotations for m in movies.sources),
+        choice.trials,
+        choice.states if alone else movies.states_of_sources(fitted),
+        choice.start,
+    )
+
+
+def _start_of(
+    strategy: Strategy,
+    source: Model,
+    targets: Sequence[Scene],
+    shipped: Model,
+    *,
+    check: bool,
+) -> tuple[Model, tuple[Note, ...]]:
+    """The source over the features of the movies, and remarks."""
+    start, notes = source, []
+    if strategy == "delta" and targets:
+        features = common_features(targets)
+        image = any(bool(scene.detections.channels) for scene in targets)
+        start, new = as_start(source, features, image, shipped), lacking(source, features, image)
+        if new:
+            notes.append(
+                f"{len(new)} features are new to the source {source.name!r} and start from the "
+                f"weights of {shipped.name!r}: {', '.join(new)}"
+            )
+    if check and any(len(scene.constraints) for scene in targets):
+        features = common_features(targets)
+        model = TrackingModel(build_training_set(targets))
+        theirs = judge(model, start.aligned(features))
+        ours = judge(model, shipped.aligned(features))
+        if theirs.error > ours.error + 1e-9:
+            notes.append(
+                f"the source {start.name!r} contradicts {100 * theirs.error:.1f} % of the "
+                f"annotations, the model {shipped.name!r} only {100 * ours.error:.1f} %: training "
+                "without this source may be better"
+            )
+    return start, tuple(Note(NoteKind.REMARK, words) for words in notes)

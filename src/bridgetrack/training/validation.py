@@ -1,4 +1,4 @@
-"""Cross-validation over annotations: how strong the prior should be, and how good the result is.
+"""How good weights are on annotations that they have not seen.
 
 Folds are blocks of frame pairs, and a sample is never shared by two folds, so that neighbouring
 cells and frames do not leak between training and test.
@@ -6,16 +6,12 @@ cells and frames do not leak between training and test.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.learning import L1, L2, Regularizer, train
-from bridgetrack.learning.result import Step, TrainingResult, TrainingState
-from bridgetrack.progress import relayed
-from bridgetrack.training.options import ENOUGH_TO_VALIDATE, TrainingOptions, default_strength
+from bridgetrack.training.options import ENOUGH_TO_VALIDATE, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 
@@ -125,68 +121,7 @@ def judge(model: TrackingModel, w: Array) -> HeldOut:
     return HeldOut(wrong, np.asarray(share[data.annotation_sample]))
 
 
-def regularizer_of(
-    options: TrainingOptions, strength: float, prior: Array, tightness: Array | None = None
-) -> Regularizer:
-    """The chosen regulariser around a prior, which ties weights more or less tightly."""
-    if options.regularizer == "l2":
-        return L2(strength, prior=prior, metric=tightness)
-    return L1(strength, prior=prior, metric=None if tightness is None else np.sqrt(tightness))
-
-
-def cross_validate(
-    model: TrackingModel,
-    prior: Array,
-    options: TrainingOptions,
-    fold: Index,
-    strengths: tuple[float, ...],
-    tightness: Array | None = None,
-) -> Generator[tuple[float, Step], None, Validation]:
-    """Try strengths of the prior on held-out annotations, along a warm-started path.
-
-    Yields
-    ------
-    share, step
-        The share of the work done and where the present training stands.
-
-    Returns
-    -------
-    Validation
-        The path ends early where the held-out risk has risen twice in a row.
-    """
-    data = model.data
-    prior_judged = judge(model, prior)
-    loose = replace(options.optimiser, precision=max(options.optimiser.precision, 5e-3))
-    states: dict[int, TrainingState | None] = {}
-    results: list[HeldOut] = []
-    for number, strength in enumerate(strengths):
-        held = HeldOut(np.zeros(data.n_annotations), np.zeros(data.n_annotations))
-        for k in range(int(fold.max()) + 1):
-            inside = np.flatnonzero(fold != k)
-            steps = train(
-                model,
-                [data.samples[i] for i in inside],
-                regularizer_of(options, strength, prior, tightness),
-                n_annotations=float(np.isin(data.annotation_sample, inside).sum()),
-                loss=options.loss,
-                treatment=options.treatment,
-                options=loose,
-                state=states.get(k),
-            )
-            share = (number + k / (fold.max() + 1)) / len(strengths)
-            result = yield from _shared(steps, float(share))
-            states[k] = result.state
-            judged = judge(model, result.w)
-            mine = fold[data.annotation_sample] == k
-            held.wrong[mine], held.loss[mine] = judged.wrong[mine], judged.loss[mine]
-        results.append(held)
-        risks = [h.risk for h in results]
-        if len(risks) > 2 and risks[-1] > risks[-2] > risks[-3]:
-            break
-    return Validation(strengths[: len(results)], tuple(results), prior_judged)
-
-
-def _shared(
-    steps: Generator[Step, None, TrainingResult], share: float
-) -> Generator[tuple[float, Step], None, TrainingResult]:
-    return relayed(steps, lambda step: (share, step))
+def clearly_worse(learned: HeldOut, before: HeldOut) -> bool:
+    """Wrong more often by more than a standard error of the paired difference."""
+    difference = learned.wrong - before.wrong
+    return float(difference.mean()) > float(difference.std(ddof=1)) / np.sqrt(len(difference))

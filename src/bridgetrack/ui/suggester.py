@@ -12,9 +12,9 @@ from pathlib import Path
 
 from psygnal import Signal
 
+from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.active.update import SessionOptions
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.session.questions import (

@@ -8,8 +8,8 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.experiments.patches import build_pool, component_patches, local_patches
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import build_training_set
 from training.training_cases import confirmed, plain_scene, true_columns
 
 

@@ -1,0 +1,381 @@
+"""Fit weights to annotated movies, and choose how tightly they are held.
+
+With n annotations in the movie of interest (the target), every movie's risk is its sum over
+annotations divided by n, so every annotation counts alike, in whichever movie it is, and lambda
+and rho are on the scale of training the target alone. With ``lambda = weight / n`` and
+``rho = tie / n``, the more annotations the target has, the less it is held (as by the sums of 000,
+eq. 1.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.learning import (
+    L1,
+    L2,
+    Coupling,
+    Domain,
+    Regularizer,
+    Step,
+    TrainingResult,
+    TrainingState,
+    train,
+    train_joint,
+)
+from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.training.options import (
+    ENOUGH_TO_CHOOSE,
+    STEPS,
+    TrainingOptions,
+    default_strength,
+)
+from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, folds_of, judge
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+States = tuple[TrainingState | None, ...]
+Joint = Literal["source", "union", "transfer"]
+
+PREVIOUS = "previous training"
+"""Who chose, where a training took over what an earlier one had chosen."""
+
+ASKING = "Asking the earlier movies alone"
+
+
+@dataclass(frozen=True)
+class Tie:
+    """How strongly movies are held together, in annotations' worth.
+
+    Parameters
+    ----------
+    weight
+        ``lambda n``; inf holds the shared weights at the prior, so that the movies know nothing
+        of each other.
+    tie
+        ``rho n``; inf makes all movies one (*union*).
+    """
+
+    weight: float
+    tie: float
+
+    @property
+    def alone(self) -> bool:
+        """Whether the target is trained without the other movies."""
+        return bool(np.isinf(self.weight))
+
+    def strength(self, n: float) -> float:
+        """What holds the target at the prior: lambda, or rho where it is alone."""
+        return (self.tie if self.alone else self.weight) / n
+
+
+UNION = (Tie(3.0, np.inf), Tie(1.0, np.inf))
+"""What union tries, the strongest first."""
+TIED = (*UNION, Tie(1.0, 100.0), Tie(1.0, 10.0))
+ALONE = (Tie(np.inf, 10.0), Tie(np.inf, 3.0))
+TRANSFER = (*TIED, *ALONE)
+"""What transfer tries, from one model for all movies to a model of the target alone."""
+DOUBTFUL = (*ALONE, *reversed(TIED))
+"""The same in the order of preference where the earlier movies mislead."""
+DEFAULT = Tie(1.0, 100.0)
+"""Where the target has too few annotations to choose."""
+
+Fit = Generator[Step, None, TrainingResult]
+
+Hold = float | Tie
+"""What holds weights at the prior: lambda where a movie is alone, a tie where there are others."""
+
+
+@dataclass(frozen=True)
+class Movies:
+    """Annotated movies to learn from.
+
+    Parameters
+    ----------
+    target
+        The movie of interest; None where nothing is annotated there.
+    sources
+        The others.
+    prior, tightness
+        Weights to stay close to, shape (d,), and the diagonal of the metric, or None.
+    start
+        Weights to start from where movies are tied, shape (d,); None: the prior. What is not
+        annotated is completed with these first, so better ones lead to a better optimum.
+    """
+
+    target: TrackingModel | None
+    sources: tuple[TrackingModel, ...]
+    prior: Array
+    tightness: Array | None
+    start: Array | None = None
+
+    @property
+    def n(self) -> float:
+        """Annotations of the target; of all sources where it has none."""
+        models = self.sources if self.target is None else (self.target,)
+        return float(sum(model.data.n_annotations for model in models))
+
+    def fit(
+        self,
+        hold: Hold,
+        options: TrainingOptions,
+        *,
+        rows: Index | None = None,
+        states: States = (),
+    ) -> Fit:
+        """Fit some of the target's samples (None: all) and all of the sources.
+
+        Yields
+        ------
+        Step
+            ``weights`` are those of the target.
+
+        Returns
+        -------
+        TrainingResult
+            ``w`` are the weights of the target, without one the shared ones; its state is the
+            first.
+        """
+        domains, n = [], self.n
+        if self.target is not None:
+            data = self.target.data
+            rows = np.arange(len(data.samples)) if rows is None else rows
+            n = float(np.isin(data.annotation_sample, rows).sum())
+            domains.append(Domain(self.target, [data.samples[i] for i in rows.tolist()], n))
+        how = {"loss": options.loss, "treatment": options.treatment, "options": options.optimiser}
+        if not isinstance(hold, Tie):
+            (mine,) = domains
+            result = yield from train(
+                mine.model,
+                mine.samples,
+                regularizer_of(options, hold, self.prior, self.tightness),
+                n_annotations=n,
+                state=states[0] if states else None,
+                **how,  # type: ignore[arg-type]
+            )
+            return result
+        if not hold.alone:
+            domains += [Domain(model, model.data.samples, n) for model in self.sources]
+        coupling = Coupling(hold.weight / n, hold.tie / n, self.prior, self.tightness)
+        first = self.prior if hold.alone or self.start is None else self.start
+        steps = train_joint(
+            domains,
+            coupling,
+            initial=np.tile(first, (len(domains), 1)),
+            states=(*states, *(None for _ in domains))[: len(domains)],
+            **how,  # type: ignore[arg-type]
+        )
+
+        def seen_from_target(weights: Array) -> Array:
+            return coupling.shared(weights) if self.target is None else weights[0]
+
+        result = yield from relayed(
+            steps, lambda step: replace(step, weights=seen_from_target(step.weights))
+        )
+        return replace(result, w=seen_from_target(result.weights))
+
+    def states_of_sources(self, result: TrainingResult) -> States:
+        """Of the states of a fit those of the sources."""
+        return result.states if self.target is None else result.states[1:]
+
+
+def regularizer_of(
+    options: TrainingOptions, strength: float, prior: Array, tightness: Array | None = None
+) -> Regularizer:
+    """The chosen regulariser around a prior, which holds weights more or less tightly."""
+    if options.regularizer == "l2":
+        return L2(strength, prior=prior, metric=tightness)
+    return L1(strength, prior=prior, metric=None if tightness is None else np.sqrt(tightness))
+
+
+def cross_validate(
+    movies: Movies,
+    holds: Sequence[Hold],
+    options: TrainingOptions,
+    fold: Index,
+    *,
+    states: States = (),
+    until_worse: bool = False,
+) -> Generator[float, None, tuple[tuple[HeldOut, ...], States]]:
+    """Try what holds the weights on annotations of the target that are held out.
+
+    Parameters
+    ----------
+    movies
+        With a target.
+    holds
+        What to try, along a warm-started path.
+    options
+        Loss and optimiser; the precision is lower, the more so the larger the sources are.
+    fold
+        Fold of every sample of the target, shape (n,), see `validation.folds_of`.
+    states
+        Of the sources, of an earlier training.
+    until_worse
+        Whether to end where the held-out risk has risen twice in a row.
+
+    Yields
+    ------
+    float
+        Share of the work done.
+
+    Returns
+    -------
+    results, states
+        One result for each hold that was tried, and the states of the sources for a later training.
+    """
+    assert movies.target is not None
+    data = movies.target.data
+    others = sum(model.data.n_annotations for model in movies.sources)
+    precision = max(options.optimiser.precision, 5e-3) * float((1 + others / movies.n) ** 0.25)
+    loose = replace(options, optimiser=replace(options.optimiser, precision=precision))
+    folds = int(fold.max()) + 1
+    mine: list[TrainingState | None] = [None] * folds
+    results: list[HeldOut] = []
+    for number, hold in enumerate(holds):
+        held = HeldOut(np.zeros(data.n_annotations), np.zeros(data.n_annotations))
+        for k in range(folds):
+            steps = movies.fit(
+                hold, loose, rows=np.flatnonzero(fold != k), states=(mine[k], *states)
+            )
+            fitted = yield from _told(steps, (number + k / folds) / len(holds))
+            mine[k] = fitted.state
+            states = movies.states_of_sources(fitted) or states
+            judged = judge(movies.target, fitted.w)
+            here = fold[data.annotation_sample] == k
+            held.wrong[here], held.loss[here] = judged.wrong[here], judged.loss[here]
+        results.append(held)
+        risks = [h.risk for h in results]
+        if until_worse and len(risks) > 2 and risks[-1] > risks[-2] > risks[-3]:
+            break
+    return tuple(results), states
+
+
+def _told(steps: Fit, share: float) -> Generator[float, None, TrainingResult]:
+    return relayed(steps, lambda _: share)
+
+
+# --- how tightly weights are held ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A tie and what it does on annotations of the target that it was not trained on."""
+
+    tie: Tie
+    held_out: HeldOut
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What holds the weights, and how it was chosen.
+
+    Parameters
+    ----------
+    hold, by
+        What was chosen, and by whom, see `Training.chosen_by`.
+    validation
+        Of a movie that is alone; None where there was none.
+    trials
+        What was tried for movies that are tied.
+    states
+        Of the sources, to go on from.
+    earlier
+        Weights of the sources alone, shape (d,), where they were learned.
+    start
+        Weights to start from, shape (d,); None: the prior.
+    """
+
+    hold: Hold
+    by: str
+    validation: Validation | None = None
+    trials: tuple[Trial, ...] = ()
+    states: States = ()
+    earlier: Array | None = None
+    start: Array | None = None
+
+
+def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[Choice]:
+    """Lambda for a movie that is alone, by cross-validation where there is enough to choose by."""
+    assert movies.target is not None
+    data = movies.target.data
+    usual = default_strength(data.n_annotations)
+    strength, by = (usual, "default") if options.strength is None else (options.strength, "user")
+    fold = folds_of(data, options.folds)
+    if fold is None:
+        return Choice(strength, by)
+    choose = options.strength is None and data.n_annotations >= ENOUGH_TO_CHOOSE
+    strengths = tuple(usual * step for step in STEPS) if choose else (strength,)
+    prior = judge(movies.target, movies.prior)
+    steps = cross_validate(movies, strengths, options, fold, until_worse=True)
+    held_out, _ = yield from relayed(
+        steps, lambda share: Progress("Checking on annotations held out", share)
+    )
+    validation = Validation(strengths[: len(held_out)], held_out, prior)
+    by = "cross-validation" if choose else by
+    return Choice(strengths[validation.best], by, validation)
+
+
+def choose_tie(
+    movies: Movies, strategy: Joint, options: TrainingOptions, tie: float | None
+) -> Steps[Choice]:
+    """How strongly to tie movies, and where to start."""
+    ties = _ties(strategy, options.strength, tie, movies.n)
+    by = "default" if options.strength is None and tie is None else "user"
+    target = movies.target
+    if target is None:
+        return Choice(_default(strategy, ties), by)
+    yield Progress(ASKING, 0.0)
+    alone = yield from relayed(
+        replace(movies, target=None).fit(UNION[-1], options), lambda _: Progress(ASKING, 0.5)
+    )
+    theirs, ours = judge(target, alone.w), judge(target, movies.prior)
+    doubtful = clearly_larger(theirs.loss, ours.loss)
+    start = None if doubtful else alone.w
+    fold = folds_of(target.data, options.folds)
+    if fold is None:
+        return Choice(
+            _default(strategy, ties), by, states=alone.states, earlier=alone.w, start=start
+        )
+    ties = DOUBTFUL if doubtful and ties == TRANSFER else ties
+    steps = cross_validate(replace(movies, start=start), ties, options, fold, states=alone.states)
+    held_out, states = yield from relayed(
+        steps, lambda share: Progress("Choosing how far to trust the earlier movies", share)
+    )
+    trials = tuple(Trial(tie, held) for tie, held in zip(ties, held_out, strict=True))
+    by = by if len(ties) == 1 else "cross-validation"
+    return Choice(preferred(trials).tie, by, None, trials, states, alone.w, start)
+
+
+def preferred(trials: Sequence[Trial]) -> Trial:
+    """Of the trials whose held-out loss is not clearly larger than the smallest, the most right.
+
+    With few annotations the smallest loss is drawn by chance. Among those alike the fewest wrong
+    annotations decide, and then the order.
+    """
+    best = min(trials, key=lambda trial: round(trial.held_out.risk, 6))
+    alike = [t for t in trials if not clearly_larger(t.held_out.loss, best.held_out.loss)]
+    return min(alike, key=lambda trial: round(trial.held_out.error, 9))
+
+
+def _ties(strategy: Joint, strength: float | None, tie: float | None, n: float) -> tuple[Tie, ...]:
+    """What to try: the built-in ties, or those with the user's lambda and rho."""
+    if strength is None and tie is None:
+        return TRANSFER if strategy == "transfer" else UNION
+    weight = UNION[-1].weight if strength is None else strength * n
+    if strategy != "transfer":
+        return (Tie(weight, np.inf),)
+    held = tuple(t.tie for t in TRANSFER if not t.alone) if tie is None else (tie * n,)
+    return tuple(Tie(weight, value) for value in dict.fromkeys(held))
+
+
+def _default(strategy: Joint, ties: tuple[Tie, ...]) -> Tie:
+    """The tie where nothing can be tried."""
+    wanted = DEFAULT if strategy == "transfer" else UNION[-1]
+    return wanted if wanted in ties else ties[0]
