@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from bridgetrack.errors import InputError
+from bridgetrack.option import check_options, option
 
 Foreground = Literal["auto", "bright", "dark", "texture"]
 Threshold = Literal["auto", "background", "global", "local"]
@@ -59,38 +60,23 @@ class SegmentationSettings:
         Where a setting is out of its range.
     """
 
-    diameter: float | None = None
+    diameter: float | None = option(None, least=1)
     foreground: Foreground = "auto"
-    smoothing: float | None = None
-    background_window: float = 5.0
+    smoothing: float | None = option(None, least=0)
+    background_window: float = option(5.0, least=0)
     threshold: Threshold = "auto"
-    sensitivity: float = 4.0
-    edge: float = 0.3
+    sensitivity: float = option(4.0, least=0)
+    edge: float = option(0.3, least=0, below=1)
     seeds: Seeds = "both"
-    separation: float = 0.25
-    depth: float | None = None
-    min_size: float = 0.1
-    max_size: float = 12.0
+    separation: float = option(0.25, least=0)
+    depth: float | None = option(None, least=0)
+    min_size: float = option(0.1, least=0)
+    max_size: float = option(12.0, above=0)
     fill_holes: bool = True
     clear_border: bool = False
 
     def __post_init__(self) -> None:
-        choices = {"foreground": Foreground, "threshold": Threshold, "seeds": Seeds}
-        for name, kind in choices.items():
-            if getattr(self, name) not in get_args(kind):
-                raise InputError(
-                    f"segmentation: {name} is {getattr(self, name)!r}, choose from "
-                    + ", ".join(get_args(kind))
-                )
-        limits = {"diameter": 1.0, "smoothing": 0.0, "background_window": 0.0}
-        limits |= {"sensitivity": 0.0, "edge": 0.0, "separation": 0.0}
-        limits |= {"depth": 0.0, "min_size": 0.0}
-        for name, least in limits.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value < float("inf"):
-                raise InputError(f"segmentation: {name} is {value}, it must be at least {least:g}")
-        if self.edge >= 1:
-            raise InputError(f"segmentation: edge is {self.edge}, it must be below 1")
+        check_options(self, "segmentation:")
         if not self.max_size > self.min_size:
             raise InputError(
                 f"segmentation: max_size ({self.max_size}) must exceed min_size ({self.min_size})"

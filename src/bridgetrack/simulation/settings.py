@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError
+from bridgetrack.option import check_options, option
 
 
 @dataclass(frozen=True)
@@ -80,54 +80,40 @@ class SimulationSettings:
         Where a setting is out of its range; the message names it.
     """
 
-    frames: int = 36
-    cells: int = 60
-    size: int | None = None
-    dim: int = 2
-    seed: int = 0
-    density: float = 0.15
-    diameter: float = 22.0
-    diameter_spread: float = 0.1
-    elongation: float = 1.35
-    speed: float = 1.2
-    persistence: float = 0.6
-    drift: float = 0.8
-    flow: float = 0.5
-    jitter: float = 0.2
-    division_rate: float = 0.01
-    mitosis_frames: int = 4
-    death_rate: float = 0.002
-    fading_rate: float = 0.002
-    debris: float = 0.05
-    brightness: float = 36.0
-    brightness_spread: float = 0.4
-    texture: float = 0.17
-    background: float = 18.0
-    unevenness: float = 0.2
-    noise: float = 1.0
-    blur: float = 1.1
-    bits: int = 8
-    depth: int = 16
-    anisotropy: float = 3.0
-    pixel_size: float = 0.645
-    frame_interval: float = 10.0
+    frames: int = option(36, least=1, most=100_000)
+    cells: int = option(60, least=0, most=50_000)
+    size: int | None = option(None, least=16, most=32_768)
+    dim: int = option(2, choices=(2, 3))
+    seed: int = option(0, least=0, most=2**63 - 1)
+    density: float = option(0.15, least=1e-4, most=0.6)
+    diameter: float = option(22.0, least=4, most=500)
+    diameter_spread: float = option(0.1, least=0, most=0.3)
+    elongation: float = option(1.35, least=1, most=3)
+    speed: float = option(1.2, least=0, most=200)
+    persistence: float = option(0.6, least=0, most=0.99)
+    drift: float = option(0.8, least=0, most=200)
+    flow: float = option(0.5, least=0, most=200)
+    jitter: float = option(0.2, least=0, most=50)
+    division_rate: float = option(0.01, least=0, most=0.1)
+    mitosis_frames: int = option(4, least=1, most=50)
+    death_rate: float = option(0.002, least=0, most=0.5)
+    fading_rate: float = option(0.002, least=0, most=0.5)
+    debris: float = option(0.05, least=0, most=10)
+    brightness: float = option(36.0, least=1, most=200)
+    brightness_spread: float = option(0.4, least=0, most=1.5)
+    texture: float = option(0.17, least=0, most=0.5)
+    background: float = option(18.0, least=0, most=150)
+    unevenness: float = option(0.2, least=0, most=0.9)
+    noise: float = option(1.0, least=0, most=20)
+    blur: float = option(1.1, least=0, most=20)
+    bits: int = option(8, choices=(8, 16))
+    depth: int = option(16, least=1, most=1000)
+    anisotropy: float = option(3.0, least=0.2, most=20)
+    pixel_size: float = option(0.645, least=1e-4, most=1000)
+    frame_interval: float = option(10.0, least=1e-6, most=1e6)
 
     def __post_init__(self) -> None:
-        self._check_choices()
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if value is not None and not low <= value <= high:
-                raise InputError(
-                    f"the simulation setting {name} is {value}; choose {low:g} to {high:g}"
-                )
-
-    def _check_choices(self) -> None:
-        for name, choices in (("dim", (2, 3)), ("bits", (8, 16))):
-            if getattr(self, name) not in choices:
-                raise InputError(
-                    f"the simulation setting {name} is {getattr(self, name)}; "
-                    f"choose {choices[0]} or {choices[1]}"
-                )
+        check_options(self, "the simulation setting")
 
     @property
     def side(self) -> int:
@@ -158,36 +144,3 @@ class SimulationSettings:
 
 def _content(radius: float, dim: int) -> float:
     return math.pi * radius**2 if dim == 2 else 4 / 3 * math.pi * radius**3
-
-
-_RANGES = {
-    "frames": (1, 100_000),
-    "cells": (0, 50_000),
-    "size": (16, 32_768),
-    "seed": (0, 2**63 - 1),
-    "density": (1e-4, 0.6),
-    "diameter": (4, 500),
-    "diameter_spread": (0, 0.3),
-    "elongation": (1, 3),
-    "speed": (0, 200),
-    "persistence": (0, 0.99),
-    "drift": (0, 200),
-    "flow": (0, 200),
-    "jitter": (0, 50),
-    "division_rate": (0, 0.1),
-    "mitosis_frames": (1, 50),
-    "death_rate": (0, 0.5),
-    "fading_rate": (0, 0.5),
-    "debris": (0, 10),
-    "brightness": (1, 200),
-    "brightness_spread": (0, 1.5),
-    "texture": (0, 0.5),
-    "background": (0, 150),
-    "unevenness": (0, 0.9),
-    "noise": (0, 20),
-    "blur": (0, 20),
-    "depth": (1, 1000),
-    "anisotropy": (0.2, 20),
-    "pixel_size": (1e-4, 1000),
-    "frame_interval": (1e-6, 1e6),
-}
