@@ -180,14 +180,13 @@ def _not_of(path: Path, known: dict[str, Any]) -> tuple[Path, str] | None:
 
 
 def _not_of_an_old_run(path: Path, run: dict[str, Any]) -> tuple[Path, str] | None:
-    """The same for results of versions without manifests: by name, kind and time."""
-    made = (path.parent / RUN_FILE).stat().st_mtime_ns
+    """The same for results of versions without manifests: by the names that we write."""
     named = path.name in (run.get("files") or ())
     for file in _files(path):
         form = _INSIDE.get(path.name) if path.is_dir() else re.compile(re.escape(path.name))
         if not named or form is None or not form.fullmatch(file.name):
             return file, _FOREIGN
-        if file.is_symlink() or file.stat().st_mtime_ns > made:
+        if file.is_symlink():
             return file, _CHANGED
     return None
 
