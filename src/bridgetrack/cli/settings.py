@@ -31,9 +31,8 @@ def one_option_each(
     def decorate(command: Command) -> Command:
         own = list(inspect.signature(command, eval_str=True).parameters.values())
         named = [p for p in own if p.kind is not p.VAR_KEYWORD]
-        rest = [p for p in own if p.kind is p.VAR_KEYWORD]
         added = [_parameter(each, panel) for each in options_of(settings, *names)]
-        signature = inspect.Signature([*named, *added, *rest])
+        signature = inspect.Signature([*named, *added])
         command.__signature__ = signature  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
         return command
