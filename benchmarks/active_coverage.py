@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from bridgetrack.active.accuracy import Judged
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import Oracle, answer_by, true_accuracy
-from bridgetrack.active.update import Judged
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by, true_accuracy
 from bridgetrack.progress import run
 from common import Task, arguments, frame_pair, header, load_task, row
 
@@ -39,7 +39,7 @@ def one_run(task: Task, seed: int) -> list[dict[str, Any]]:
     last = int(frame_pair(task.train.scene, task.train.events).max()) + 1
     options = SessionOptions()
     options = replace(options, suggest=replace(options.suggest, seed=seed, frames=(0, last)))
-    oracle = Oracle(task.train.events, task.train.scene.detections, seed=seed)
+    annotator = SimulatedAnnotator(task.train.events, task.train.scene.detections, seed=seed)
     session = ActiveSession(task.train.scene, options=options)
     session.adopt(run(session.update()))
     found = []
@@ -47,7 +47,7 @@ def one_run(task: Task, seed: int) -> list[dict[str, Any]]:
         suggestion = session.next()
         if suggestion is None:
             break
-        answer_by(session, oracle, suggestion)
+        answer_by(session, annotator, suggestion)
         if session.wants_update:
             session.adopt(run(session.update()))
         if clicks in CLICKS:

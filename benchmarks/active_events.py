@@ -27,7 +27,7 @@ import numpy as np
 
 from bridgetrack.active.options import LearnOptions, SessionOptions, SuggestOptions
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import Oracle, answer_by
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
 from bridgetrack.active.update import learn
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.models.model import Model
@@ -99,7 +99,9 @@ def answers(
     task: Task, seed: int, wrong: float = 0.0, **how: Any
 ) -> Iterator[tuple[int, AnnotationSet]]:
     """The answers of one session after each number of `CLICKS`."""
-    oracle = Oracle(task.train.events, task.train.scene.detections, wrong=wrong, seed=seed)
+    annotator = SimulatedAnnotator(
+        task.train.events, task.train.scene.detections, wrong=wrong, seed=seed
+    )
     options = SessionOptions()
     chosen: SuggestOptions = replace(
         options.suggest, seed=seed, frames=frames_of(task), **how.get("suggest", {})
@@ -117,7 +119,7 @@ def answers(
         suggestion = session.next()
         if suggestion is None:
             return
-        answer_by(session, oracle, suggestion)
+        answer_by(session, annotator, suggestion)
         if session.wants_update:
             session.adopt(run(session.update()))
         if clicks in CLICKS:

@@ -21,7 +21,7 @@ import numpy as np
 
 import bridgetrack as bt
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import Oracle, answer_by, true_accuracy
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by, true_accuracy
 from bridgetrack.annotations.truth import read_events
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.progress import run
@@ -54,7 +54,7 @@ def main() -> None:
         scene = run(prepare(truth.labels))
         match = bt.match_detections(scene.detections, truth.labels, truth.tracks, truth.labels)
     events = read_events(bt.true_events(scene.detections, truth.tracks, match), scene.detections)
-    oracle = Oracle(events, scene.detections)
+    annotator = SimulatedAnnotator(events, scene.detections)
     print(f"{len(scene.detections):,} cells, {len(scene.hypotheses):,} hypotheses\n")
     session = ActiveSession(scene)
     start = time.perf_counter()
@@ -67,7 +67,7 @@ def main() -> None:
         suggestion = session.next()
         if suggestion is None:
             break
-        answer_by(session, oracle, suggestion)
+        answer_by(session, annotator, suggestion)
         session.next()
         answered, cpu = time.perf_counter(), time.process_time()
         session.adopt(run(session.update()))

@@ -16,7 +16,7 @@ from dataclasses import replace
 from active_events import SETS, frames_of
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import Oracle
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator
 from bridgetrack.active.suggestion import unexpected
 from bridgetrack.progress import run
 from common import Task, arguments, header, load_task, row
@@ -27,7 +27,9 @@ WRONG = 0.1
 
 def count(task: Task, seed: int) -> list[tuple[bool, bool]]:
     """Of every answer other than the proposal: whether it was wrong, and whether unexpected."""
-    oracle = Oracle(task.train.events, task.train.scene.detections, wrong=WRONG, seed=seed)
+    annotator = SimulatedAnnotator(
+        task.train.events, task.train.scene.detections, wrong=WRONG, seed=seed
+    )
     options = SessionOptions(second_looks=False, rejudge_every=10_000)
     suggest = replace(options.suggest, seed=seed, frames=frames_of(task))
     session = ActiveSession(task.train.scene, options=replace(options, suggest=suggest))
@@ -37,7 +39,7 @@ def count(task: Task, seed: int) -> list[tuple[bool, bool]]:
         asked = session.next()
         if asked is None:
             break
-        reply = oracle.reply(asked)
+        reply = annotator.reply(asked)
         if reply.event is None:
             session.cannot_tell(asked)
         else:

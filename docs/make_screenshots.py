@@ -269,11 +269,11 @@ def pick(camera: Camera) -> None:
 
 def suggest(camera: Camera) -> None:
     """Let the model ask, and answer truly what it asks."""
-    from bridgetrack.active.simulated_annotator import Oracle
+    from bridgetrack.active.simulated_annotator import SimulatedAnnotator
     from bridgetrack.annotations.truth import read_events
 
     asker, cells = camera.desk.suggester, camera.session.scene.detections
-    oracle = Oracle(read_events(true_events_of(camera.session), cells), cells)
+    annotator = SimulatedAnnotator(read_events(true_events_of(camera.session), cells), cells)
     camera.widget.open_step(1)
     asker.prepare()
     camera.until(lambda: not asker.busy)
@@ -284,7 +284,7 @@ def suggest(camera: Camera) -> None:
             camera.film(3)
             camera.key("T")
             camera.film(3)
-        true = oracle.truth(asker.current.slot)
+        true = annotator.truth(asker.current.slot)
         listed = [e.key for e in (asker.current.event, *asker.current.alternatives)]
         if true is None or true.key not in listed:
             camera.key("U")

@@ -8,7 +8,7 @@ import numpy as np
 
 from bridgetrack.active.options import LearnOptions, SessionOptions, SuggestOptions
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import Oracle
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
@@ -30,9 +30,9 @@ def true_rows(seed: int = 1) -> Events:
     return h.take(rows)
 
 
-def oracle(seed: int = 1, **rates: float) -> Oracle:
+def annotator(seed: int = 1, **rates: float) -> SimulatedAnnotator:
     """An annotator who knows the movie."""
-    return Oracle(true_rows(seed), plain_scene(seed).detections, **rates)
+    return SimulatedAnnotator(true_rows(seed), plain_scene(seed).detections, **rates)
 
 
 def session(prior: Model | None = None, **suggest: float) -> ActiveSession:

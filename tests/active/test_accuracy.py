@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bridgetrack.active.accuracy import Outcome, estimate_from, fair_sample
+from bridgetrack.active.accuracy import AskedSlot, estimate_from, fair_sample
 from bridgetrack.active.questions import random_order, within
 from training.training_cases import plain_scene
 
 
-def outcomes(errors: list[float], width: int = 2) -> list[Outcome]:
-    return [Outcome(f"a{k}", e, width) for k, e in enumerate(errors)]
+def outcomes(errors: list[float], width: int = 2) -> list[AskedSlot]:
+    return [AskedSlot(f"a{k}", e, width) for k, e in enumerate(errors)]
 
 
 def test_plain_share() -> None:
@@ -37,10 +37,10 @@ def test_the_interval_reaches_from_unseen_to_seen_errors() -> None:
 
 def test_events_count_once_however_many_slots_they_cover() -> None:
     sample = [
-        Outcome("a", 1.0, 1),
-        Outcome("b", 0.0, 3),
-        Outcome("c", 0.0, 3),
-        Outcome("d", 0.0, 3),
+        AskedSlot("a", 1.0, 1),
+        AskedSlot("b", 0.0, 3),
+        AskedSlot("c", 0.0, 3),
+        AskedSlot("d", 0.0, 3),
     ]
     found = estimate_from(sample)
     assert found is not None
@@ -67,7 +67,7 @@ def test_the_slot_sample_is_unbiased_for_the_share_of_events() -> None:
     means = []
     for _ in range(300):
         events = list(dict.fromkeys(rng.permutation(slots)[:60].tolist()))
-        found = estimate_from([Outcome(str(e), float(wrong[e]), int(width[e])) for e in events])
+        found = estimate_from([AskedSlot(str(e), float(wrong[e]), int(width[e])) for e in events])
         assert found is not None
         means.append(1 - found.accuracy)
     assert np.mean(means) == pytest.approx(wrong.mean(), abs=0.02)
@@ -76,12 +76,12 @@ def test_the_slot_sample_is_unbiased_for_the_share_of_events() -> None:
 def test_the_sample_ends_at_the_first_slot_nobody_answered() -> None:
     scene = plain_scene()
     order = random_order(scene, 2).tolist()
-    known = {slot: Outcome(f"a{k}", 0.0, 2) for k, slot in enumerate(order[:9])}
+    known = {slot: AskedSlot(f"a{k}", 0.0, 2) for k, slot in enumerate(order[:9])}
     assert len(fair_sample(scene, known, 2)) == 9
     del known[order[4]]
     assert len(fair_sample(scene, known, 2)) == 4
     assert len(fair_sample(scene, known, 2, frozenset([order[4]]))) == 8
-    known[order[4]] = Outcome("undecided", None, 1)
+    known[order[4]] = AskedSlot("undecided", None, 1)
     assert len(fair_sample(scene, known, 2)) == 8
     twice = known | {order[3]: known[order[2]]}
     assert len(fair_sample(scene, twice, 2)) == 7
@@ -92,5 +92,5 @@ def test_the_sample_keeps_to_the_frames_asked_about() -> None:
     inside = within(scene, (1, 3))
     order = random_order(scene, 0)
     first = order[inside[order]][:5]
-    known = {int(s): Outcome(str(s), 0.0, 1) for s in first}
+    known = {int(s): AskedSlot(str(s), 0.0, 1) for s in first}
     assert len(fair_sample(scene, known, 0, frames=(1, 3))) == 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.active.accuracy import ENOUGH, SURE, Gain, expected_gain, judge
+from bridgetrack.active.accuracy import ENOUGH, ENOUGH_RANDOM, Gain, expected_gain, verdict_on
 from bridgetrack.active.records import Record
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.training.estimate import estimate_accuracy
@@ -47,16 +47,18 @@ def test_without_answers_the_model_is_asked() -> None:
     ],
 )
 def test_verdicts(found: float, changed: float | None, clicks: int, stop: bool, words: str) -> None:
-    sure = estimate_accuracy(np.zeros(SURE), np.zeros(SURE, dtype=np.int8), np.ones(8), True)
-    verdict = judge(Gain(10, found, 0.0, 10.0, changed), sure, clicks, 1000)
+    sure = estimate_accuracy(
+        np.zeros(ENOUGH_RANDOM), np.zeros(ENOUGH_RANDOM, dtype=np.int8), np.ones(8), True
+    )
+    verdict = verdict_on(Gain(10, found, 0.0, 10.0, changed), sure, clicks, 1000)
     assert verdict.stop == stop
     assert words in verdict.words
 
 
-@pytest.mark.parametrize("n", [0, 1, SURE - 1])
+@pytest.mark.parametrize("n", [0, 1, ENOUGH_RANDOM - 1])
 def test_nobody_is_told_to_stop_before_the_estimate_says_something(n: int) -> None:
     event = np.zeros(n, dtype=np.int8)
     rough = estimate_accuracy(np.zeros(n), event, np.ones(8), True) if n else None
-    verdict = judge(Gain(10, 0.3, 0.0, 10.0, 0.0), rough, 90, 1000)
+    verdict = verdict_on(Gain(10, 0.3, 0.0, 10.0, 0.0), rough, 90, 1000)
     assert not verdict.stop
     assert "too few random questions" in verdict.words

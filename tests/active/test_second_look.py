@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from active.active_cases import oracle, session, true_rows
+from active.active_cases import annotator, session, true_rows
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import session_from_json, session_to_json
 from bridgetrack.active.simulated_annotator import answer_by
@@ -120,10 +120,10 @@ def test_second_looks_can_be_turned_off_and_are_remembered() -> None:
 
 def test_the_simulated_annotator_looks_with_fresh_eyes() -> None:
     one, _, again = slipped()
-    careless = oracle(wrong=0.5, seed=4)
+    careless = annotator(wrong=0.5, seed=4)
     rows = true_rows()
     assert len(rows)
     first = [careless.reply(replace(again, again="")).wrong for _ in range(3)]
     second = [careless.reply(again).wrong for _ in range(3)]
     assert len(set(first)) == len(set(second)) == 1
-    assert answer_by(one, oracle(), again).events[0].key != again.event.key
+    assert answer_by(one, annotator(), again).events[0].key != again.event.key

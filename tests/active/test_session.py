@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from active.active_cases import oracle, session, true_rows
+from active.active_cases import annotator, session, true_rows
 from bridgetrack.active.records import HistoryAnswers
 from bridgetrack.active.session import SOURCE, ActiveSession
 from bridgetrack.active.session_file import (
@@ -57,7 +57,7 @@ def test_there_is_no_question_before_the_first_update() -> None:
 
 def test_answers_are_recorded_as_annotations() -> None:
     one = session(random_share=0.5)
-    known = oracle()
+    known = annotator()
     for k in range(6):
         suggestion = following(one)
         assert suggestion.random == (k % 2 == 1)
@@ -169,7 +169,7 @@ def test_an_update_can_be_cancelled_and_changes_nothing() -> None:
 def test_the_model_learns() -> None:
     one = session(blind_prior())
     before = true_accuracy(one, true_rows())
-    run(simulate_session(one, oracle(), 30))
+    run(simulate_session(one, annotator(), 30))
     assert true_accuracy(one, true_rows()) > before
     assert one.model.provenance["annotations"] == len(one.scene.constraints)
     finished = run(one.finish())
@@ -180,7 +180,7 @@ def test_progress_and_verdict() -> None:
     one = session(random_share=0.4)
     assert one.estimate() is None
     assert "too early" in one.verdict().words
-    run(simulate_session(one, oracle(), 40))
+    run(simulate_session(one, annotator(), 40))
     estimate = one.estimate()
     assert estimate is not None
     assert estimate.n_annotations >= 12
@@ -219,7 +219,7 @@ def test_an_event_that_was_not_proposed_is_learned_from() -> None:
 
 def test_stop_and_resume(tmp_path: Path) -> None:
     one = session(random_share=0.4)
-    run(simulate_session(one, oracle(cannot_tell=0.2), 12))
+    run(simulate_session(one, annotator(cannot_tell=0.2), 12))
     one.skip(following(one))
     path = save_session(one, tmp_path / "session.json")
     again = load_session(path, plain_scene(), one.answers)
@@ -232,7 +232,7 @@ def test_stop_and_resume(tmp_path: Path) -> None:
     assert mine.n_annotations == theirs.n_annotations
     assert (mine.accuracy, mine.low) == pytest.approx((theirs.accuracy, theirs.low), abs=1e-3)
     assert not {s.slot for s in again.queue} & again.skipped
-    answer_by(again, oracle(), following(again))
+    answer_by(again, annotator(), following(again))
     assert again.effort.clicks == 13
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from active.active_cases import oracle, session, true_rows
+from active.active_cases import annotator, session, true_rows
 from bridgetrack.active.simulated_annotator import (
-    Oracle,
+    SimulatedAnnotator,
     answer_by,
     simulate_session,
     true_accuracy,
@@ -23,7 +23,7 @@ MANY = SuggestOptions(random_share=1.0)
 
 
 def test_right_answers_are_true() -> None:
-    known = oracle()
+    known = annotator()
     for s in suggest(plain_scene(), untrained_model(), 40, MANY):
         reply = known.reply(s)
         assert reply.event == known.truth(s.slot)
@@ -34,7 +34,7 @@ def test_right_answers_are_true() -> None:
 
 @pytest.mark.parametrize(("wrong", "unsure"), [(0.3, 0.0), (0.0, 0.4), (0.2, 0.2)])
 def test_rates(wrong: float, unsure: float) -> None:
-    someone = oracle(wrong=wrong, cannot_tell=unsure)
+    someone = annotator(wrong=wrong, cannot_tell=unsure)
     asked = suggest(plain_scene(), untrained_model(), 150, MANY)
     replies = [someone.reply(s) for s in asked]
     assert np.mean([r.wrong for r in replies]) == pytest.approx(wrong, abs=0.1)
@@ -47,23 +47,23 @@ def test_rates(wrong: float, unsure: float) -> None:
 
 def test_cells_without_truth_cannot_be_told() -> None:
     nothing = true_rows().take(np.zeros(0, dtype=np.int64))
-    blind = Oracle(nothing, plain_scene().detections)
+    blind = SimulatedAnnotator(nothing, plain_scene().detections)
     (s,) = suggest(plain_scene(), untrained_model(), 1)
     assert blind.reply(s).kind == Kind.CANNOT_TELL
 
 
 def test_rates_are_checked() -> None:
     with pytest.raises(InputError, match="rates"):
-        oracle(wrong=0.7, cannot_tell=0.4)
+        annotator(wrong=0.7, cannot_tell=0.4)
 
 
 def test_a_whole_simulated_session() -> None:
     one = session(seed=1)
-    assert run(simulate_session(one, oracle(wrong=0.1), 14)) == 14
+    assert run(simulate_session(one, annotator(wrong=0.1), 14)) == 14
     assert 12 <= one.effort.clicks <= 14
     assert 0.9 <= true_accuracy(one, true_rows()) <= 1
     two = session(seed=1)
-    run(simulate_session(two, oracle(wrong=0.1), 14))
+    run(simulate_session(two, annotator(wrong=0.1), 14))
     assert [r.slots for r in one.records] == [r.slots for r in two.records]
 
 
@@ -71,5 +71,5 @@ def test_answers_of_one_suggestion() -> None:
     one = session()
     suggestion = one.next()
     assert suggestion is not None
-    noted = answer_by(one, oracle(cannot_tell=1.0), suggestion)
+    noted = answer_by(one, annotator(cannot_tell=1.0), suggestion)
     assert noted.kind == Kind.CANNOT_TELL

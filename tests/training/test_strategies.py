@@ -132,7 +132,7 @@ def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
     for strategy in ("source", "union", "transfer"):
         training = run(strategy_steps(strategy, plain_scene(), [earlier_movie()], bad_prior()))
         assert training.kept == "trained"
-        assert training.verdict.reason == Reason.NOT_ANNOTATED
+        assert training.decision.reason == Reason.NOT_ANNOTATED
         assert training.n_annotations == 0
         assert right(training.model) > right(bad_prior()) + 0.3
 
@@ -141,7 +141,7 @@ def test_a_few_annotations_check_the_earlier_movies() -> None:
     training = run(strategy_steps("transfer", this_movie(5, 1), [earlier_movie()], bad_prior()))
     assert training.chosen_by == "default"
     assert training.kept == "trained"
-    assert training.verdict.reason == Reason.BETTER
+    assert training.decision.reason == Reason.BETTER
     assert "what the earlier movies say is" in training.reason
     assert training.validation is not None
 
@@ -167,7 +167,7 @@ def test_misleading_movies_do_no_harm(count: int) -> None:
         assert [t.tie for t in training.transfer.trials] == list(DOUBTFUL)
     union = run(strategy_steps("union", this_movie(count), [misleading()]))
     assert union.kept == "prior"
-    assert union.verdict.reason == Reason.WORSE
+    assert union.decision.reason == Reason.WORSE
 
 
 def test_all_source_is_checked_on_the_target() -> None:

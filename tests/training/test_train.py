@@ -102,7 +102,7 @@ def test_training_twice_gives_the_same_weights() -> None:
 def test_a_good_start_is_not_spoilt() -> None:
     scene = confirmed(plain_scene(), some_true(30))
     found = run(train_steps(scene))
-    assert found.verdict.reason == Reason.AS_GOOD
+    assert found.decision.reason == Reason.AS_GOOD
     assert found.kept == "trained"
     assert right(found.model) >= right(untrained_model())
     assert found.model.estimate["annotations"] == 30
@@ -115,7 +115,7 @@ def test_a_start_that_nothing_speaks_against_is_kept() -> None:
     sure = replace(untrained_model(), weights=100 * untrained_model().weights, name="sure")
     found = run(train_steps(scene, sure))
     assert found.kept == "prior"
-    assert found.verdict.reason == Reason.AGREES
+    assert found.decision.reason == Reason.AGREES
     np.testing.assert_array_equal(found.model.weights, sure.weights)
     assert found.model.name == "sure"
 
@@ -190,7 +190,7 @@ def test_an_update_reuses_the_previous_training(trained: Training) -> None:
     update = run(train_steps(more, bad_prior(), previous=trained))
     assert update.n_annotations == 40
     assert (update.chosen_by, update.strength) == ("previous training", trained.strength)
-    assert update.verdict.reason == Reason.CHECKED_BEFORE
+    assert update.decision.reason == Reason.CHECKED_BEFORE
     assert "30 annotations" in update.reason
     assert update.estimate == trained.estimate
     scratch = run(train_steps(more, bad_prior(), TrainingOptions(strength=trained.strength)))
@@ -212,7 +212,7 @@ def test_an_unchecked_training_is_checked_once_there_is_enough() -> None:
     few = run(train_steps(confirmed(plain_scene(), some_true(5)), bad_prior()))
     assert (few.chosen_by, few.strength) == ("default", default_strength(few.n_annotations))
     assert few.estimate is None
-    assert few.verdict.reason == Reason.UNCHECKED
+    assert few.decision.reason == Reason.UNCHECKED
     scene = confirmed(plain_scene(), some_true(15))
     more = run(train_steps(scene, bad_prior(), previous=few))
     assert few.validation is None

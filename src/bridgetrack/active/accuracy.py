@@ -1,14 +1,9 @@
-"""Accuracy of a tracking from answers to randomly drawn questions.
-
-How good the tracking is, as far as a session's answers tell.
-
-What ten more answers would bring, and whether to stop.
-"""
+"""How good a tracking is, from answers to randomly drawn questions, and whether to go on asking."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +11,43 @@ from numpy.typing import NDArray
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import random_order, slot_numbers, within
 from bridgetrack.active.records import Point, Record
-from bridgetrack.active.update import Judged
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.estimate import Estimate
 
 Array = NDArray[np.float64]
 
+ENOUGH = 20
+"""Answers before which nobody is told to stop."""
+
+ENOUGH_RANDOM = 10
+"""Random answers that the estimate of accuracy rests on before one is told to stop."""
 
 _JEFFREYS = 0.5
+_RECENT = 20
+_BORROWED = 4.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Judged:
+    """Errors on answers, 0 to 1, by annotation id.
+
+    Parameters
+    ----------
+    unseen
+        Of models that had not seen the answer. They learned from less than the present model did,
+        and so err rather more often than it does.
+    seen
+        Of the present model, which learned from the answer but is not held to it here: it errs
+        rather less often on these answers than elsewhere.
+    """
+
+    unseen: Mapping[str, float] = field(default_factory=dict)
+    seen: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AskedSlot:
     """What is known of one slot that was asked.
 
     Parameters
@@ -49,14 +68,49 @@ class Outcome:
     least: float | None = None
 
 
+def random_answers(
+    scene: Scene,
+    records: Sequence[Record],
+    judged: Judged,
+    skipped: Collection[Slot],
+    options: SuggestOptions,
+) -> list[AskedSlot]:
+    """The answers that tell how accurate the tracking is.
+
+    Parameters
+    ----------
+    scene
+        The movie with its annotations.
+    records
+        Answers that hold.
+    judged
+        Errors on random answers.
+    skipped
+        Slots passed over.
+    options
+        How random suggestions were drawn.
+    """
+    found: dict[Slot, AskedSlot] = {}
+    for r in records:
+        wrong = None if r.right is None else float(not r.right)
+        error = judged.unseen.get(r.id, wrong)
+        least = error if error is None else min(judged.seen.get(r.id, error), error)
+        found.update(dict.fromkeys(r.slots, AskedSlot(r.id, error, len(r.slots), least)))
+    numbers = slot_numbers(scene, list(found)).tolist()
+    asked = dict(zip(numbers, found.values(), strict=True))
+    asked.pop(-1, None)
+    passed = frozenset(slot_numbers(scene, list(skipped)).tolist())
+    return fair_sample(scene, asked, options.seed, passed, options.frames)
+
+
 def fair_sample(
     scene: Scene,
-    outcomes: Mapping[int, Outcome],
+    asked: Mapping[int, AskedSlot],
     seed: int,
     passed: frozenset[int] = frozenset(),
     frames: tuple[int, int] | None = None,
-) -> list[Outcome]:
-    """Outcomes at the beginning of the random order, up to the first slot nobody answered.
+) -> list[AskedSlot]:
+    """What is known at the beginning of the random order, up to the first slot nobody answered.
 
     Whatever else was answered, for whatever reason, does not make this sample unfair: its slots
     were drawn before anything was known. Slots that happened to be answered as chosen questions
@@ -66,7 +120,7 @@ def fair_sample(
     ----------
     scene
         The movie.
-    outcomes
+    asked
         By number of the slot in the problem.
     seed
         Of the random order.
@@ -75,20 +129,20 @@ def fair_sample(
     frames
         First and last frame that are asked about.
     """
-    found: dict[str, Outcome] = {}
+    found: dict[str, AskedSlot] = {}
     order = random_order(scene, seed)
     for slot in order[within(scene, frames)[order]].tolist():
         if slot in passed:
             continue
-        outcome = outcomes.get(slot)
-        if outcome is None:
+        known = asked.get(slot)
+        if known is None:
             break
-        if outcome.wrong is not None:
-            found.setdefault(outcome.id, outcome)
+        if known.wrong is not None:
+            found.setdefault(known.id, known)
     return list(found.values())
 
 
-def estimate_from(sample: list[Outcome]) -> Estimate | None:
+def estimate_from(sample: Sequence[AskedSlot]) -> Estimate | None:
     """Accuracy with its 95 % interval; None without any answer.
 
     Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers (a ratio
@@ -111,78 +165,21 @@ def estimate_from(sample: list[Outcome]) -> Estimate | None:
 
 def _ends(weight: Array, wrong: Array) -> tuple[float, float]:
     """Jeffreys' 95 % interval of the share that is right."""
-    from scipy.stats import beta
-
     error = float((weight * wrong).sum() / weight.sum())
     n = float(weight.sum() ** 2 / (weight**2).sum())
-    low, high = beta.ppf(
-        [0.025, 0.975], n * (1 - error) + _JEFFREYS, n * error + _JEFFREYS
-    ).tolist()
+    low, high = _interval(n * (1 - error) + _JEFFREYS, n * error + _JEFFREYS)
     return 0.0 if error >= 1 else low, 1.0 if error <= 0 else high
 
 
-def numbered(scene: Scene, by_name: Mapping[Slot, Outcome]) -> dict[int, Outcome]:
-    """Outcomes by number of the slot instead of its name; slots that are gone are left out."""
-    numbers = slot_numbers(scene, list(by_name)).tolist()
-    found = dict(zip(numbers, by_name.values(), strict=True))
-    found.pop(-1, None)
-    return found
+def _interval(a: float, b: float) -> tuple[float, float]:
+    """The middle 95 % of a beta distribution."""
+    from scipy.stats import beta
+
+    low, high = beta.ppf([0.025, 0.975], a, b).tolist()
+    return low, high
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The answers that tell how accurate the tracking is.
-
-    Parameters
-    ----------
-    scene
-        The movie with its annotations.
-    counted
-        Records that hold.
-    judged
-        Errors on random answers.
-    skipped
-        Slots passed over.
-    options
-        How random suggestions were drawn.
-    """
-
-    scene: Scene
-    counted: tuple[Record, ...]
-    judged: Judged
-    skipped: Collection[Slot]
-    options: SuggestOptions
-
-    def estimate(self) -> Estimate | None:
-        """Share of right events with its 95 % interval; None without random answers."""
-        return estimate_from(self._sample())
-
-    def random_ids(self) -> tuple[str, ...]:
-        """Annotations that the estimate rests on."""
-        return tuple(o.id for o in self._sample())
-
-    def _sample(self) -> list[Outcome]:
-        outcomes = numbered(self.scene, self._outcomes())
-        passed = frozenset(slot_numbers(self.scene, list(self.skipped)).tolist())
-        return fair_sample(self.scene, outcomes, self.options.seed, passed, self.options.frames)
-
-    def _outcomes(self) -> dict[Slot, Outcome]:
-        out: dict[Slot, Outcome] = {}
-        for r in self.counted:
-            wrong = None if r.right is None else float(not r.right)
-            error = self.judged.unseen.get(r.id, wrong)
-            least = error if error is None else min(self.judged.seen.get(r.id, error), error)
-            out.update(dict.fromkeys(r.slots, Outcome(r.id, error, len(r.slots), least)))
-        return out
-
-
-_RECENT = 20
-_BORROWED = 4.0
-ENOUGH = 20
-"""Answers before which nobody is told to stop."""
-
-SURE = 10
-"""Random answers that the estimate of accuracy rests on before one is told to stop."""
+# --- whether to go on ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -244,18 +241,26 @@ def expected_gain(
     changed
         Events changed per answer lately.
     """
-    from scipy.stats import beta
-
     recent = [r for r in records if not r.random and r.right is not None][-_RECENT:]
     wrong = float(sum(not r.right for r in recent))
     guess = float(np.clip(np.mean(doubts), 0.02, 0.98)) if len(doubts) else 0.5
     a, b = wrong + _BORROWED * guess, len(recent) - wrong + _BORROWED * (1 - guess)
-    low, high = beta.ppf([0.025, 0.975], a, b).tolist()
+    low, high = _interval(a, b)
     per_clicks = None if changed is None else clicks * changed
     return Gain(clicks, clicks * a / (a + b), clicks * low, clicks * high, per_clicks)
 
 
-def judge(gain: Gain, estimate: Estimate | None, clicks: int, events: int) -> Verdict:
+def changes_a_click(points: Sequence[Point]) -> float | None:
+    """Events that lately changed with every click; None before there are two updates."""
+    recent = points[-4:]
+    if len(recent) < 2:
+        return None
+    done = recent[-1].clicks - recent[0].clicks
+    moved = sum(p.changed for p in recent[1:])
+    return moved / done if done > 0 else None
+
+
+def verdict_on(gain: Gain, estimate: Estimate | None, clicks: int, events: int) -> Verdict:
     """Say whether to stop.
 
     Parameters
@@ -276,20 +281,10 @@ def judge(gain: Gain, estimate: Estimate | None, clicks: int, events: int) -> Ve
         return Verdict(False, f"{found}; go on, it is too early to say when to stop")
     little = gain.found < 1.0
     steady = gain.changed is not None and gain.changed < max(2.0, 0.005 * events)
-    if little and steady and (estimate is None or estimate.n_annotations < SURE):
+    if little and steady and (estimate is None or estimate.n_annotations < ENOUGH_RANDOM):
         return Verdict(False, f"{found}; go on, too few random questions tell how good it is")
     if little and steady:
         return Verdict(True, f"you can stop now: {found}, and they hardly change the rest")
     if little:
         return Verdict(False, f"{found}, but the model still changes its mind elsewhere; go on")
     return Verdict(False, f"{found}; it is worth going on")
-
-
-def changes_a_click(points: Sequence[Point]) -> float | None:
-    """Events that lately changed with every click; None before there are two updates."""
-    recent = points[-4:]
-    if len(recent) < 2:
-        return None
-    done = recent[-1].clicks - recent[0].clicks
-    moved = sum(p.changed for p in recent[1:])
-    return moved / done if done > 0 else None

@@ -23,18 +23,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.active.accuracy import (
+    AskedSlot,
     Gain,
-    Judgement,
+    Judged,
     Verdict,
     changes_a_click,
+    estimate_from,
     expected_gain,
-    judge,
+    random_answers,
+    verdict_on,
 )
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.records import Answers, Effort, HistoryAnswers, Point, Record
 from bridgetrack.active.suggester import rank, weights_of
 from bridgetrack.active.suggestion import Suggestion, second_look, still_asked, unexpected
-from bridgetrack.active.update import Judged, Update, update_steps
+from bridgetrack.active.update import Update, update_steps
 from bridgetrack.annotations.annotation import RANDOM, Annotation, EventRef, Kind, Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet, History
 from bridgetrack.inference.problem import Solution
@@ -273,7 +276,7 @@ class ActiveSession:
             self._last,
             self.skipped,
             clicks,
-            self._judgement().random_ids() if due else (),
+            tuple(a.id for a in self._random_answers()) if due else (),
             self.options,
         )
 
@@ -347,10 +350,11 @@ class ActiveSession:
         From answers to random suggestions only; None while there are none. See
         `accuracy.estimate_from`.
         """
-        return self._judgement().estimate()
+        return estimate_from(self._random_answers())
 
-    def _judgement(self) -> Judgement:
-        return Judgement(self.scene, self.counted, self.judged, self.skipped, self.options.suggest)
+    def _random_answers(self) -> list[AskedSlot]:
+        suggest = self.options.suggest
+        return random_answers(self.scene, self.counted, self.judged, self.skipped, suggest)
 
     def expected_gain(self, clicks: int = 10) -> Gain:
         """What more answers would bring."""
@@ -360,7 +364,7 @@ class ActiveSession:
     def verdict(self) -> Verdict:
         """Whether to go on, as a sentence for people."""
         events = 0 if self._last is None else int(self._last.solution.chosen.sum())
-        return judge(self.expected_gain(10), self.estimate(), len(self.counted), events)
+        return verdict_on(self.expected_gain(10), self.estimate(), len(self.counted), events)
 
 
 def _without(

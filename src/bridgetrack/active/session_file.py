@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bridgetrack.active.accuracy import Judged
 from bridgetrack.active.options import LearnOptions, SessionOptions, SuggestOptions
 from bridgetrack.active.records import Answers, Point, Record
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.update import Judged
 from bridgetrack.annotations.annotation import Kind, Slot
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.files import program_version, write_text

@@ -37,7 +37,7 @@ class Reply:
     wrong: bool = False
 
 
-class Oracle:
+class SimulatedAnnotator:
     """Answers questions about slots from the true events of a movie.
 
     Parameters
@@ -113,17 +113,20 @@ class Oracle:
 
 
 def answer_by(
-    session: ActiveSession, oracle: Oracle, suggestion: Suggestion, seconds: float = 3.0
+    session: ActiveSession,
+    annotator: SimulatedAnnotator,
+    suggestion: Suggestion,
+    seconds: float = 3.0,
 ) -> Annotation:
     """Let a simulated annotator answer one suggestion."""
-    reply = oracle.reply(suggestion)
+    reply = annotator.reply(suggestion)
     if reply.event is None:
         return session.cannot_tell(suggestion, seconds=seconds)
     return session.answer(suggestion, reply.event, seconds=seconds)
 
 
 def simulate_session(
-    session: ActiveSession, oracle: Oracle, clicks: int, seconds: float = 3.0
+    session: ActiveSession, annotator: SimulatedAnnotator, clicks: int, seconds: float = 3.0
 ) -> Steps[int]:
     """Answer up to a number of suggestions, updating the model whenever the session asks for it.
 
@@ -140,7 +143,7 @@ def simulate_session(
             suggestion = session.next()
             if suggestion is None:
                 return done
-        answer_by(session, oracle, suggestion, seconds)
+        answer_by(session, annotator, suggestion, seconds)
         yield Progress("Answering", (done + 1) / clicks)
         if session.wants_update and done + 1 < clicks:
             session.adopt((yield from session.update()))

@@ -1,6 +1,4 @@
-"""Which questions are worth asking: uncertainty x rarity x novelty, and no neighbours.
-
-Suggest the events that are most worth an answer.
+"""Suggest the events that are most worth an answer.
 
 Pure uncertainty collects odd and ambiguous cases and can make a model worse with every click
 (design, section 5). So a suggestion's value is its uncertainty times the rarity of what the answer
@@ -11,6 +9,7 @@ and a share of them is drawn at random from all cells, which keeps the estimate 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,14 +54,10 @@ def rarity_of_kinds(scene: Scene, beliefs: Beliefs, exponent: float) -> Array:
     In inverse proportion to how often a kind was answered, where a kind is taken to have been
     answered once for every tenth of the tracking that it makes up.
     """
-    chosen = np.bincount(
-        scene.hypotheses.event[beliefs.solution.chosen], minlength=len(Event)
-    ).astype(np.float64)
-    expected = 10.0 * chosen / max(chosen.sum(), 1.0)
-    answered = np.bincount(
-        scene.hypotheses.event[scene.constraints.forced], minlength=len(Event)
-    ).astype(np.float64)
-    count = 1.0 + expected + answered
+    kinds = scene.hypotheses.event
+    chosen = np.bincount(kinds[beliefs.solution.chosen], minlength=len(Event)).astype(np.float64)
+    answered = np.bincount(kinds[scene.constraints.forced], minlength=len(Event))
+    count = 1.0 + 10.0 * chosen / max(chosen.sum(), 1.0) + answered
     return np.asarray((count.max() / count) ** exponent)
 
 
@@ -93,8 +88,8 @@ def answered_directions(scene: Scene, beliefs: Beliefs) -> Array:
 
 def choose_batch(
     scene: Scene, beliefs: Beliefs, questions: Questions, k: int, options: SuggestOptions
-) -> tuple[Index, Array]:
-    """Greedily choose the questions of the largest value.
+) -> list[tuple[int, float]]:
+    """Greedily choose the questions of the largest value, the best first, with their values.
 
     ``value = uncertainty x rarity ** exponent x novelty ** exponent``, where novelty is the
     distance, in feature space, to the nearest event answered or chosen before, relative to the
@@ -102,15 +97,15 @@ def choose_batch(
 
     Returns
     -------
-    rows, value
-        Rows of `questions`, the best first, and what they were ranked by.
+    list of (int, float)
+        Rows of ``questions``, and what they were ranked by.
     """
     worth = questions.uncertainty * (
         questions.kinds @ rarity_of_kinds(scene, beliefs, options.rarity)
     )
     short = np.argsort(-worth, kind="stable")[: max(_SHORTLIST, 10 * k)]
     if not len(short) or k < 1:
-        return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return []
     place, frame = _places(scene, questions.column[short])
     reach = options.separation * cell_diameter(scene.detections)
     novelty = _Novelty(
@@ -118,18 +113,16 @@ def choose_batch(
         answered_directions(scene, beliefs),
     )
     free = np.ones(len(short), dtype=bool)
-    picked: list[int] = []
-    values: list[float] = []
+    picked: list[tuple[int, float]] = []
     while len(picked) < k and free.any():
         value = worth[short] * novelty.value**options.diversity
         best = int(np.argmax(np.where(free, value, -np.inf)))
-        picked.append(best)
-        values.append(float(value[best]))
+        picked.append((int(short[best]), float(value[best])))
         near = np.linalg.norm(place - place[best], axis=1) < reach
         free &= ~(near & (np.abs(frame - frame[best]) <= 1))
         free[best] = False
         novelty.add(best)
-    return short[picked], np.asarray(values)
+    return picked
 
 
 class _Novelty:
@@ -188,12 +181,23 @@ def suggest(
     model: Model | Array,
     k: int = 1,
     options: SuggestOptions | None = None,
+    **more: Any,
+) -> list[Suggestion]:
+    """As `suggest_steps`, in one go."""
+    return run(suggest_steps(scene, model, k, options, **more))
+
+
+def suggest_steps(
+    scene: Scene,
+    model: Model | Array,
+    k: int = 1,
+    options: SuggestOptions | None = None,
     *,
     skipped: Collection[Slot] = (),
     solution: Solution | None = None,
     answered: int = 0,
-) -> list[Suggestion]:
-    """Suggest `k` events to answer, the most valuable first.
+) -> Steps[list[Suggestion]]:
+    """Suggest `k` events to answer, the most valuable first; close the generator to cancel.
 
     Parameters
     ----------
@@ -221,24 +225,6 @@ def suggest(
     InfeasibleError
         Where annotations exclude each other.
     """
-    return run(
-        suggest_steps(
-            scene, model, k, options, skipped=skipped, solution=solution, answered=answered
-        )
-    )
-
-
-def suggest_steps(
-    scene: Scene,
-    model: Model | Array,
-    k: int = 1,
-    options: SuggestOptions | None = None,
-    *,
-    skipped: Collection[Slot] = (),
-    solution: Solution | None = None,
-    answered: int = 0,
-) -> Steps[list[Suggestion]]:
-    """As `suggest`, step by step: close the generator to cancel."""
     options = options or SuggestOptions()
     weights = weights_of(scene, model)
     beliefs = yield from believe_steps(scene, weights, options, solution)
@@ -271,17 +257,19 @@ def rank(
     skipped: Collection[Slot] = (),
     answered: int = 0,
 ) -> list[Suggestion]:
-    """Suggestions from what a model believes; see `suggest`."""
+    """Suggestions from what a model believes; see `suggest_steps`."""
     asked = asked_slots(scene, skipped, options.frames)
     questions = open_questions(scene, beliefs, asked, options, options.seed + answered)
-    turns = _random_turns(k, answered, options.random_share)
+    # which of the next ones are drawn at random, evenly spread
+    number = np.floor((answered + np.arange(k + 1)) * options.random_share + 1e-9)
+    turns = np.diff(number) > 0
     drawn = next_random(scene, asked, int(turns.sum()), options.seed)
-    rows, values = choose_batch(scene, beliefs, questions, k, options)
-    chance = [_drawn(scene, beliefs, int(s), options) for s in drawn]
+    chance = [_drawn(scene, beliefs, slot, options) for slot in drawn.tolist()]
     taken = {s.hypothesis for s in chance}
-    keep = [i for i, r in enumerate(rows) if int(questions.column[r]) not in taken]
     picked = [
-        _picked(scene, beliefs, questions, int(rows[i]), float(values[i]), options) for i in keep
+        _picked(scene, beliefs, questions, row, value, options)
+        for row, value in choose_batch(scene, beliefs, questions, k, options)
+        if questions.column[row] not in taken
     ]
     out: list[Suggestion] = []
     for turn in turns:
@@ -291,21 +279,20 @@ def rank(
     return out
 
 
-def _random_turns(k: int, answered: int, share: float) -> Mask:
-    """Which of the next suggestions are random ones, evenly spread, shape (k,)."""
-    number = np.floor((answered + np.arange(k + 1)) * share + 1e-9)
-    return np.asarray(np.diff(number) > 0)
-
-
 def _drawn(scene: Scene, beliefs: Beliefs, slot: int, options: SuggestOptions) -> Suggestion:
     """The random suggestion about a slot."""
     columns = scene.problem.by_slot[slot].indices
     column = int(columns[beliefs.solution.chosen[columns]][0])
-    margin = float(beliefs.margin[column])
-    uncertainty = float(np.exp(-margin / options.temperature))
-    reason = "drawn at random from all cells, to know how accurate the tracking is"
     return _suggestion(
-        scene, beliefs, column, slot, options, margin, uncertainty, 0.0, reason, True
+        scene,
+        beliefs,
+        column,
+        slot,
+        options,
+        uncertainty=float(np.exp(-beliefs.margin[column] / options.temperature)),
+        value=0.0,
+        reason="drawn at random from all cells, to know how accurate the tracking is",
+        random=True,
     )
 
 
@@ -317,11 +304,19 @@ def _picked(
     value: float,
     options: SuggestOptions,
 ) -> Suggestion:
-    column, slot = int(questions.column[row]), int(questions.slot[row])
-    margin, uncertainty = float(questions.margin[row]), float(questions.uncertainty[row])
-    reason = _reason(Event(int(scene.hypotheses.event[column])), margin, questions.kinds[row])
+    """The suggestion that a chosen question makes."""
+    column = int(questions.column[row])
+    kind = Event(int(scene.hypotheses.event[column]))
     return _suggestion(
-        scene, beliefs, column, slot, options, margin, uncertainty, value, reason, False
+        scene,
+        beliefs,
+        column,
+        int(questions.slot[row]),
+        options,
+        uncertainty=float(questions.uncertainty[row]),
+        value=value,
+        reason=_reason(kind, float(questions.margin[row]), questions.kinds[row]),
+        random=False,
     )
 
 
@@ -342,17 +337,9 @@ def _reason(kind: Event, margin: float, kinds: Array) -> str:
 
 
 def _suggestion(
-    scene: Scene,
-    beliefs: Beliefs,
-    column: int,
-    slot: int,
-    options: SuggestOptions,
-    margin: float,
-    uncertainty: float,
-    value: float,
-    reason: str,
-    random: bool,
+    scene: Scene, beliefs: Beliefs, column: int, slot: int, options: SuggestOptions, **more: Any
 ) -> Suggestion:
+    """A suggestion with the alternatives at its slot, the most plausible first."""
     columns = scene.problem.by_slot[slot].indices.astype(np.int64)
     columns = columns[np.isfinite(beliefs.cost[columns]) & (columns != column)]
     order = columns[np.argsort(beliefs.cost[columns], kind="stable")][: options.alternatives]
@@ -365,9 +352,6 @@ def _suggestion(
         beliefs=tuple(float(b) for b in belief),
         slot=slot_name(scene, slot),
         hypothesis=column,
-        margin=margin,
-        uncertainty=uncertainty,
-        value=value,
-        reason=reason,
-        random=random,
+        margin=float(beliefs.margin[column]),
+        **more,
     )

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.active.accuracy import Judged
 from bridgetrack.active.options import LearnOptions, SessionOptions
 from bridgetrack.active.questions import Beliefs
 from bridgetrack.active.suggester import believe_steps, rank
@@ -65,24 +66,6 @@ class Learned:
     state: TrainingState | None
     movies: Movies | None
     sure: SureEvents | None = None
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Errors on answers, 0 to 1, by annotation id.
-
-    Parameters
-    ----------
-    unseen
-        Of models that had not seen the answer. They learned from less than the present model did,
-        and so err rather more often than it does.
-    seen
-        Of the present model, which learned from the answer but is not held to it here: it errs
-        rather less often on these answers than elsewhere.
-    """
-
-    unseen: Mapping[str, float] = field(default_factory=dict)
-    seen: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -319,16 +302,11 @@ def _changed(last: Update | None, scene: Scene, solution: Solution) -> int:
     """Chosen events that were not chosen before."""
     if last is None:
         return 0
-    if last.scene.hypotheses is scene.hypotheses:
-        return int((solution.chosen & ~last.solution.chosen).sum())
-    return len(_chosen_keys(scene, solution) - _chosen_keys(last.scene, last.solution))
-
-
-def _chosen_keys(scene: Scene, solution: Solution) -> set[tuple[int, ...]]:
-    rows = np.flatnonzero(solution.chosen)
-    h = scene.hypotheses
-    table = np.column_stack([h.event[rows], h.sources[rows], h.targets[rows]])
-    return {tuple(row) for row in table.tolist()}
+    now, before = np.flatnonzero(solution.chosen), last.solution.chosen
+    if last.scene.hypotheses is not scene.hypotheses:
+        row = last.scene.hypotheses.find(scene.hypotheses.take(now))
+        return int((~((row >= 0) & before[row])).sum())
+    return int((~before[now]).sum())
 
 
 def _give_back_memory() -> None:

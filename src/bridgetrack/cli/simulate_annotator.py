@@ -1,4 +1,4 @@
-"""``bridgetrack simulate-annotator``: an oracle answers suggestions from ground truth."""
+"""``bridgetrack simulate-annotator``: suggestions are answered from ground truth."""
 
 from __future__ import annotations
 
@@ -107,7 +107,11 @@ def _simulated(
     """A session with its answers, and the true share of right events at its end."""
     from bridgetrack.active.options import SessionOptions
     from bridgetrack.active.session import ActiveSession
-    from bridgetrack.active.simulated_annotator import Oracle, simulate_session, true_accuracy
+    from bridgetrack.active.simulated_annotator import (
+        SimulatedAnnotator,
+        simulate_session,
+        true_accuracy,
+    )
     from bridgetrack.active.suggester import SuggestOptions
     from bridgetrack.annotations.truth import read_events
     from bridgetrack.detections.table import Detections
@@ -126,10 +130,10 @@ def _simulated(
     match = match_detections(scene.detections, movie, truth.tracks, truth.labels)
     found = true_events(scene.detections, truth.tracks, match)
     events = read_events(found.to_frame(), scene.detections)
-    oracle = Oracle(events, scene.detections, *rates, seed=seed)
+    annotator = SimulatedAnnotator(events, scene.detections, *rates, seed=seed)
     options = SessionOptions(suggest=SuggestOptions(seed=seed))
     session = ActiveSession(scene, prior, options=options)
-    show(simulate_session(session, oracle, clicks))
+    show(simulate_session(session, annotator, clicks))
     return session, true_accuracy(session, events)
 
 

@@ -35,7 +35,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Decision:
     """Which weights are kept, and why.
 
     Parameters
@@ -75,7 +75,7 @@ def keep_better(
     w: Array,
     choice: Choice,
     checked: int | None = None,
-) -> Verdict:
+) -> Decision:
     """Keep the better of the starting and the learned weights on labels they have not seen.
 
     Parameters
@@ -92,7 +92,7 @@ def keep_better(
         Annotations of the check of an earlier training, which still stands; None without one.
     """
     if target is None:
-        return Verdict(
+        return Decision(
             Reason.NOT_ANNOTATED,
             "nothing was annotated in this movie: the weights of the earlier movies are taken "
             "over without a check",
@@ -103,25 +103,25 @@ def keep_better(
     if choice.validation is not None:
         held = choice.validation.held_out[choice.validation.best]
         if np.allclose(w, movies.prior):
-            return Verdict(Reason.AGREES, agrees, held, choice.validation.prior)
+            return Decision(Reason.AGREES, agrees, held, choice.validation.prior)
         return _compared(held, choice.validation.prior, "the trained model")
     before, after = judge(target, movies.prior), judge(target, w)
     if not after.risk < before.risk:
-        return Verdict(Reason.AGREES, agrees)
+        return Decision(Reason.AGREES, agrees)
     if checked is not None:
-        return Verdict(
+        return Decision(
             Reason.CHECKED_BEFORE,
             "the trained model was updated; that it is better than the starting model was checked "
             f"by an earlier training, on {checked} annotations",
         )
-    return Verdict(
+    return Decision(
         Reason.UNCHECKED,
         "there were too few annotations to check the model on ones it had not seen; it explains "
         "the given ones better than the starting model",
     )
 
 
-def _keep_better_tied(movies: Movies, target: TrackingModel, w: Array, choice: Choice) -> Verdict:
+def _keep_better_tied(movies: Movies, target: TrackingModel, w: Array, choice: Choice) -> Decision:
     """The same with earlier movies, which are evidence too: clearly better margins decide.
 
     Where there are too few annotations to hold some out, the earlier movies alone are judged.
@@ -137,7 +137,7 @@ def _keep_better_tied(movies: Movies, target: TrackingModel, w: Array, choice: C
 
 def _compared(
     held: HeldOut, prior: HeldOut, what: str, *, seen: bool = False, by_margin: bool = False
-) -> Verdict:
+) -> Decision:
     """What was learned, unless it is worse where it can be checked.
 
     Where held-out annotations do not clearly tell the two apart what was learned is kept, because
@@ -167,4 +167,4 @@ def _compared(
         )
     else:
         reason, words = Reason.WORSE, "is worse than the starting model ({}), which is kept"
-    return Verdict(reason, f"{what} {words.format(rates)}", held, prior)
+    return Decision(reason, f"{what} {words.format(rates)}", held, prior)

@@ -22,7 +22,7 @@ from bridgetrack.pipeline.tracking import allowed_by, explain_contradiction
 from bridgetrack.progress import Progress
 from bridgetrack.training.estimate import Estimate
 from bridgetrack.training.fit import States, Tie, Trial
-from bridgetrack.training.keep import Verdict
+from bridgetrack.training.keep import Decision
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.training_set import TrainingSet
 from bridgetrack.training.validation import Validation
@@ -84,7 +84,7 @@ class Training:
     ----------
     model
         What was kept: the trained weights or the prior's.
-    verdict
+    decision
         Which of them, and why.
     strength
         The λ used.
@@ -118,7 +118,7 @@ class Training:
     """
 
     model: Model
-    verdict: Verdict
+    decision: Decision
     strength: float
     chosen_by: str
     estimate: Estimate | None
@@ -136,12 +136,12 @@ class Training:
     @property
     def kept(self) -> str:
         """``"trained"`` or ``"prior"``."""
-        return self.verdict.kept
+        return self.decision.kept
 
     @property
     def reason(self) -> str:
         """Why, as a sentence."""
-        return self.verdict.words
+        return self.decision.words
 
     @property
     def state(self) -> TrainingState | None:

@@ -275,20 +275,20 @@ def _train(
     checked = None
     if settled is not None:
         checked = 0 if settled.validation is None else len(settled.validation.prior.wrong)
-    verdict = keep_better(movies, target, fitted.w, choice, checked)
+    decision = keep_better(movies, target, fitted.w, choice, checked)
     yield Progress("Comparing with the starting model", 0.0)
-    trained = verdict.kept == "trained"
+    trained = decision.kept == "trained"
     after = choices(targets, fitted.w if trained else start)
     population = population_of(targets, after)
     estimate = None if settled is None else settled.estimate
     data = None if target is None else target.data
-    if verdict.held_out is not None and data is not None:
+    if decision.held_out is not None and data is not None:
         unbiased = bool(data.unbiased.all())
-        wrong = verdict.held_out.wrong
+        wrong = decision.held_out.wrong
         estimate = estimate_accuracy(wrong, data.event, population, unbiased, options.seed)
     hold, count = choice.hold, 0 if data is None else data.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
-    validation = choice.validation or verdict.validation(strength)
+    validation = choice.validation or decision.validation(strength)
     doubtful = () if sure is None else sure.doubtful(targets)
     notes = () if data is None else notes_about(targets, data)
     model = prior
@@ -297,7 +297,7 @@ def _train(
         model = trained_model(plain, prior, options, strength, fitted, targets, count)
     return Training(
         model=replace(model, estimate={} if estimate is None else estimate.to_json()),
-        verdict=verdict,
+        decision=decision,
         strength=strength,
         chosen_by=choice.by,
         estimate=estimate,
