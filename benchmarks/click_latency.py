@@ -45,29 +45,29 @@ def measure(cells: int) -> list[tuple[float, float]]:
     from qtpy.QtWidgets import QApplication
 
     from bridgetrack.ui.layers import camera_of
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1200, 800)
     viewer.add_labels(movie(cells), name="cells")
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    desk = desk_of(viewer)
-    while desk.session.tracking is None:
+    state = state_of(viewer)
+    while state.session.tracking is None:
         QTest.qWait(50)
     widget.open_step(1)
     QTest.qWait(300)
     kinds = [w for w in QApplication.allWidgets() if "CanvasBackend" in type(w).__name__]
     canvas = next(w for w in kinds if w.isVisible())
-    detections = desk.session.scene.detections
+    detections = state.session.scene.detections
     camera: Any = camera_of(viewer)
     seconds = []
     rng = np.random.default_rng(1)
-    frame = desk.canvas.frame
+    frame = state.canvas.frame
     rows = rng.choice(np.flatnonzero(detections.frame == frame), CLICKS, replace=False)
     for row in rows.tolist():
         centre = np.array([canvas.height(), canvas.width()]) / 2
         where = (detections.position[row] - np.array(camera.center[-2:])) * camera.zoom + centre
-        before = len(desk.session.annotations)
+        before = len(state.session.annotations)
         spot = QPoint(round(where[1]), round(where[0]))
         QTest.mouseMove(canvas, spot)
         QTest.qWait(50)
@@ -76,9 +76,9 @@ def measure(cells: int) -> list[tuple[float, float]]:
         noted = time.thread_time() - start
         QApplication.processEvents()
         seconds.append((noted, time.thread_time() - start))
-        assert len(desk.session.annotations) == before + 1, "the click hit its cell"
+        assert len(state.session.annotations) == before + 1, "the click hit its cell"
         QTest.qWait(50)
-        while desk.session.busy("correct"):
+        while state.session.busy("correct"):
             QTest.qWait(20)
     viewer.close()
     return seconds

@@ -26,7 +26,8 @@ from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.segmentation import segment_movie
 from bridgetrack.session.background import InlineRunner
-from bridgetrack.session.session import Session, Source
+from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.session import Session
 from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.picking import Mode
@@ -108,7 +109,7 @@ def run(name: str, labels: Any, image: Any, truth_folder: Path, folder: Path) ->
     annotator = Annotator(session)
     problems: list[str] = []
     session.message.connect(lambda level, words: level == "error" and problems.append(words))
-    session.open(Source(labels, image, name), folder / f"{name}.json")
+    session.open(MovieAndCells(labels, image, name), folder / f"{name}.json")
     assert session.scene is not None, problems
     detections = session.scene.detections
     truth = read_ctc(truth_folder)

@@ -86,18 +86,18 @@ def open_movie_of(viewer: Any, folder: Path | None) -> None:
     viewer.add_layer(Layer.create(*labels_data(open_labels(truth), "Cells", folder / "none" / "x")))
 
 
-def _asked(desk: Any) -> bool:
+def _asked(state: Any) -> bool:
     """Whether a question is in view and nothing is under way."""
-    return desk.suggester.current is not None and not desk.suggester.busy
+    return state.session.questions.current is not None and not state.session.questions.busy
 
 
 class Answering:
     """Answers question after question, as somebody who looks at each for a moment."""
 
-    def __init__(self, desk: Any) -> None:
+    def __init__(self, state: Any) -> None:
         from qtpy.QtCore import QTimer
 
-        self._asker, self._annotator = desk.suggester, desk.annotator
+        self._questions, self._annotator = state.session.questions, state.annotator
         self._left = QUESTIONS
         self._last = time.perf_counter()
         self._timer = QTimer()
@@ -107,11 +107,11 @@ class Answering:
     @property
     def done(self) -> bool:
         """Whether everything is answered and learned."""
-        return self._left == 0 and not self._asker.busy
+        return self._left == 0 and not self._questions.busy
 
     def _answer(self) -> None:
         """Yes to most; now and then no, "I cannot tell", and a change of mind."""
-        if self._asker.current is None or time.perf_counter() - self._last < BETWEEN:
+        if self._questions.current is None or time.perf_counter() - self._last < BETWEEN:
             return
         self._last = time.perf_counter()
         self._left -= 1
@@ -130,7 +130,7 @@ def main() -> None:
         import napari
         from qtpy.QtTest import QTest
 
-        from bridgetrack.ui.viewer_state import desk_of
+        from bridgetrack.ui.viewer_state import state_of
 
         viewer = napari.Viewer(show=True)
         viewer.window.resize(1280, 800)
@@ -140,14 +140,14 @@ def main() -> None:
         pulse.during("napari alone", lambda: open_movie_of(viewer, chosen), lambda: True)
         viewer.layers.clear()
         _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-        desk = desk_of(viewer)
-        session, annotator, trainer = desk.session, desk.annotator, desk.trainer
+        state = state_of(viewer)
+        session, annotator, trainer = state.session, state.annotator, state.session.trainer
         QTest.qWait(500)
         open_movie_of(viewer, chosen)
         pulse.during("measuring", lambda: None, lambda: session.tracking is not None)
         QTest.qWait(500)
-        pulse.during("looking for questions", widget.by_model.click, lambda: _asked(desk))
-        answering = Answering(desk)
+        pulse.during("looking for questions", widget.by_model.click, lambda: _asked(state))
+        answering = Answering(state)
         pulse.during(f"answering {QUESTIONS} questions", lambda: None, lambda: answering.done)
         widget.open_step(1)
         annotator.cancel()

@@ -52,19 +52,19 @@ def measure(labels: np.ndarray, answers: int, pause: float) -> dict[str, Any]:
     from qtpy.QtWidgets import QApplication
 
     from bridgetrack.session.questions import JOB
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1280, 800)
     viewer.add_labels(labels, name="cells")
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    desk = desk_of(viewer)
-    while desk.session.tracking is None:
+    state = state_of(viewer)
+    while state.session.tracking is None:
         wait(50)
     widget.open_step(1)
     start = time.perf_counter()
-    desk.suggester.prepare()
-    while desk.suggester.busy:
+    state.session.questions.prepare()
+    while state.session.questions.busy:
         wait(20)
     first = time.perf_counter() - start
     kinds = [w for w in QApplication.allWidgets() if "CanvasBackend" in type(w).__name__]
@@ -81,17 +81,17 @@ def measure(labels: np.ndarray, answers: int, pause: float) -> dict[str, Any]:
         elif name == JOB and step is not None and not began:
             began.append(time.perf_counter())
 
-    desk.session.progress.connect(on_progress)
-    scene = desk.session.scene
+    state.session.progress.connect(on_progress)
+    scene = state.session.scene
     cells = 0 if scene is None else len(scene.detections)
     figures, empty = [], 0
     for k in range(answers):
-        before = desk.suggester.current
+        before = state.session.questions.current
         figures.append(press(canvas, "U" if k % 10 == 9 else "Return"))
-        if desk.suggester.current is None or desk.suggester.current is before:
+        if state.session.questions.current is None or state.session.questions.current is before:
             empty += 1
         wait(round(1000 * pause))
-        while desk.suggester.current is None and desk.suggester.busy:
+        while state.session.questions.current is None and state.session.questions.busy:
             wait(20)
     found = {
         "cells": cells, "first": first, "opening": opening,

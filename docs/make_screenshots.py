@@ -33,9 +33,9 @@ class Camera:
         self.theme, self._tour = theme, tour
         self.viewer.window.resize(WIDTH, HEIGHT)
         _, self.widget = self.viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-        from bridgetrack.ui.viewer_state import desk_of
+        from bridgetrack.ui.viewer_state import state_of
 
-        self.desk = desk_of(self.viewer)
+        self.state = state_of(self.viewer)
         self.wait(300)
         kinds = [w for w in QApplication.allWidgets() if "CanvasBackend" in type(w).__name__]
         self.canvas = next(w for w in kinds if w.isVisible())
@@ -72,7 +72,7 @@ class Camera:
         from qtpy.QtGui import QMouseEvent
         from qtpy.QtWidgets import QApplication
 
-        where = self.pixel(self.desk.session.scene.detections.position[row])
+        where = self.pixel(self.state.session.scene.detections.position[row])
         none = Qt.MouseButton.NoButton
         move = QMouseEvent(
             QEvent.Type.MouseMove, QPointF(where), QPointF(self.canvas.mapToGlobal(where)),
@@ -87,7 +87,7 @@ class Camera:
         from qtpy.QtTest import QTest
 
         self.point(row)
-        where = self.pixel(self.desk.session.scene.detections.position[row])
+        where = self.pixel(self.state.session.scene.detections.position[row])
         QTest.mouseClick(self.canvas, Qt.MouseButton.LeftButton, pos=where)
         self.wait(60)
 
@@ -125,18 +125,18 @@ class Camera:
     @property
     def session(self) -> Any:
         """The session of the viewer."""
-        return self.desk.session
+        return self.state.session
 
     def go_to(self, row: int, close: bool = False) -> None:
         """Show the frame of a cell, or the cell itself from near."""
         detections = self.session.scene.detections
         place = tuple(float(p) for p in detections.table[["y", "x"]].to_numpy()[row])
-        self.desk.canvas.show(int(detections.frame[row]), place if close else None)
+        self.state.canvas.show(int(detections.frame[row]), place if close else None)
         self.wait(200)
 
     def rows(self, frame: int) -> list[int]:
         """Cells of a frame, those near the middle first."""
-        detections = self.desk.session.scene.detections
+        detections = self.state.session.scene.detections
         found = np.flatnonzero(detections.frame == frame)
         away = np.linalg.norm(detections.position[found] - 126, axis=1)
         return found[np.argsort(away)].tolist()
@@ -145,7 +145,7 @@ class Camera:
         """What the tracking holds for a cell."""
         from bridgetrack.session.proposals import chosen_event
 
-        return chosen_event(self.desk.session.tracking, row)
+        return chosen_event(self.state.session.tracking, row)
 
 
 def unfold(widget: Any) -> None:
@@ -205,7 +205,7 @@ def find_cells(camera: Camera) -> None:
     camera.film(4)
     # The true cells that came with the sample would leave nothing to learn.
     camera.viewer.layers.remove("Cells")
-    camera.until(lambda: camera.session.source is None)
+    camera.until(lambda: camera.session.movie is None)
     panel.find.go.click()
     camera.until(lambda: camera.session.tracking is not None)
     section.collapse(animate=False)
@@ -272,7 +272,7 @@ def suggest(camera: Camera) -> None:
     from bridgetrack.active.simulated_annotator import SimulatedAnnotator
     from bridgetrack.annotations.truth import read_events
 
-    asker, cells = camera.desk.suggester, camera.session.scene.detections
+    asker, cells = camera.session.questions, camera.session.scene.detections
     annotator = SimulatedAnnotator(read_events(true_events_of(camera.session), cells), cells)
     camera.widget.open_step(1)
     asker.prepare()
@@ -337,13 +337,13 @@ def true_events_of(session: Any) -> Any:
 
     truth = read_ctc(sample_folder() / "01_GT" / "TRA")
     cells = session.scene.detections
-    match = match_detections(cells, session.source.labels, truth.tracks, truth.labels)
+    match = match_detections(cells, session.movie.labels, truth.tracks, truth.labels)
     return true_events(cells, truth.tracks, match)
 
 
 def train(camera: Camera) -> None:
     """Learn."""
-    trainer = camera.desk.trainer
+    trainer = camera.state.session.trainer
     camera.widget.open_step(2)
     camera.widget.train.go.click()
     camera.until(lambda: len(trainer.curve) > 6 or trainer.training is not None)
@@ -361,7 +361,7 @@ def track(camera: Camera) -> None:
     panel.go.click()
     camera.until(lambda: panel.doubts.rowCount() > 0)
     for k in range(0, 36, 3):
-        camera.desk.canvas.show(k, None)
+        camera.state.canvas.show(k, None)
         camera.film()
     panel.doubts.cellClicked.emit(0, 0)
     camera.wait(200)
@@ -381,7 +381,7 @@ def export(camera: Camera) -> None:
     unfold(panel)
     nodes = camera.session.tracking.tracks.nodes
     large = nodes.groupby("lineage_id")["track_id"].nunique().idxmax()
-    camera.desk.annotator.point_at(int(nodes.loc[nodes["lineage_id"] == large, "id"].iloc[-1]))
+    camera.state.annotator.point_at(int(nodes.loc[nodes["lineage_id"] == large, "id"].iloc[-1]))
     area = camera.widget.stack.currentWidget()
     assert isinstance(area, QScrollArea)
     camera.wait(200)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bridgetrack.segmentation.backends import segment_frame
     from bridgetrack.segmentation.movie import segment_lazily, segment_movie, segment_to_file
     from bridgetrack.segmentation.settings import SegmentationSettings
+    from bridgetrack.session.session import Session
     from bridgetrack.simulation.folder import sample_folder
     from bridgetrack.simulation.movie import simulate
     from bridgetrack.simulation.settings import SimulationSettings
@@ -53,6 +54,7 @@ __all__ = [
     "Progress",
     "Scene",
     "SegmentationSettings",
+    "Session",
     "SimulationSettings",
     "Tracking",
     "Tracks",
@@ -136,6 +138,7 @@ _HOME = {
     "SegmentationSettings": "segmentation.settings",
     "simulate": "simulation.movie",
     "sample_folder": "simulation.folder",
+    "Session": "session.session",
     "SimulationSettings": "simulation.settings",
     "draw_montage": "tracks.overlay",
     "draw_overlay": "tracks.overlay",

@@ -1,4 +1,4 @@
-"""Fixtures of the plugin's tests: a short movie, controllers without Qt, a viewer with a desk."""
+"""Fixtures of the plugin's tests: a short movie, controllers without Qt, a viewer with a state."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from asking_table import Table
+from asking_table import OPTIONS, Table
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import Library
 from bridgetrack.movie import Movie, open_labels, open_movie
-from bridgetrack.session.background import InlineRunner
-from bridgetrack.session.keep_model import Keeper
+from bridgetrack.session.keep_model import ModelKeeper
+from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.proposals import proposals
-from bridgetrack.session.session import Session, Source
-from bridgetrack.session.start_choice import Librarian
-from bridgetrack.session.training import Trainer
+from bridgetrack.session.session import Session
+from bridgetrack.session.start_choice import StartChoice
 from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.ui.annotator import Annotator
 from hand import Hand
@@ -46,10 +45,10 @@ def pixels() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture
-def source(pixels: tuple[np.ndarray, np.ndarray]) -> Source:
+def source(pixels: tuple[np.ndarray, np.ndarray]) -> MovieAndCells:
     """The short movie as the session wants it."""
     image, labels = pixels
-    return Source(
+    return MovieAndCells(
         open_labels(labels.copy(), axes="TYX", scale=(0.645, 0.645)),
         open_movie(image, axes="TYX", scale=(0.645, 0.645)),
         "short",
@@ -57,9 +56,9 @@ def source(pixels: tuple[np.ndarray, np.ndarray]) -> Source:
 
 
 @pytest.fixture
-def session(source: Source, tmp_path: Path) -> Iterator[Session]:
+def session(source: MovieAndCells, library: Library, tmp_path: Path) -> Iterator[Session]:
     """A session with the short movie open, all work done in this thread."""
-    made = Session(InlineRunner())
+    made = Session(library=library, options=OPTIONS)
     assert made.open(source, tmp_path / "answers.json")
     yield made
     made.close()
@@ -112,15 +111,15 @@ def library(tmp_path: Path) -> Library:
 
 
 @pytest.fixture
-def librarian(session: Session, library: Library) -> Librarian:
-    """A controller over the short movie, which is tracked already."""
-    return Librarian(session, Trainer(session), library)
+def starts(session: Session) -> StartChoice:
+    """What training can start from; the short movie is tracked already."""
+    return session.starts
 
 
 @pytest.fixture
-def keeper(librarian: Librarian, session: Session) -> Keeper:
+def keeper(session: Session) -> ModelKeeper:
     """Keeps models in the library."""
-    return Keeper(session, librarian._trainer, librarian)
+    return session.keeper
 
 
 @pytest.fixture
@@ -133,7 +132,7 @@ def table(session: Session) -> Table:
 def asked(table: Table) -> Table:
     """As `table`, with a question in view."""
     table.annotator.suggest()
-    assert table.asker.current is not None
+    assert table.questions.current is not None
     return table
 
 
@@ -179,16 +178,16 @@ def open_short(
     """Opens a panel of the plugin on the short movie and waits until it is tracked."""
 
     def opened(panel: str) -> Any:
-        from bridgetrack.ui.viewer_state import desk_of
+        from bridgetrack.ui.viewer_state import state_of
 
         image, labels = pixels
         scale = (1, 0.645, 0.645)
         viewer.add_image(image, name="short", scale=scale)
         viewer.add_labels(labels.copy(), name="cells", scale=scale)
         _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", panel)
-        desk = desk_of(viewer)
+        state = state_of(viewer)
         if panel in ("Bridgetrack", "Segment"):
-            qtbot.waitUntil(lambda: desk.session.tracking is not None, timeout=20_000)
+            qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
             qtbot.wait(50)
         return widget
 

@@ -6,7 +6,6 @@ import json
 
 from asking_table import Table
 from bridgetrack.errors import InfeasibleError
-from bridgetrack.session.background import InlineRunner
 from bridgetrack.session.session import Session
 
 
@@ -14,32 +13,32 @@ def test_it_resumes_after_the_movie_is_opened_again(asked, source):
     for _ in range(5):
         asked.annotator.accept()
     asked.annotator.cannot_tell()
-    effort, path = asked.asker.active.effort, asked.asker.path
+    effort, path = asked.questions.active.effort, asked.questions.path
     assert path.name == "answers.json.suggestions.json"
-    again = Session(InlineRunner())
+    again = Session()
     again.open(source, asked.session.answers.path)
     table = Table(again)
-    table.asker.prepare()
-    assert table.asker.active.effort == effort
-    assert table.asker.standing.points
+    table.questions.prepare()
+    assert table.questions.active.effort == effort
+    assert table.questions.report.points
     answered = {s for a in again.annotations for s in a.events[0].slots}
     table.annotator.suggest()
-    assert table.asker.current.slot not in answered
+    assert table.questions.current.slot not in answered
 
 
 def test_a_damaged_state_is_put_aside(asked, source, tmp_path):
     asked.annotator.accept()
-    path = asked.asker.path
+    path = asked.questions.path
     content = json.loads(path.read_text())
     content["records"][0]["doubt"] = "much"
     path.write_text(json.dumps(content))
-    again = Session(InlineRunner())
+    again = Session()
     again.open(source, asked.session.answers.path)
     heard = []
     again.message.connect(lambda level, words: heard.append((level, words)))
     table = Table(again)
-    table.asker.prepare()
-    assert table.asker.active is not None
+    table.questions.prepare()
+    assert table.questions.active is not None
     assert [level for level, _ in heard] == ["warning"]
     assert path.with_name(path.name + ".old").exists()
     assert len(again.annotations) == 1
@@ -48,10 +47,10 @@ def test_a_damaged_state_is_put_aside(asked, source, tmp_path):
 def test_the_learned_model_can_be_used(asked):
     for _ in range(8):
         asked.annotator.accept()
-    active = asked.asker.active
-    asked.asker.use_model()
+    active = asked.questions.active
+    asked.questions.use_model()
     assert asked.session.model.name == "active"
-    assert asked.asker.active is active, "its own model is no new beginning"
+    assert asked.questions.active is active, "its own model is no new beginning"
 
 
 def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):
@@ -59,17 +58,17 @@ def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):
 
     for _ in range(3):
         asked.annotator.accept()
-    before = asked.asker.active
+    before = asked.questions.active
     asked.session.set_model(replace(asked.session.model, name="other"))
-    assert asked.asker.active is not before
-    assert asked.asker.active.prior.name == "other"
-    assert asked.asker.active.effort == before.effort
+    assert asked.questions.active is not before
+    assert asked.questions.active.prior.name == "other"
+    assert asked.questions.active.effort == before.effort
     start = replace(asked.session.model, name="before")
     asked.session.set_model(replace(asked.session.model, name="learned"), start)
-    assert asked.asker.active.prior is start, "answers that a model knows are not learned twice"
+    assert asked.questions.active.prior is start, "answers that a model knows are not learned twice"
 
 
-def test_failing_to_learn_is_told_and_ends_nothing(asked, monkeypatch):
+def test_failing_to_learn_is_told_and_ends_nothing(asked, said, monkeypatch):
     asked.annotator.accept()
 
     def fail(*_):
@@ -78,6 +77,6 @@ def test_failing_to_learn_is_told_and_ends_nothing(asked, monkeypatch):
     monkeypatch.setattr("bridgetrack.active.update.annotate", fail)
     for _ in range(5):
         asked.annotator.accept()
-    assert "exclude each other" in asked.asker.hint
+    assert "exclude each other" in asked.annotator.question_hint
     assert len(asked.answers) == 6
-    assert asked.asker.current is not None
+    assert asked.questions.current is not None

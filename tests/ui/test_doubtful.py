@@ -34,11 +34,11 @@ def connect(annotator: Any, row: int, target: int, at: Any) -> None:
 
 
 def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     widget = open_short("Bridgetrack")
-    desk = desk_of(viewer)
-    session, panel = desk.session, widget.train
+    state = state_of(viewer)
+    session, panel = state.session, widget.train
     table = session.scene.detections.table
 
     def at(row: int) -> tuple[int, tuple[float, float]]:
@@ -46,16 +46,16 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
 
     moves = sure_moves(session)
     (slip, _, wrong), right = moves[0], [m for m in moves[1:] if at(m[0])[0] != at(moves[0][0])[0]]
-    connect(desk.annotator, slip, wrong, at)
+    connect(state.annotator, slip, wrong, at)
     (answer,) = session.annotations
     for row, target, _ in right[:8]:
-        connect(desk.annotator, row, target, at)
-    desk.annotator.set_mode(Mode.REVIEW)
+        connect(state.annotator, row, target, at)
+    state.annotator.set_mode(Mode.REVIEW)
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
     widget.open_step(2)
     assert not panel.doubtful.isVisible()
     panel.go.click()
-    qtbot.waitUntil(lambda: desk.trainer.training is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=120_000)
     assert panel.doubtful.isVisible()
     assert panel.doubtful.rowCount() == 1
     assert "This answer contradicts" in panel.doubt.text()
@@ -66,14 +66,14 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
 
     session.answers.remove(answer.id)
     assert not panel.doubtful.isVisible(), "an answer that was taken back is not shown any more"
-    desk.annotator.undo()
+    state.annotator.undo()
     assert panel.doubtful.isVisible()
     panel.right.click()
     assert not panel.doubtful.isVisible() and not panel.right.isVisible()
 
 
-def test_where_the_model_does_not_suit_answers_are_no_slips(session, librarian, annotator, at):
-    trainer = librarian._trainer
+def test_where_the_model_does_not_suit_answers_are_no_slips(session, starts, annotator, at):
+    trainer = session.trainer
     places: dict[int, tuple[int, int, int]] = {}
     for move in sure_moves(session):
         places.setdefault(at(move[0])[0], move)
@@ -83,7 +83,7 @@ def test_where_the_model_does_not_suit_answers_are_no_slips(session, librarian, 
         annotator.click(*at(row))
         annotator.click(*at(other))
     assert len(session.annotations) >= 3
-    librarian.train()
+    starts.train()
     assert any("too many for slips" in note for note in trainer.training.notes)
     assert trainer.unsuited and trainer.doubtful() == []
     assert "does not suit this movie" in trainer.doubt()

@@ -11,7 +11,8 @@ from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, History
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import MovieFile, Project, save_project
-from bridgetrack.session.session import Session, Source
+from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.session import Session
 from bridgetrack.session.start_choice import MOVIES
 
 
@@ -25,7 +26,7 @@ def answers(session: Session, count: int) -> AnnotationSet:
     return AnnotationSet(scene.detections.geometry, said)
 
 
-def project(path: Path, source: Source, annotations: AnnotationSet) -> Path:
+def project(path: Path, source: MovieAndCells, annotations: AnnotationSet) -> Path:
     """A project of the short movie."""
     labels = path.with_suffix(".npy")
     np.save(labels, np.asarray(source.labels.array[:, 0].compute()))
@@ -39,27 +40,27 @@ def project(path: Path, source: Source, annotations: AnnotationSet) -> Path:
     return save_project(made, path)
 
 
-def test_earlier_movies(librarian, keeper, session, source, tmp_path: Path) -> None:
-    librarian.choose(MOVIES)
-    assert not librarian.ready
-    librarian.train()
-    assert "Add project files" in librarian.problem
+def test_earlier_movies(starts, keeper, session, source, said, tmp_path: Path) -> None:
+    starts.choose(MOVIES)
+    assert not starts.ready
+    starts.train()
+    assert "Add project files" in starts.problem
     (tmp_path / "wrong.json").write_text("{}")
-    librarian.add_movies([tmp_path / "wrong.json"])
-    assert "no project file" in librarian.problem and librarian.movies == ()
+    starts.add_movies([tmp_path / "wrong.json"])
+    assert "no project file" in starts.problem and starts.movies == ()
     empty = project(tmp_path / "empty.json", source, answers(session, 0))
-    librarian.add_movies([empty])
-    assert librarian.ready and not librarian.needs_answers and not librarian.problem
-    librarian.train()
-    assert "holds no answers" in librarian._trainer.problem
-    librarian.forget_movies()
-    assert not librarian.ready
+    starts.add_movies([empty])
+    assert starts.ready and not starts.needs_answers and not starts.problem
+    starts.train()
+    assert "holds no answers" in session.trainer.problem
+    starts.forget_movies()
+    assert not starts.ready
     earlier = project(tmp_path / "earlier.json", source, answers(session, 30))
-    librarian.add_movies([earlier])
-    librarian.use_strategy("union")
+    starts.add_movies([earlier])
+    starts.use_strategy("union")
     assert len(session.annotations) == 0
-    librarian.train()
-    assert not librarian._trainer.problem
-    assert librarian._trainer.training is not None
+    starts.train()
+    assert not session.trainer.problem
+    assert session.trainer.training is not None
     assert session.model.provenance["strategy"] == "union"
-    assert librarian.start.key == MOVIES and not keeper.why_not
+    assert starts.start.key == MOVIES and not keeper.why_not

@@ -11,8 +11,7 @@ from bridgetrack.export.results import write_results
 from bridgetrack.importing.geff import read_geff
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.answers import project_answers
-from bridgetrack.session.background import InlineRunner
-from bridgetrack.session.project import save_session
+from bridgetrack.session.results import layer_data, least_certain, node_margins, summary
 from bridgetrack.session.session import Session
 from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.ui.file_menu import (
@@ -26,7 +25,6 @@ from bridgetrack.ui.file_menu import (
     write_geff_store,
 )
 from bridgetrack.ui.layers import KEY
-from bridgetrack.ui.tracks_layer import least_certain, node_margins, summary, to_layer_data
 
 
 def test_the_sample_is_an_image_with_cells():
@@ -64,14 +62,14 @@ def test_tracks_survive_csv_and_come_back(session, tmp_path):
     assert read is not None
     ((data, options, kind),) = read(path)
     assert kind == "tracks"
-    assert len(data) == len(to_layer_data(tracks).data)
-    assert len(options["graph"]) == len(to_layer_data(tracks).graph)
+    assert len(data) == len(layer_data(tracks).data)
+    assert len(options["graph"]) == len(layer_data(tracks).graph)
 
 
 @pytest.fixture
 def layer(session):
     """A Tracks layer as napari gives it to writers."""
-    found = to_layer_data(session.tracking.tracks)
+    found = layer_data(session.tracking.tracks)
     return found.data, {"metadata": {KEY: {"tracks": session.tracking.tracks}}}
 
 
@@ -84,7 +82,7 @@ def test_writers_write_what_was_tracked(session, layer, tmp_path):
     labels = session.scene.labels.array[:, 0].compute()
     both = [(*layer, "tracks"), (labels, {}, "labels")]
     (folder,) = write_ctc_folder(str(tmp_path / "t.ctc"), both)
-    assert len(list((tmp_path / "t").glob("mask*.tif"))) == session.source.labels.n_frames
+    assert len(list((tmp_path / "t").glob("mask*.tif"))) == session.movie.labels.n_frames
     assert folder.endswith("t")
 
 
@@ -108,26 +106,26 @@ def test_certainty_is_the_smallest_margin(session):
 def test_a_project_takes_the_state_of_asking_along(asked, source, tmp_path):
     asked.annotator.accept()
     path = tmp_path / "elsewhere" / "movie.json"
-    save_session(asked.session, path)
-    again = Session(InlineRunner())
+    asked.session.save(path)
+    again = Session()
     again.open(source, project_answers(path, source.geometry))
-    again.answers.add_all(asked.session.annotations)
+    again.answers.add(*asked.session.annotations)
     table = Table(again)
-    table.asker.prepare()
-    assert table.asker.active.effort == asked.asker.active.effort
-    state = table.asker.path
+    table.questions.prepare()
+    assert table.questions.active.effort == asked.questions.active.effort
+    state = table.questions.path
     assert state.parent == path.parent
     again.close()
-    asked.asker.path.unlink()
-    save_session(asked.session, path)
+    asked.questions.path.unlink()
+    asked.session.save(path)
     assert not state.exists(), "what an earlier project of this name asked is gone"
 
 
 def test_a_project_of_pixels_without_a_file_is_whole(session, tmp_path):
-    notes = save_session(session, tmp_path / "movie.json")
+    notes = session.save(tmp_path / "movie.json")
     assert len(notes) == 2
     labels, image = load_project(tmp_path / "movie.json").open()
     assert image is not None
     for t in (0, labels.n_frames - 1):
-        assert np.array_equal(labels.frame(t), session.source.labels.frame(t))
-        assert np.array_equal(image.frame(t), session.source.image.frame(t))
+        assert np.array_equal(labels.frame(t), session.movie.labels.frame(t))
+        assert np.array_equal(image.frame(t), session.movie.image.frame(t))

@@ -30,15 +30,15 @@ import napari
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
-from bridgetrack.ui.viewer_state import desk_of
+from bridgetrack.ui.viewer_state import state_of
 from bridgetrack.ui.workflow import fill
 from bridgetrack.ui.layers import camera_of
 
 viewer = napari.Viewer(show=True)
 viewer.window.resize(1200, 800)
 widget = fill(viewer, Path(sys.argv[1]), Path(sys.argv[2]))
-desk = desk_of(viewer)
-session = desk.session
+state = state_of(viewer)
+session = state.session
 while session.tracking is None:
     QTest.qWait(20)
 widget.open_step(1)
@@ -47,7 +47,7 @@ canvas = next(w for w in QApplication.allWidgets()
               if "CanvasBackend" in type(w).__name__ and w.isVisible())
 camera = camera_of(viewer)
 detections = session.scene.detections
-frame = desk.canvas.frame
+frame = state.canvas.frame
 rows = [r for r in np.flatnonzero(detections.frame == frame)
         if np.abs(detections.position[r] - detections.position.mean(axis=0)).max() < 60][:6]
 for row in rows:
@@ -101,7 +101,7 @@ def clicked_and_killed(files, folder) -> dict:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_a_killed_window_loses_nothing(viewer, qtbot, files, tmp_path):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
     from bridgetrack.ui.workflow import fill
 
     given = clicked_and_killed(files, tmp_path)
@@ -111,7 +111,7 @@ def test_a_killed_window_loses_nothing(viewer, qtbot, files, tmp_path):
     assert [a.id for a in load_annotations(path)] == given["ids"]
 
     widget = fill(viewer, *files)
-    session = desk_of(viewer).session
+    session = state_of(viewer).session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
     assert [a.id for a in session.annotations] == given["ids"]
     resume = widget.segment.resume

@@ -11,9 +11,9 @@ from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.movie_record import statistics_of
-from bridgetrack.session.keep_model import Keeper
+from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.session import Session
-from bridgetrack.session.start_choice import MOVIES, PRESENT, SHIPPED, Librarian
+from bridgetrack.session.start_choice import MOVIES, PRESENT, SHIPPED, StartChoice
 
 
 def learned(name: str = "trained", factor: float = 1.1) -> Model:
@@ -28,52 +28,52 @@ def statistics(session: Session):
 
 
 def test_without_models_training_starts_from_the_shipped_one(
-    librarian: Librarian, keeper: Keeper
+    starts: StartChoice, keeper: ModelKeeper
 ) -> None:
-    librarian.refresh()
-    assert [s.key for s in librarian.starts] == [SHIPPED, MOVIES]
-    assert librarian.start.key == SHIPPED and librarian.ready
+    starts.refresh()
+    assert [s.key for s in starts.starts] == [SHIPPED, MOVIES]
+    assert starts.start.key == SHIPPED and starts.ready
     assert "train first" in keeper.why_not
     assert not keeper.keep("x")
     assert keeper.problem == keeper.why_not
 
 
 def test_a_very_similar_model_is_chosen(
-    librarian: Librarian, session: Session, library: Library
+    starts: StartChoice, session: Session, library: Library
 ) -> None:
     mine = statistics(session)
     far = replace(mine, mean=mine.mean + 3.0)
     library.save("far", learned(), Record("other cells", statistics=far))
-    librarian.refresh()
-    assert librarian.start.key == SHIPPED and not librarian.suited
+    starts.refresh()
+    assert starts.start.key == SHIPPED and not starts.suited
     library.save("near", learned(factor=1.2), Record("my cells", statistics=mine))
-    librarian.refresh()
-    assert librarian.suited == "near" == librarian.start.name
-    assert "my cells" in librarian.start.words and "Very similar" in librarian.start.words
-    (far_start,) = [s for s in librarian.starts if s.name == "far"]
+    starts.refresh()
+    assert starts.suited == "near" == starts.start.name
+    assert "my cells" in starts.start.words and "Very similar" in starts.start.words
+    (far_start,) = [s for s in starts.starts if s.name == "far"]
     assert far_start.title == "far – different"
-    librarian.choose(SHIPPED)
-    librarian.refresh()
-    assert librarian.start.key == SHIPPED and not librarian.suited
-    librarian.choose("library/near")
-    librarian.use()
+    starts.choose(SHIPPED)
+    starts.refresh()
+    assert starts.start.key == SHIPPED and not starts.suited
+    starts.choose("library/near")
+    starts.use()
     assert session.model.name == "near"
 
 
 def test_a_model_in_use_is_not_replaced_by_a_choice(
-    librarian: Librarian, session: Session, library: Library
+    starts: StartChoice, session: Session, library: Library
 ) -> None:
     library.save("near", learned(factor=1.2), Record(statistics=statistics(session)))
     session.set_model(learned())
-    librarian.refresh()
-    assert librarian.start.key == PRESENT and not librarian.suited
+    starts.refresh()
+    assert starts.start.key == PRESENT and not starts.suited
 
 
 def test_keep_remove_undo(
-    librarian: Librarian, keeper: Keeper, session: Session, library: Library
+    starts: StartChoice, keeper: ModelKeeper, session: Session, library: Library
 ) -> None:
     session.set_model(learned())
-    librarian._trainer.training = object()  # type: ignore[assignment]
+    session.trainer.training = object()  # type: ignore[assignment]
     said: list[str] = []
     session.message.connect(lambda level, words: said.append(words))
     keeper.keep(SHIPPED_NAME)
@@ -84,18 +84,18 @@ def test_keep_remove_undo(
     assert entry.record is not None and entry.record.description == "a test"
     assert entry.record.statistics is not None and entry.preview is not None
     assert "kept already" in keeper.why_not
-    librarian.choose("library/mine")
-    assert "very similar" in librarian.start.title
-    assert not librarian.can_undo
-    librarian.remove()
-    assert library.names() == () and librarian.can_undo
-    assert librarian.start.key == PRESENT
-    librarian.undo_remove()
-    assert library.names() == ("mine",) and not librarian.can_undo
+    starts.choose("library/mine")
+    assert "very similar" in starts.start.title
+    assert not starts.can_undo
+    starts.remove()
+    assert library.names() == () and starts.can_undo
+    assert starts.start.key == PRESENT
+    starts.undo_remove()
+    assert library.names() == ("mine",) and not starts.can_undo
 
 
 def test_a_model_that_was_not_trained_here_is_kept_without_statistics(
-    librarian: Librarian, keeper: Keeper, session: Session, library: Library
+    starts: StartChoice, keeper: ModelKeeper, session: Session, library: Library
 ) -> None:
     session.set_model(learned())
     keeper.keep("mine")
@@ -104,36 +104,37 @@ def test_a_model_that_was_not_trained_here_is_kept_without_statistics(
 
 
 def test_a_taken_name_is_told(
-    librarian: Librarian, keeper: Keeper, session: Session, library: Library
+    keeper: ModelKeeper, session: Session, library: Library, said: list[tuple[str, str]]
 ) -> None:
     library.save("mine", shipped_model(), Record())
     session.set_model(learned())
     keeper.keep("mine")
+    assert said[-1] == ("error", keeper.problem)
     assert "'mine 2'" in keeper.problem and len(library.names()) == 1
 
 
 def test_a_damaged_model_says_so_and_cannot_be_started_from(
-    librarian: Librarian, library: Library
+    starts: StartChoice, library: Library
 ) -> None:
     library.save("bad", learned(), Record())
     library.save("good", learned(), Record())
     (library.folder / "bad" / "entry.json").write_text("{")
-    librarian.refresh()
-    titles = [s.title for s in librarian.starts]
+    starts.refresh()
+    titles = [s.title for s in starts.starts]
     assert titles == ["the shipped model", "good", "bad (damaged)", "my earlier movies…"]
-    librarian.choose("library/bad")
-    assert not librarian.ready and "damaged" in librarian.start.words
-    librarian.train()
-    assert "damaged" in librarian.problem
+    starts.choose("library/bad")
+    assert not starts.ready and "damaged" in starts.start.words
+    starts.train()
+    assert "damaged" in starts.problem
 
 
 def test_share_a_model(
-    librarian: Librarian, keeper: Keeper, library: Library, tmp_path: Path
+    starts: StartChoice, keeper: ModelKeeper, library: Library, tmp_path: Path
 ) -> None:
     library.save("mine", learned(), Record("words"))
-    librarian.refresh()
-    librarian.choose("library/mine")
-    librarian.export_file(tmp_path / "theirs.json")
+    starts.refresh()
+    starts.choose("library/mine")
+    starts.export_file(tmp_path / "theirs.json")
     keeper.import_file(tmp_path / "theirs.json")
     assert library.names() == ("mine", "theirs")
     record = library.entry("theirs").record

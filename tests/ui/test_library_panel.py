@@ -16,10 +16,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_from_a_similar_model_to_undo(open_short, viewer, qtbot):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     workflow = open_short("Bridgetrack")
-    desk = desk_of(viewer)
+    state = state_of(viewer)
     library, panel = Library(), workflow.train
     start, keep = panel.start, panel.keep
     assert library.names() == ()
@@ -29,7 +29,7 @@ def test_from_a_similar_model_to_undo(open_short, viewer, qtbot):
     ]
     assert not keep.save.isEnabled() and "train first" in keep.words.text()
 
-    tracking = desk.session.tracking
+    tracking = state.session.tracking
     mine = statistics_of(tracking.scene, tracking.solution.chosen)
     model = shipped_model()
     model = replace(model, loss="bridge", weights=model.weights * 1.1)
@@ -50,7 +50,7 @@ def test_from_a_similar_model_to_undo(open_short, viewer, qtbot):
     start.choice.activated.emit(1)
     assert start.remove.isVisible() and not start.undo.isVisible()
     start.use.click()
-    qtbot.waitUntil(lambda: desk.session.model.name == "lab", timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.model.name == "lab", timeout=20_000)
     assert "kept already" in keep.words.text()
     start.remove.click()
     qtbot.waitUntil(start.undo.isVisible, timeout=20_000)

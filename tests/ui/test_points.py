@@ -13,10 +13,9 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.session.background import InlineRunner
-from bridgetrack.session.project import save_session
+from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.proposals import chosen_event
-from bridgetrack.session.session import Session, Source
+from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -42,15 +41,15 @@ def table_session(centroids, source, tmp_path):
     """A session on the table."""
     table = centroids.assign(area=1.0).reset_index(drop=True)
     detections = Detections(table, source.labels.geometry, has_masks=False)
-    made = Session(InlineRunner())
-    assert made.open(Source(None, None, "spots", table=detections), tmp_path / "spots.json")
+    made = Session()
+    assert made.open(MovieAndCells(None, None, "spots", table=detections), tmp_path / "spots.json")
     yield made
     made.close()
 
 
 def test_a_source_needs_masks_or_a_table():
     with pytest.raises(InputError, match="masks or as a table"):
-        Source(None)
+        MovieAndCells(None)
 
 
 def test_a_table_is_tracked_and_answered(table_session):
@@ -72,7 +71,7 @@ def test_a_table_is_tracked_and_answered(table_session):
 
 def test_a_project_of_a_table_repeats_without_a_window(table_session, tmp_path):
     session = table_session
-    save_session(session, tmp_path / "p.json")
+    session.save(tmp_path / "p.json")
     assert isinstance(load_project(tmp_path / "p.json").open()[0], Detections)
     assert main(["run", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]) == 0
     edges = pd.read_csv(tmp_path / "out" / "edges.csv")
@@ -128,21 +127,21 @@ def test_doubled_labels_get_numbers_of_their_own():
 
 def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
     from bridgetrack.ui.layers import find_role
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
-    session = desk_of(viewer).session
+    session = state_of(viewer).session
     viewer.open(str(csv), plugin="bridgetrack")
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=30_000)
     layer = find_role(viewer.layers, "detections")
-    assert session.source.layers[1] is layer
+    assert session.movie.layers[1] is layer
     widget.open_step(1)
     qtbot.wait(200)
-    desk = desk_of(viewer)
-    row = int(np.flatnonzero(session.scene.detections.frame == desk.canvas.frame)[3])
+    state = state_of(viewer)
+    row = int(np.flatnonzero(session.scene.detections.frame == state.canvas.frame)[3])
     hand.click(session.scene.detections.position[row])
     assert [a.cells[0].cell for a in session.annotations] == [
-        (desk.canvas.frame, int(session.scene.detections.label[row]))
+        (state.canvas.frame, int(session.scene.detections.label[row]))
     ]
     before = len(session.scene.detections)
     layer.selected_data = {0}
@@ -175,7 +174,7 @@ def test_other_points_are_not_taken_for_cells(viewer, qtbot):
 def test_a_table_with_an_image_takes_its_extent(centroids, source, tmp_path):
     table = centroids.assign(area=1.0).reset_index(drop=True)
     detections = Detections(table, source.labels.geometry, has_masks=False)
-    made = Session(InlineRunner())
+    made = Session()
     both = replace(source, labels=None, table=detections)
     assert made.open(both, tmp_path / "both.json")
     assert made.tracking is not None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bridgetrack.session.questions import number_of
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.suggester import number_of, subject_row
 
 
 def test_a_cell_means_the_first_event_that_it_takes_part_in(asked):
@@ -16,13 +16,19 @@ def test_a_cell_means_the_first_event_that_it_takes_part_in(asked):
 
 
 def test_only_events_that_can_begin_with_the_cell_begin_with_it(asked):
-    scene = asked.session.scene
     question = asked.until(lambda s: s.slot[0] == "fate")
-    row = scene.detections.row_of(*question.slot[1])
-    assert subject_row(scene, question, Mode.DIVIDE) == row
-    assert subject_row(scene, question, Mode.APPEAR) == -1
+    asked.annotator.start(Mode.APPEAR)
+    assert asked.annotator.picking.empty and not asked.answers
+    asked.annotator.suggest()
+    question = asked.until(lambda s: s.slot[0] == "fate")
+    asked.annotator.start(Mode.DIVIDE)
+    assert [c.cell for c in asked.annotator.picking.sources] == [question.slot[1]]
+    asked.annotator.cancel()
+    asked.annotator.suggest()
     question = asked.until(lambda s: s.slot[0] == "history")
-    row = scene.detections.row_of(*question.slot[1])
-    assert subject_row(scene, question, Mode.APPEAR) == row
-    assert subject_row(scene, question, Mode.MOVE) == -1
-    assert subject_row(scene, question, Mode.FALSE) == row
+    asked.annotator.start(Mode.MOVE)
+    assert asked.annotator.picking.empty and not asked.answers
+    asked.annotator.suggest()
+    question = asked.until(lambda s: s.slot[0] == "history")
+    asked.annotator.start(Mode.APPEAR)
+    assert [a.events[0].targets[0].cell for a in asked.answers] == [question.slot[1]]

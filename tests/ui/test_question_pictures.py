@@ -31,7 +31,7 @@ def coloured(picture, event):
 def test_the_cells_are_outlined_in_both_frames_at_the_same_place(asked):
     asked_about = asked.until(lambda s: s.kind == Event.MOVE)
     size = shown_diameter(asked.session.scene.detections)
-    before, after = run(picture_steps(asked.session.source, asked_about, size))
+    before, after = run(picture_steps(asked.session.movie, asked_about, size))
     assert (before.frame, after.frame) == (asked_about.frame, asked_about.last_frame)
     assert before.pixels.shape == after.pixels.shape
     assert before.pixels.dtype == np.uint8

@@ -5,16 +5,16 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from bridgetrack.annotations.annotation import RANDOM
-from bridgetrack.ui.question_queue import ask_again, ask_later, drop
+from bridgetrack.session.question_queue import ask_again, ask_later, drop
 
 
 def test_random_questions_are_noted_as_such_and_keep_their_share(asked):
     for _ in range(10):
         asked.annotator.accept()
-    assert sum(r.random for r in asked.asker.active.counted) == 2
+    assert sum(r.random for r in asked.questions.active.counted) == 2
     assert RANDOM in [a.source for a in asked.answers]
-    assert "95 %" in asked.asker.standing.accuracy
-    assert asked.asker.standing.points
+    assert "95 %" in asked.questions.report.accuracy
+    assert asked.questions.report.points
 
 
 def question(label):

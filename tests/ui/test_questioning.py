@@ -9,21 +9,21 @@ from bridgetrack.ui.picking import Mode
 
 
 def test_undo_asks_again_and_redo_goes_on(asked):
-    first = asked.asker.current
+    first = asked.questions.current
     asked.annotator.accept()
-    second = asked.asker.current
+    second = asked.questions.current
     asked.annotator.undo()
     assert asked.answers == []
-    assert asked.asker.current.slot == first.slot
-    assert asked.asker.active.effort.clicks == 0
+    assert asked.questions.current.slot == first.slot
+    assert asked.questions.active.effort.clicks == 0
     asked.annotator.redo()
     assert len(asked.answers) == 1
-    assert asked.asker.current.slot == second.slot
-    assert asked.asker.active.effort.clicks == 1
+    assert asked.questions.current.slot == second.slot
+    assert asked.questions.active.effort.clicks == 1
     asked.annotator.undo()
     asked.annotator.reject()
     assert [a.kind for a in asked.answers] == [Kind.REJECT]
-    assert [r.kind for r in asked.asker.active.counted] == [Kind.REJECT]
+    assert [r.kind for r in asked.questions.active.counted] == [Kind.REJECT]
 
 
 def test_many_undone_answers_do_not_ask_for_updates_for_ever(asked):
@@ -32,36 +32,36 @@ def test_many_undone_answers_do_not_ask_for_updates_for_ever(asked):
     for _ in range(7):
         asked.annotator.undo()
     assert asked.answers == []
-    assert asked.asker.active.effort.clicks == 0
-    assert asked.asker.current is not None
+    assert asked.questions.active.effort.clicks == 0
+    assert asked.questions.current is not None
 
 
 def test_the_present_question_outlives_an_update(asked):
     for _ in range(OPTIONS.update_every - 1):
         asked.annotator.accept()
-    before = asked.asker.current
-    number = asked.asker.active._number
-    asked.asker._work.update()
-    assert asked.asker.active._number == number + 1
-    assert asked.asker.current is before
+    before = asked.questions.current
+    number = asked.questions.active._number
+    asked.questions._update()
+    assert asked.questions.active._number == number + 1
+    assert asked.questions.current is before
 
 
 def test_no_question_comes_twice(asked):
     seen = set()
     for _ in range(30):
-        assert asked.asker.current.slot not in seen
-        seen.add(asked.asker.current.slot)
+        assert asked.questions.current.slot not in seen
+        seen.add(asked.questions.current.slot)
         asked.annotator.accept()
 
 
 def test_answers_given_after_stopping_do_not_move_the_view(asked):
-    first, before = asked.asker.current, len(asked.looked)
+    first, before = asked.questions.current, len(asked.looked)
     asked.annotator.cancel()
     asked.session.answers.answer(Kind.CONFIRM, [first.event], "click")
     assert len(asked.looked) == before
-    assert len(asked.asker.active.counted) == 1
+    assert len(asked.questions.active.counted) == 1
     asked.annotator.suggest()
-    assert asked.asker.current.slot != first.slot
+    assert asked.questions.current.slot != first.slot
 
 
 def test_another_kind_of_event_by_its_key_answers_the_question(asked):
@@ -70,34 +70,34 @@ def test_another_kind_of_event_by_its_key_answers_the_question(asked):
     (answer,) = asked.answers
     assert answer.events[0].event == Event.DISAPPEAR
     assert answer.events[0].sources[0].cell == first.slot[1]
-    assert [r.right for r in asked.asker.active.counted] == [False]
+    assert [r.right for r in asked.questions.active.counted] == [False]
     assert asked.annotator.picking.mode == Mode.SUGGEST
-    assert asked.asker.current.again == answer.id, "the model was sure of a move"
+    assert asked.questions.current.again == answer.id, "the model was sure of a move"
     asked.annotator.accept()
-    assert asked.asker.current.slot != first.slot
+    assert asked.questions.current.slot != first.slot
 
 
 def test_an_answer_clicked_cell_by_cell_answers_the_question(asked):
     first = asked.until(lambda s: s.slot[0] == "fate" and s.kind == Event.MOVE)
     target = first.event.targets[0]
     asked.annotator.start(Mode.MOVE)
-    assert asked.asker.engaged
-    assert not asked.asker.asking
-    assert "G goes back" in asked.asker.hint
+    assert asked.questions.engaged
+    assert not asked.annotator.asking
+    assert "G goes back" in asked.annotator.question_hint
     asked.annotator.cancel()
     asked.annotator.cancel()
-    assert asked.asker.asking, "Esc goes back to the question"
+    assert asked.annotator.asking, "Esc goes back to the question"
     asked.annotator.start(Mode.MOVE)
     asked.annotator.click(target.frame, target.position)
     (answer,) = asked.answers
     assert answer.events[0].key == first.event.key
-    assert [r.right for r in asked.asker.active.counted] == [True]
-    assert asked.asker.asking
-    assert asked.asker.current.slot != first.slot
+    assert [r.right for r in asked.questions.active.counted] == [True]
+    assert asked.annotator.asking
+    assert asked.questions.current.slot != first.slot
 
 
 def test_a_rejection_elsewhere_leaves_the_question_open(asked):
     first = asked.until(lambda s: len(s.alternatives) > 0)
     other: EventRef = first.alternatives[0]
     asked.session.answers.answer(Kind.REJECT, [other], "click")
-    assert asked.asker.current is first
+    assert asked.questions.current is first

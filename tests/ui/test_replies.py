@@ -10,14 +10,14 @@ from bridgetrack.session.questions import PAUSE
 def test_breaks_do_not_count_as_effort(asked, monkeypatch):
     monkeypatch.setattr("bridgetrack.session.questions.time.monotonic", lambda: 1e6)
     asked.annotator.accept()
-    assert asked.asker.active.effort.seconds == PAUSE
+    assert asked.questions.active.effort.seconds == PAUSE
 
 
 def test_answers_are_said_back(asked, said):
-    event = words.describe_event(asked.asker.current.event)
+    event = words.describe_event(asked.questions.current.event)
     asked.annotator.accept()
     assert said[-1] == ("info", f"Noted: {event}. Z takes it back.")
-    event = words.describe_event(asked.asker.current.event)
+    event = words.describe_event(asked.questions.current.event)
     asked.annotator.reject()
     assert said[-1][1].startswith(f"Noted: not {event}.")
     asked.annotator.cannot_tell()
@@ -25,7 +25,7 @@ def test_answers_are_said_back(asked, said):
 
 
 def test_an_answer_that_cannot_be_kept_leaves_the_question(asked, said, monkeypatch):
-    first = asked.asker.current
+    first = asked.questions.current
 
     def fail(*_):
         raise OutputError("the disk is full")
@@ -33,5 +33,5 @@ def test_an_answer_that_cannot_be_kept_leaves_the_question(asked, said, monkeypa
     monkeypatch.setattr(asked.session.answers, "answer", fail)
     asked.annotator.accept()
     assert said[-1] == ("error", "the disk is full")
-    assert asked.asker.current is first
-    assert asked.asker.active.effort.clicks == 0
+    assert asked.questions.current is first
+    assert asked.questions.active.effort.clicks == 0

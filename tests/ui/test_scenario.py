@@ -15,9 +15,9 @@ from bridgetrack.ui.layers import find_role
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def central(desk, frame, count):
+def central(state, frame, count):
     """Rows of cells in the middle of a frame."""
-    detections = desk.session.scene.detections
+    detections = state.session.scene.detections
     middle = np.abs(detections.position - 126).max(axis=1) < 95
     return np.flatnonzero((detections.frame == frame) & middle)[:count].tolist()
 
@@ -34,12 +34,12 @@ def tables(folder):
 def test_from_the_movie_to_the_same_files_without_a_window(
     viewer, hand, qtbot, tmp_path, make_napari_viewer
 ):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
     from bridgetrack.ui.workflow import fill
 
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    desk = desk_of(viewer)
-    session = desk.session
+    state = state_of(viewer)
+    session = state.session
 
     # Open the sample, and find its cells rather than taking the true ones.
     widget.segment.sample.click()
@@ -47,13 +47,13 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     qtbot.waitUntil(lambda: widget.segment.source.labels.layer is None, timeout=20_000)
     widget.segment.find.go.click()
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=180_000)
-    assert session.source.layers[1] is viewer.layers["Cells found"]
+    assert session.movie.layers[1] is viewer.layers["Cells found"]
 
     widget.open_step(1)
     for frame in (0, 4, 8):
-        desk.canvas.show(frame, None)
+        state.canvas.show(frame, None)
         qtbot.wait(50)
-        for row in central(desk, frame, 7):
+        for row in central(state, frame, 7):
             hand.click(session.scene.detections.position[row])
     given = session.annotations
     assert len(given) >= 20
@@ -61,21 +61,21 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
     widget.open_step(2)
     before = session.model
-    widget.train.strength.setValue(1.0)
+    widget.train.form.strength.setValue(1.0)
     widget.train.go.click()
-    qtbot.waitUntil(lambda: desk.trainer.training is not None, timeout=180_000)
+    qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=180_000)
     assert widget.train.results.text()
-    assert session.model is desk.trainer.training.model
-    assert session.model is not before or desk.trainer.training.kept == "prior"
+    assert session.model is state.session.trainer.training.model
+    assert session.model is not before or state.session.trainer.training.kept == "prior"
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
 
     widget.open_step(3)
     widget.track.go.click()
     qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=20_000)
 
-    desk.canvas.show(1, None)
+    state.canvas.show(1, None)
     row = next(
-        r for r in central(desk, 1, 30) if chosen_event(session.tracking, r).event == Event.MOVE
+        r for r in central(state, 1, 30) if chosen_event(session.tracking, r).event == Event.MOVE
     )
     wrong = chosen_event(session.tracking, row)
     hand.point(session.scene.detections.position[row])
@@ -93,7 +93,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
     again = make_napari_viewer(show=True)
     panel = fill(again, tmp_path / "movie.json", None)
-    other = desk_of(again).session
+    other = state_of(again).session
     qtbot.waitUntil(lambda: other.tracking is not None, timeout=60_000)
     assert list(other.annotations) == list(given)
     assert other.answers.path == tmp_path / "movie.annotations.json", "nothing is put elsewhere"
@@ -111,30 +111,30 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
 
 def test_training_can_be_cancelled_and_keeps_the_model(pace, open_short, viewer, qtbot):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     widget = open_short("Bridgetrack")
-    desk = desk_of(viewer)
-    for row in central(desk, 0, 12):
-        desk.annotator.point_at(row)
-        desk.annotator.accept()
-    qtbot.waitUntil(lambda: not desk.session.busy("track", "correct"), timeout=20_000)
-    before = desk.session.model
+    state = state_of(viewer)
+    for row in central(state, 0, 12):
+        state.annotator.point_at(row)
+        state.annotator.accept()
+    qtbot.waitUntil(lambda: not state.session.busy("track", "correct"), timeout=20_000)
+    before = state.session.model
     widget.open_step(2)
     pace.held = True
     widget.train.go.click()
     qtbot.waitUntil(widget.train.work.isVisible, timeout=20_000)
-    assert desk.trainer.busy
+    assert state.session.trainer.busy
     widget.train.work.stop.click()
-    assert not desk.trainer.busy, "it is over as soon as the button is released"
+    assert not state.session.trainer.busy, "it is over as soon as the button is released"
     pace.held = False
     qtbot.wait(500)
-    assert desk.session.model is before
-    assert desk.trainer.training is None
+    assert state.session.model is before
+    assert state.session.trainer.training is None
 
 
 def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     image, truth = pixels
     viewer.add_image(image[:3], name="short", scale=(1, 0.645, 0.645))
@@ -151,17 +151,17 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
     )
     panel.find.faint.setValue(50)
     panel.find.go.click()
-    session = desk_of(viewer).session
+    session = state_of(viewer).session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
     assert find_role(viewer.layers, "preview") is None
     assert session.scene.detections.geometry.n_frames == 3
 
 
 def test_painting_measures_again(open_short, viewer, qtbot):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     open_short("Bridgetrack")
-    session = desk_of(viewer).session
+    session = state_of(viewer).session
     before = len(session.scene.detections)
     layer = viewer.layers["cells"]
     label = int(layer.data[0].max())
@@ -182,23 +182,23 @@ def test_painting_measures_again(open_short, viewer, qtbot):
 
 
 def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels, tmp_path):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     image, _ = pixels
     viewer.add_image(image, name="short", scale=(1, 0.645, 0.645))
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
-    desk = desk_of(viewer)
-    session = desk.session
+    state = state_of(viewer)
+    session = state.session
     widget.segment.find.run()
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=120_000)
-    for k, row in enumerate(central(desk, 0, 12)):
-        desk.annotator.point_at(row)
-        desk.annotator.choose(1 + k % 3)  # some against the model, so that there is much to learn
+    for k, row in enumerate(central(state, 0, 12)):
+        state.annotator.point_at(row)
+        state.annotator.choose(1 + k % 3)  # some against the model, so that there is much to learn
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
     widget.open_step(2)
     widget.train.go.click()
-    assert desk.trainer.training is None, "the click returned before the model was trained"
-    qtbot.waitUntil(lambda: desk.trainer.training is not None, timeout=120_000)
+    assert state.session.trainer.training is None, "the click returned before the model was trained"
+    qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=120_000)
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
     widget.track.go.click()
     qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)

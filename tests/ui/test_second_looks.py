@@ -16,7 +16,7 @@ def surprised(asked):
     """After an answer by its key that the question did not list."""
     first = asked.until(lambda s: s.slot[0] == "fate" and s.kind == Event.MOVE)
     listed = [k for k, e in enumerate(first.alternatives) if e.event != Event.DISAPPEAR]
-    asked.asker.current = replace(
+    asked.questions.current = replace(
         first,
         alternatives=tuple(first.alternatives[k] for k in listed),
         beliefs=(first.beliefs[0], *(first.beliefs[k + 1] for k in listed)),
@@ -27,7 +27,7 @@ def surprised(asked):
 
 def test_the_question_comes_back_with_the_answer_as_proposal(surprised):
     asked, first = surprised
-    again = asked.asker.current
+    again = asked.questions.current
     assert again.again == asked.answers[0].id
     assert again.slot == first.slot
     assert again.event.event == Event.DISAPPEAR
@@ -40,33 +40,33 @@ def test_enter_keeps_the_answer(surprised):
     asked, first = surprised
     asked.annotator.accept()
     assert [a.events[0].event for a in asked.answers] == [Event.DISAPPEAR]
-    assert asked.asker.current.slot != first.slot
-    assert asked.asker.active.effort.clicks == 2
+    assert asked.questions.current.slot != first.slot
+    assert asked.questions.active.effort.clicks == 2
 
 
 def test_the_first_proposal_takes_its_place_and_undo_brings_it_back(surprised):
     asked, first = surprised
     asked.annotator.choose(2)
     assert [a.events[0].key for a in asked.answers] == [first.event.key]
-    assert [r.right for r in asked.asker.active.counted] == [True]
+    assert [r.right for r in asked.questions.active.counted] == [True]
     asked.annotator.undo()
     assert [a.events[0].event for a in asked.answers] == [Event.DISAPPEAR]
-    assert asked.asker.current.again == asked.answers[0].id
+    assert asked.questions.current.again == asked.answers[0].id
     asked.annotator.undo()
     assert asked.answers == []
-    assert asked.asker.current.slot == first.slot
-    assert not asked.asker.current.again
+    assert asked.questions.current.slot == first.slot
+    assert not asked.questions.current.again
 
 
 def test_cannot_tell_leaves_no_label(surprised):
     asked, _ = surprised
     asked.annotator.cannot_tell()
     assert [a.kind for a in asked.answers] == [Kind.CANNOT_TELL]
-    assert not asked.asker.current.again
+    assert not asked.questions.current.again
 
 
 def test_passed_on_it_comes_later(surprised):
     asked, first = surprised
     asked.annotator.suggest()
-    assert asked.asker.current.slot != first.slot
-    assert any(s.again for s in asked.asker.active.queue)
+    assert asked.questions.current.slot != first.slot
+    assert any(s.again for s in asked.questions.active.queue)

@@ -10,7 +10,6 @@ from bridgetrack.errors import OutputError
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from bridgetrack.session.background import InlineRunner
 from bridgetrack.session.session import Session
 
 
@@ -29,7 +28,7 @@ def test_correcting_equals_a_full_solve(session, annotator, at, row):
 
 def test_answers_are_resumed(session, annotator, at, source, row):
     annotator.click(*at(row))
-    again = Session(InlineRunner())
+    again = Session()
     again.open(source, session.answers.path)
     assert again.answers.resumed == 1
     assert again.annotations == session.annotations
@@ -57,13 +56,13 @@ def test_layers_that_do_not_fit_are_explained(source, tmp_path):
     from bridgetrack.movie import open_movie
 
     heard = []
-    session = Session(InlineRunner())
+    session = Session()
     session.message.connect(lambda level, words: heard.append((level, words)))
     wrong = open_movie(np.zeros((3, 10, 10)), axes="TYX")
     assert not session.open(replace(source, image=wrong), tmp_path / "a.json")
     assert heard[-1][0] == "error"
     assert "must be the same" in heard[-1][1]
-    assert session.source is None
+    assert session.movie is None
 
 
 def test_a_change_of_the_model_can_be_taken_back(session):

@@ -8,7 +8,7 @@ import pytest
 
 from bridgetrack.active.accuracy import Verdict
 from bridgetrack.active.records import Effort, Point
-from bridgetrack.session.questions import Standing, curve, standing_of
+from bridgetrack.session.questions import Report, report_of
 from bridgetrack.training.estimate import Estimate
 
 
@@ -23,22 +23,22 @@ def session(clicks=30, low=0.9, stop=True):
 
 
 def test_nothing_is_known_before_the_first_answer():
-    assert standing_of(None) == Standing()
-    assert standing_of(session(clicks=0)) == Standing()
+    assert report_of(None) == Report()
+    assert report_of(session(clicks=0)) == Report()
 
 
 def test_effort_is_told_in_clicks_and_minutes():
-    assert standing_of(session(30)).effort == "30 answers in 3.0 minutes."
-    assert standing_of(session(1)).effort == "1 answer in 6 s."
+    assert report_of(session(30)).effort == "30 answers in 3.0 minutes."
+    assert report_of(session(1)).effort == "1 answer in 6 s."
 
 
 def test_the_curve_leaves_out_what_was_undone():
-    assert [p.clicks for p in curve(session(30))] == [5, 10]
+    assert [p.clicks for p in report_of(session(30)).points] == [5, 10]
 
 
 @pytest.mark.parametrize(("low", "rough"), [(0.9, False), (0.4, True)])
 def test_stopping_early_says_that_the_estimate_is_rough(low, rough):
-    found = standing_of(session(30, low))
+    found = report_of(session(30, low))
     assert found.stop
     assert found.verdict.startswith("You can stop now: enough.")
     assert ("still rough" in found.verdict) == rough

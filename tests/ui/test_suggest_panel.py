@@ -13,38 +13,38 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture
-def desk(open_short, viewer, qtbot):
-    """A desk whose first questions are there, with the keys on the canvas."""
-    from bridgetrack.ui.viewer_state import desk_of
+def state(open_short, viewer, qtbot):
+    """A state whose first questions are there, with the keys on the canvas."""
+    from bridgetrack.ui.viewer_state import state_of
 
     widget = open_short("Bridgetrack")
-    desk = desk_of(viewer)
-    desk.widget = widget
+    state = state_of(viewer)
+    state.widget = widget
     # However slow the machine, the earlier frame stays in view until a test wants the other.
-    desk.questions._timer.setInterval(10**6)
+    state.question_view._timer.setInterval(10**6)
     widget.open_step(1)
-    desk.suggester.prepare()
-    qtbot.waitUntil(lambda: bool(desk.suggester.active.queue), timeout=20_000)
-    return desk
+    state.session.questions.prepare()
+    qtbot.waitUntil(lambda: bool(state.session.questions.active.queue), timeout=20_000)
+    return state
 
 
 @pytest.fixture
-def asked(desk, hand, qtbot):
-    """As `desk`, with G pressed."""
+def asked(state, hand, qtbot):
+    """As `state`, with G pressed."""
     hand.key("G")
-    assert desk.suggester.current is not None
-    return desk
+    assert state.session.questions.current is not None
+    return state
 
 
-def kinds(desk):
+def kinds(state):
     """What was answered."""
-    return [a.kind for a in desk.session.annotations]
+    return [a.kind for a in state.session.annotations]
 
 
 def test_g_goes_to_the_event_and_both_frames_are_shown_in_turns(asked, hand, viewer, qtbot):
     from bridgetrack.ui.layers import camera_of
 
-    question, widget = asked.suggester.current, asked.widget
+    question, widget = asked.session.questions.current, asked.widget
     assert widget.asked
     assert widget.step == 1
     assert widget.suggest.question.text() == question.question
@@ -57,11 +57,11 @@ def test_g_goes_to_the_event_and_both_frames_are_shown_in_turns(asked, hand, vie
     written = asked.canvas.marks_layer
     qtbot.waitUntil(lambda: any("frame" in str(t) for t in written.features["text"]))
     frames = {asked.canvas.frame}
-    asked.questions._timer.setInterval(30)
+    asked.question_view._timer.setInterval(30)
     qtbot.waitUntil(lambda: frames.add(asked.canvas.frame) or len(frames) > 1, timeout=5000)
     assert frames == {question.frame, question.last_frame}
     hand.key("T")
-    assert not asked.questions.active, "T stays in the frame chosen"
+    assert not asked.question_view.active, "T stays in the frame chosen"
     before = asked.canvas.frame
     hand.key("T")
     assert asked.canvas.frame != before
@@ -69,10 +69,10 @@ def test_g_goes_to_the_event_and_both_frames_are_shown_in_turns(asked, hand, vie
 
 
 def test_enter_backspace_number_unsure_and_undo(asked, hand):
-    first = asked.suggester.current
+    first = asked.session.questions.current
     hand.key("Return")
     assert kinds(asked) == [Kind.CONFIRM]
-    second = asked.suggester.current
+    second = asked.session.questions.current
     assert second is not None
     assert second.slot != first.slot
     assert asked.canvas.frame == second.frame
@@ -82,22 +82,22 @@ def test_enter_backspace_number_unsure_and_undo(asked, hand):
     hand.key("Z")
     hand.key("Z", control=True)
     assert kinds(asked) == [Kind.CONFIRM]
-    assert asked.suggester.current.slot == second.slot
+    assert asked.session.questions.current.slot == second.slot
     for _ in range(20):
-        if asked.suggester.current.alternatives:
+        if asked.session.questions.current.alternatives:
             break
         hand.key("G")
-    wanted = asked.suggester.current.alternatives[0]
+    wanted = asked.session.questions.current.alternatives[0]
     hand.key("2")
     assert wanted.key in [a.events[0].key for a in asked.session.annotations]
 
 
 def test_the_queue_goes_on_while_it_learns(asked, hand, qtbot):
     for k in range(9):
-        qtbot.waitUntil(lambda: asked.suggester.current is not None, timeout=20_000)
+        qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
         hand.key("Return")
         assert len(asked.session.annotations) == k + 1
-    qtbot.waitUntil(lambda: not asked.suggester.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not asked.session.questions.busy, timeout=20_000)
     panel = asked.widget.suggest
     qtbot.waitUntil(panel.plot.isVisible, timeout=5000)
     assert "9 answers" in panel.effort.text()
@@ -109,13 +109,13 @@ def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
     pace.held = True
     for _ in range(6):
         hand.key("Return")
-    qtbot.waitUntil(lambda: asked.suggester.busy, timeout=2000)
-    before = asked.suggester.current
+    qtbot.waitUntil(lambda: asked.session.questions.busy, timeout=2000)
+    before = asked.session.questions.current
     asked.widget.suggest.work.stop.click()
-    assert not asked.suggester.busy
+    assert not asked.session.questions.busy
     pace.held = False
     qtbot.wait(50)
-    assert asked.suggester.current is before
+    assert asked.session.questions.current is before
     hand.key("Return")
     assert len(asked.session.annotations) == 7
 
@@ -123,15 +123,15 @@ def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
 def test_stepping_stops_the_blinking_g_comes_back_and_escape_ends_it(asked, hand, viewer, qtbot):
     from bridgetrack.ui.layers import camera_of
 
-    question = asked.suggester.current
-    assert asked.questions.active
+    question = asked.session.questions.current
+    assert asked.question_view.active
     far = (question.frame + 4) % 8
     viewer.dims.set_point(0, far)
-    assert not asked.questions.active
+    assert not asked.question_view.active
     qtbot.wait(30)
     assert asked.canvas.frame == far
     hand.key("G")
-    assert asked.suggester.current is question
+    assert asked.session.questions.current is question
     assert asked.canvas.frame == question.frame
     camera = camera_of(viewer)
     camera.zoom = camera.zoom / 2
@@ -141,7 +141,7 @@ def test_stepping_stops_the_blinking_g_comes_back_and_escape_ends_it(asked, hand
     assert len(asked.session.annotations) == 1
     hand.key("Escape")
     assert asked.annotator.picking.mode == Mode.REVIEW
-    assert not asked.questions.active
+    assert not asked.question_view.active
     hint = asked.widget.suggest.hint
     qtbot.waitUntil(lambda: "Press G to go on" in hint.text(), timeout=2000)
     detections = asked.session.scene.detections
@@ -166,16 +166,16 @@ def test_buttons_carry_their_keys_and_do_the_same(asked, qtbot):
     panel.undo.click()
     assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT]
     panel.leave.click()
-    assert not asked.suggester.engaged
+    assert not asked.session.questions.engaged
 
 
 def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtbot):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     for _ in range(3):
-        qtbot.waitUntil(lambda: asked.suggester.current is not None, timeout=20_000)
+        qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
         hand.key("Return")
-    path = asked.suggester.path
+    path = asked.session.questions.path
     asked.viewer.close()
     assert path.exists(), "closing keeps what is not kept yet"
     image, labels = pixels
@@ -184,11 +184,11 @@ def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtb
     again.add_image(image, name="short", scale=scale)
     again.add_labels(labels.copy(), name="cells", scale=scale)
     _, widget = again.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    desk = desk_of(again)
-    qtbot.waitUntil(lambda: desk.session.tracking is not None, timeout=20_000)
+    state = state_of(again)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
     widget.by_model.click()
-    qtbot.waitUntil(lambda: desk.suggester.current is not None, timeout=20_000)
-    assert desk.suggester.active.effort.clicks == 3
+    qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
+    assert state.session.questions.active.effort.clicks == 3
     qtbot.waitUntil(lambda: "3 answers" in widget.suggest.effort.text(), timeout=2000)
 
 
@@ -200,30 +200,32 @@ def test_deleting_the_overlay_is_survived_deleting_the_cells_ends_it(asked, view
     hand.key("Return")
     assert len(asked.session.annotations) == 1
     viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: asked.session.source is None, timeout=2000)
-    assert asked.suggester.current is None
-    assert not asked.questions.active
+    qtbot.waitUntil(lambda: asked.session.movie is None, timeout=2000)
+    assert asked.session.questions.current is None
+    assert not asked.question_view.active
     hint = asked.widget.suggest.hint
     qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=2000)
 
 
 def test_two_viewers_ask_for_themselves(make_napari_viewer, qtbot, pixels):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     one, two = make_napari_viewer(show=True), make_napari_viewer(show=True)
     _, labels = pixels
     for v, n in ((one, 4), (two, 5)):
         v.add_labels(labels[:n].copy(), name=f"cells {n}")
         v.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    desks = [desk_of(v) for v in (one, two)]
+    desks = [state_of(v) for v in (one, two)]
     qtbot.waitUntil(lambda: all(d.session.tracking is not None for d in desks), timeout=20_000)
     for d in desks:
         d.annotator.suggest()
-    qtbot.waitUntil(lambda: all(d.suggester.current is not None for d in desks), timeout=20_000)
-    before = desks[1].suggester.current
+    qtbot.waitUntil(
+        lambda: all(d.session.questions.current is not None for d in desks), timeout=20_000
+    )
+    before = desks[1].session.questions.current
     desks[0].annotator.accept()
     assert [len(d.session.annotations) for d in desks] == [1, 0]
-    assert desks[1].suggester.current is before
+    assert desks[1].session.questions.current is before
 
 
 def test_the_empty_panel_says_what_to_do(viewer, qtbot):
@@ -234,15 +236,15 @@ def test_the_empty_panel_says_what_to_do(viewer, qtbot):
 
 
 def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    desk = desk_of(viewer)
-    qtbot.waitUntil(lambda: desk.session.tracking is not None, timeout=20_000)
-    desk.annotator.suggest()
-    qtbot.waitUntil(lambda: desk.suggester.current is not None, timeout=20_000)
-    question = desk.suggester.current
-    assert desk.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
-    qtbot.waitUntil(lambda: len(desk.canvas.marks_layer.data) > 5, timeout=2000)
+    state = state_of(viewer)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
+    state.annotator.suggest()
+    qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
+    question = state.session.questions.current
+    assert state.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
+    qtbot.waitUntil(lambda: len(state.canvas.marks_layer.data) > 5, timeout=2000)
     hand.key("Return")
-    assert len(desk.session.annotations) == 1
+    assert len(state.session.annotations) == 1

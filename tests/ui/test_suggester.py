@@ -5,72 +5,71 @@ from __future__ import annotations
 from asking_table import Table
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.background import InlineRunner
 from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
 
 
 def test_nothing_is_asked_before_there_is_a_movie():
     heard = []
-    session = Session(InlineRunner())
+    session = Session()
     session.message.connect(lambda level, words: heard.append(words))
     table = Table(session)
-    assert "Choose a movie" in table.asker.hint
+    assert "Choose a movie" in table.annotator.question_hint
     table.annotator.suggest()
     assert "Choose a movie" in heard[0]
-    assert not table.asker.engaged
+    assert not table.questions.engaged
     assert table.annotator.picking.mode == Mode.REVIEW
 
 
 def test_the_first_question_comes_at_once_when_prepared(table):
-    table.asker.prepare()
-    assert table.asker.active is not None
-    assert len(table.asker.active.queue) > 3
-    assert table.asker.current is None
+    table.questions.prepare()
+    assert table.questions.active is not None
+    assert len(table.questions.active.queue) > 3
+    assert table.questions.current is None
     assert table.looked == []
     table.annotator.suggest()
-    assert table.looked == [table.asker.current]
+    assert table.looked == [table.questions.current]
     assert table.annotator.picking.mode == Mode.SUGGEST
 
 
 def test_enter_accepts_and_the_queue_goes_on(asked):
-    first = asked.asker.current
+    first = asked.questions.current
     asked.annotator.accept()
     (answer,) = asked.answers
     assert answer.kind == Kind.CONFIRM
     assert answer.events[0].key == first.event.key
     assert answer.seconds is not None
-    assert asked.asker.current.slot != first.slot
-    assert asked.looked[-1] is asked.asker.current
-    assert asked.asker.standing.effort.startswith("1 answer in")
+    assert asked.questions.current.slot != first.slot
+    assert asked.looked[-1] is asked.questions.current
+    assert asked.questions.report.effort.startswith("1 answer in")
 
 
 def test_backspace_rejects(asked):
-    first = asked.asker.current
+    first = asked.questions.current
     asked.annotator.reject()
     (answer,) = asked.answers
     assert answer.kind == Kind.REJECT
     assert answer.events[0].key == first.event.key
-    assert asked.asker.current.slot != first.slot
+    assert asked.questions.current.slot != first.slot
 
 
 def test_a_number_picks_an_alternative(asked):
     first = asked.until(lambda s: len(s.alternatives) > 1)
     asked.annotator.choose(3)
     assert [a.events[0].key for a in asked.answers] == [first.alternatives[1].key]
-    before = asked.asker.current
+    before = asked.questions.current
     asked.annotator.choose(9)
-    assert asked.asker.current is before
+    assert asked.questions.current is before
     assert len(asked.answers) == 1
 
 
 def test_cannot_tell_is_an_answer_that_labels_nothing(asked):
-    first = asked.asker.current
+    first = asked.questions.current
     asked.annotator.cannot_tell()
     (answer,) = asked.answers
     assert answer.kind == Kind.CANNOT_TELL
-    assert len(asked.asker.active.counted) == 1
-    assert asked.asker.current.slot != first.slot
+    assert len(asked.questions.active.counted) == 1
+    assert asked.questions.current.slot != first.slot
 
 
 def test_a_click_on_the_target_accepts(asked):
@@ -81,36 +80,36 @@ def test_a_click_on_the_target_accepts(asked):
 
 
 def test_g_again_asks_something_else_and_comes_back_when_away(asked):
-    first = asked.asker.current
-    asked.asker.away = True
+    first = asked.questions.current
+    asked.questions.away = True
     asked.annotator.suggest()
-    assert asked.asker.current is first
+    assert asked.questions.current is first
     asked.annotator.suggest()
-    assert asked.asker.current is not first
-    assert first in asked.asker.active.queue
+    assert asked.questions.current is not first
+    assert first in asked.questions.active.queue
 
 
 def test_escape_stops_and_g_goes_on_with_the_same_question(asked):
     asked.annotator.accept()
-    before = asked.asker.current
+    before = asked.questions.current
     asked.annotator.cancel()
-    assert not asked.asker.engaged
+    assert not asked.questions.engaged
     assert asked.annotator.picking.mode == Mode.REVIEW
-    assert "go on" in asked.asker.hint
+    assert "go on" in asked.annotator.question_hint
     asked.annotator.suggest()
-    assert asked.asker.current is before
+    assert asked.questions.current is before
 
 
 def test_closing_the_movie_ends_the_asking(asked):
     asked.session.forget()
-    assert asked.asker.current is None
-    assert asked.asker.active is None
+    assert asked.questions.current is None
+    assert asked.questions.active is None
     assert asked.annotator.picking.mode == Mode.REVIEW
 
 
 def test_painting_measures_anew_and_goes_on(asked):
     asked.annotator.accept()
     asked.session.measure()
-    assert asked.asker.active is not None
-    assert asked.asker.active.effort.clicks == 1
-    assert asked.asker.current is not None
+    assert asked.questions.active is not None
+    assert asked.questions.active.effort.clicks == 1
+    assert asked.questions.current is not None

@@ -17,16 +17,16 @@ from bridgetrack.session.start_choice import look_at, survey_steps
 
 def test_the_movie_is_looked_at_only_for_models_that_know_theirs(session, tmp_path: Path):
     library, tracking = Library(tmp_path / "models"), session.tracking
-    assert run(survey_steps(library, tracking, None)).entries == ()
+    assert run(survey_steps(library, tracking, None))[0] == ()
     library.save("plain", shipped_model(), Record())
-    found = run(survey_steps(library, tracking, None))
-    assert [e.name for e in found.entries] == ["plain"]
-    assert found.statistics is None
+    entries, known = run(survey_steps(library, tracking, None))
+    assert [e.name for e in entries] == ["plain"]
+    assert known is None
     mine = statistics_of(tracking.scene, tracking.solution.chosen)
     library.save("known", shipped_model(), Record(statistics=mine))
-    assert run(survey_steps(library, tracking, None)).statistics is not None
-    assert run(survey_steps(library, None, None)).statistics is None
-    assert run(survey_steps(library, None, mine)).statistics is mine
+    assert run(survey_steps(library, tracking, None))[1] is not None
+    assert run(survey_steps(library, None, None))[1] is None
+    assert run(survey_steps(library, None, mine))[1] is mine
 
 
 def test_statistics_do_not_depend_on_the_model_in_use(session):

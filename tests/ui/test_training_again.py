@@ -9,10 +9,10 @@ import pytest
 
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.session.keep_model import Keeper
-from bridgetrack.session.project import save_session
-from bridgetrack.session.session import Session, Source
-from bridgetrack.session.start_choice import PRESENT, SHIPPED, Librarian
+from bridgetrack.session.keep_model import ModelKeeper
+from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.session import Session
+from bridgetrack.session.start_choice import PRESENT, SHIPPED, StartChoice
 from bridgetrack.ui.picking import Mode
 
 
@@ -34,36 +34,36 @@ def answered(session: Session, annotator, at, row: int) -> Session:
     return session
 
 
-def test_training_twice_is_training_once(answered: Session, librarian: Librarian) -> None:
-    librarian.train()
+def test_training_twice_is_training_once(answered: Session, starts: StartChoice) -> None:
+    starts.train()
     first = answered.model
-    assert librarian._trainer.training.kept == "trained"
+    assert answered.trainer.training.kept == "trained"
     assert first is not answered.start
-    assert librarian.start.key == PRESENT
-    assert "again from the shipped model" in librarian.start.words
-    librarian.train()
+    assert starts.start.key == PRESENT
+    assert "again from the shipped model" in starts.start.words
+    starts.train()
     np.testing.assert_array_equal(answered.model.weights, first.weights)
 
 
 def test_nothing_is_left_of_a_slip_that_was_taken_back(
-    answered: Session, librarian: Librarian
+    answered: Session, starts: StartChoice
 ) -> None:
-    librarian.train()
+    starts.train()
     slipped = answered.model
     answered.answers.remove(next(iter(answered.annotations)).id)
-    librarian.train()
+    starts.train()
     mended = answered.model
     assert not np.allclose(mended.weights, slipped.weights)
     answered.set_model(shipped_model())
-    librarian.choose("shipped")
-    librarian.train()
+    starts.choose("shipped")
+    starts.train()
     np.testing.assert_array_equal(answered.model.weights, mended.weights)
 
 
 def test_the_next_movie_starts_from_what_this_one_taught(
-    answered: Session, librarian: Librarian, source: Source, tmp_path: Path
+    answered: Session, starts: StartChoice, source: MovieAndCells, tmp_path: Path
 ) -> None:
-    librarian.train()
+    starts.train()
     trained, start = answered.model, answered.start
     assert start is not trained
     answered.set_model(shipped_model())
@@ -81,29 +81,29 @@ def test_the_next_movie_starts_from_what_this_one_taught(
 
 
 def test_a_model_kept_from_this_movie_is_not_preselected_for_its_answers(
-    answered: Session, librarian: Librarian, keeper: Keeper
+    answered: Session, starts: StartChoice, keeper: ModelKeeper
 ) -> None:
-    librarian.train()
+    starts.train()
     keeper.keep("mine")
     assert not keeper.problem
     answered.set_model(shipped_model())
-    librarian.refresh()
-    assert librarian.start.key == SHIPPED
-    (mine,) = [s for s in librarian.starts if s.name == "mine"]
+    starts.refresh()
+    assert starts.start.key == SHIPPED
+    (mine,) = [s for s in starts.starts if s.name == "mine"]
     assert "learned from this movie" in mine.words
     answered.answers.remove(*[a.id for a in answered.annotations])
-    librarian.refresh()
-    assert librarian.suited == "mine"
+    starts.refresh()
+    assert starts.suited == "mine"
 
 
 def test_a_project_knows_where_its_model_began(
-    answered: Session, librarian: Librarian, tmp_path: Path
+    answered: Session, starts: StartChoice, tmp_path: Path
 ) -> None:
     path = tmp_path / "movie.json"
-    save_session(answered, path)
+    answered.save(path)
     assert load_project(path).start is None
-    librarian.train()
-    save_session(answered, path)
+    starts.train()
+    answered.save(path)
     project = load_project(path)
     assert project.start is not None
     np.testing.assert_array_equal(project.model.weights, answered.model.weights)

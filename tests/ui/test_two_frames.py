@@ -11,27 +11,27 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot):
     from qtpy.QtCore import QPoint, Qt
 
-    from bridgetrack.ui.viewer_state import desk_of
+    from bridgetrack.ui.viewer_state import state_of
 
     widget = open_short("Bridgetrack")
-    desk, strip = desk_of(viewer), widget.suggest.frames
+    state, strip = state_of(viewer), widget.suggest.frames
     assert not strip.isVisible()
     widget.by_model.click()
     qtbot.waitUntil(lambda: len(strip.pictures) == 2, timeout=20_000)
-    question = desk.suggester.current
+    question = state.session.questions.current
     assert strip.isVisible()
     assert [p.frame for p in strip.pictures] == [question.frame, question.last_frame]
     before = strip.pictures
     for spot, frame in ((strip.width() - 40, question.last_frame), (40, question.frame)):
         qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(spot, 40))
-        assert desk.canvas.frame == frame
-        assert not desk.questions.active, "it stays there"
+        assert state.canvas.frame == frame
+        assert not state.question_view.active, "it stays there"
     shown = strip.grab().toImage()
     assert shown.width() >= 2 * 60
-    desk.annotator.accept()
+    state.annotator.accept()
     qtbot.waitUntil(lambda: len(strip.pictures) == 2 and strip.pictures is not before)
-    assert strip.pictures[0].frame == desk.suggester.current.frame
-    desk.suggester.stop()
+    assert strip.pictures[0].frame == state.session.questions.current.frame
+    state.annotator.stop_asking()
     qtbot.waitUntil(lambda: not strip.isVisible(), timeout=2000)
 
 

@@ -272,7 +272,8 @@ class AutosavingStore:
     Parameters
     ----------
     path
-        The file; read where it is there (to resume), made at the first change where not.
+        The file; read where it is there (to resume), made at the first change where not. None
+        to keep them in memory alone.
     geometry
         Extent and scale of the movie, for a new file.
 
@@ -283,12 +284,14 @@ class AutosavingStore:
         axes.
     """
 
-    def __init__(self, path: str | os.PathLike[str], geometry: Geometry) -> None:
-        self._path = Path(path)
+    def __init__(self, path: str | os.PathLike[str] | None, geometry: Geometry) -> None:
+        self._path = None if path is None else Path(path)
         self._lines: Lines = {}
-        _sweep(self._path)
-        self._seen = _stamp(self._path)
-        if self._seen is None:
+        self._seen: _Stamp = None
+        if self._path is not None:
+            _sweep(self._path)
+            self._seen = _stamp(self._path)
+        if self._path is None or self._seen is None:
             self._history = History(AnnotationSet(geometry))
         else:
             self._history = load_history(self._path)
@@ -303,8 +306,8 @@ class AutosavingStore:
             )
 
     @property
-    def path(self) -> Path:
-        """Where the annotations are kept."""
+    def path(self) -> Path | None:
+        """Where the annotations are kept; None where they are in memory alone."""
         return self._path
 
     @property
@@ -319,13 +322,14 @@ class AutosavingStore:
 
     def _keep(self, history: History) -> AnnotationSet:
         """Write first, then believe it: a failed write leaves memory and disk as they were."""
-        if _stamp(self._path) not in (self._seen, None):
-            raise OutputError(
-                f"{self._path} was changed by another program since it was opened; open it "
-                f"again, nothing was overwritten"
-            )
-        write_text(self._path, encode(history, self._lines), "the annotations")
-        self._seen = _stamp(self._path)
+        if self._path is not None:
+            if _stamp(self._path) not in (self._seen, None):
+                raise OutputError(
+                    f"{self._path} was changed by another program since it was opened; open it "
+                    f"again, nothing was overwritten"
+                )
+            write_text(self._path, encode(history, self._lines), "the annotations")
+            self._seen = _stamp(self._path)
         self._history = history
         return history.annotations
 

@@ -1,10 +1,10 @@
-"""The annotations of the open movie: kept on disk at every change, with undo and redo."""
+"""The answers about the open movie: kept on disk at every change, with undo and redo."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -12,70 +12,43 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, History
-from bridgetrack.annotations.contradictions import answer_to, conflicts_with
+from bridgetrack.annotations.contradictions import answer_to
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
+from bridgetrack.annotations.words import describe_event
 from bridgetrack.movie.geometry import Geometry
 
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"
 
 
-def autosave_path(movie: Path | None, name: str, geometry: Geometry) -> Path:
-    """Where the annotations of a movie are kept.
+class Answers(AutosavingStore):
+    """Annotations with their file; emits `changed` after every change.
 
-    Beside the movie, or in the user's data folder where there is no file or its folder cannot
-    be written to.
+    Parameters
+    ----------
+    path
+        The file; None to keep them in memory alone.
+    geometry
+        Extent and scale of the movie.
+
+    Attributes
+    ----------
+    resumed
+        How many answers were in the file already.
     """
-    if movie is not None and _writable(movie.parent):
-        stem = movie.name if movie.is_dir() else movie.stem
-        return movie.parent / f"{stem}{SUFFIX}"
-    known = f"{movie.resolve() if movie else name}|{geometry.n_frames}|{geometry.shape}"
-    mark = hashlib.sha256(known.encode()).hexdigest()[:12]
-    plain = "".join(c if c.isalnum() else "_" for c in (movie.stem if movie else name))[:40]
-    folder = user_data_path("bridgetrack", appauthor=False) / "annotations"
-    return folder / f"{plain}-{mark}{SUFFIX}"
-
-
-def project_answers(project: Path, geometry: Geometry) -> Path:
-    """Where the annotations given after a project was saved are kept: beside it."""
-    if _writable(project.parent):
-        return project.with_name(f"{project.stem}{SUFFIX}")
-    return autosave_path(project, project.stem, geometry)
-
-
-def questions_path(answers: Path) -> Path:
-    """Where the state of asking is kept: beside the annotations."""
-    return answers.with_name(answers.name.removesuffix(SUFFIX) + _QUESTIONS)
-
-
-def _writable(folder: Path) -> bool:
-    return folder.is_dir() and os.access(folder, os.W_OK)
-
-
-class Answers:
-    """Annotations with their file; emits `changed` after every change."""
 
     changed = Signal()
 
-    def __init__(self, path: Path, geometry: Geometry) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._store = AutosavingStore(path, geometry)
-        self.resumed = len(self._store.annotations)
+    def __init__(self, path: Path | None, geometry: Geometry) -> None:
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        super().__init__(path, geometry)
+        self.resumed = len(self.annotations)
 
-    @property
-    def path(self) -> Path:
-        """Where they are kept."""
-        return self._store.path
-
-    @property
-    def annotations(self) -> AnnotationSet:
-        """The present annotations."""
-        return self._store.annotations
-
-    @property
-    def history(self) -> History:
-        """With what can be undone and redone."""
-        return self._store.history
+    def _keep(self, history: History) -> AnnotationSet:
+        kept = super()._keep(history)
+        self.changed.emit()
+        return kept
 
     def answer(
         self,
@@ -92,53 +65,59 @@ class Answers:
         Annotation, int
             The answer, and how many earlier ones it replaced.
         """
-        have = self.annotations
-        noted, gone = answer_to(have, kind, events, source, seconds, instead_of)
-        if noted.id not in have:
-            self._store.edit(gone, [noted])
-            self.changed.emit()
+        noted, gone = answer_to(self.annotations, kind, events, source, seconds, instead_of)
+        if noted.id not in self.annotations:
+            self.edit(gone, [noted])
         return noted, len(gone)
-
-    def remove(self, *ids: str) -> None:
-        """Remove answers as one step."""
-        if ids:
-            self._store.remove(*ids)
-            self.changed.emit()
-
-    def add_all(self, annotations: Iterable[Annotation]) -> int:
-        """Add answers from elsewhere, as one step, with ids of their own; returns how many."""
-        added = []
-        have = self.annotations
-        for a in annotations:
-            free = have.next_id("i") if have.given(a.id) else a.id
-            renamed = Annotation(free, a.kind, a.events, a.created, a.source, a.seconds)
-            if conflicts_with(have, renamed):
-                continue
-            have = have.add(renamed)
-            added.append(renamed)
-        if added:
-            self._store.add(*added)
-            self.changed.emit()
-        return len(added)
 
     def start_afresh(self) -> Path:
         """Remove all answers as one step, with a copy put aside; returns where the copy is."""
+        assert self.path is not None
         kept = self.path.with_name(self.path.name + ".old")
         save_annotations(self.history, kept)
         self.resumed = 0
         self.remove(*(a.id for a in self.annotations))
         return kept
 
-    def undo(self) -> bool:
-        """Take back the last step; whether there was one."""
-        return self._step(bool(self.history.past), self._store.undo)
 
-    def redo(self) -> bool:
-        """Repeat the step undone last; whether there was one."""
-        return self._step(bool(self.history.future), self._store.redo)
+def words_of(noted: Annotation) -> str:
+    """An answer, as it is said back."""
+    if noted.kind == Kind.CANNOT_TELL:
+        return "you cannot tell"
+    words = describe_event(noted.events[0])
+    return f"not {words}" if noted.kind == Kind.REJECT else words
 
-    def _step(self, possible: bool, step: Callable[[], AnnotationSet]) -> bool:
-        if possible:
-            step()
-            self.changed.emit()
-        return possible
+
+# ---------------------------------------------------------------------- where they are kept
+
+
+def autosave_path(movie: Path | None, name: str, geometry: Geometry) -> Path:
+    """Where the answers about a movie are kept.
+
+    Beside the movie, or in the user's data folder where there is no file or its folder cannot
+    be written to.
+    """
+    if movie is not None and _writable(movie.parent):
+        stem = movie.name if movie.is_dir() else movie.stem
+        return movie.parent / f"{stem}{SUFFIX}"
+    known = f"{movie.resolve() if movie else name}|{geometry.n_frames}|{geometry.shape}"
+    mark = hashlib.sha256(known.encode()).hexdigest()[:12]
+    plain = "".join(c if c.isalnum() else "_" for c in (movie.stem if movie else name))[:40]
+    folder = user_data_path("bridgetrack", appauthor=False) / "annotations"
+    return folder / f"{plain}-{mark}{SUFFIX}"
+
+
+def project_answers(project: Path, geometry: Geometry) -> Path:
+    """Where the answers given after a project was saved are kept: beside it."""
+    if _writable(project.parent):
+        return project.with_name(f"{project.stem}{SUFFIX}")
+    return autosave_path(project, project.stem, geometry)
+
+
+def questions_path(answers: Path) -> Path:
+    """Where the state of asking is kept: beside the answers."""
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + _QUESTIONS)
+
+
+def _writable(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.W_OK)

@@ -1,11 +1,9 @@
-"""What controllers need of background work; the Qt side is in `workers`.
-
-Named work in the background that says how far it is and what went wrong.
-"""
+"""Named work beside the window, which says how far it is and what went wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from psygnal import Signal
@@ -72,8 +70,12 @@ class InlineRunner:
         self._active.clear()
 
 
-class NamedWork:
-    """Runs named work; see `Session` for the signals."""
+class BackgroundWork:
+    """Runs named work and tells people what it says.
+
+    Signals: `message` with (level, words) for people, where level is ``"info"``, ``"warning"`` or
+    ``"error"``; `progress` with the work's name and what it yielded, None when it ends.
+    """
 
     message = Signal(str, str)
     progress = Signal(str, object)
@@ -81,14 +83,8 @@ class NamedWork:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    def run(
-        self,
-        name: str,
-        work: Callable[[], Steps[Any]],
-        done: Callable[[Any], None],
-        failed: Callable[[Exception], None] | None = None,
-    ) -> None:
-        """Do named work in the background, reporting through `progress` and `message`."""
+    def run(self, name: str, work: Factory, done: Done, failed: Failed | None = None) -> None:
+        """Do named work, reporting through `progress` and `message`."""
 
         def on_done(result: Any) -> None:
             self.progress.emit(name, None)
@@ -100,15 +96,14 @@ class NamedWork:
                 failed(error)
             if not isinstance(error, BridgetrackError):
                 raise error
-            self.message.emit("error", str(error))
+            self.tell(error)
 
-        def on_step(step: Any) -> None:
-            self.progress.emit(name, step)
-
-        self._runner.start(name, work, on_done, on_failed, on_step)
+        self._runner.start(
+            name, work, on_done, on_failed, lambda step: self.progress.emit(name, step)
+        )
 
     def cancel(self, name: str) -> None:
-        """End named work at once as far as the session is concerned."""
+        """End named work at once as far as anybody can see."""
         if self._runner.running(name):
             self._runner.cancel(name)
             self.progress.emit(name, None)
@@ -116,3 +111,17 @@ class NamedWork:
     def busy(self, *names: str) -> bool:
         """Whether any of the named work is under way."""
         return any(self._runner.running(n) for n in names)
+
+    def tell(self, error: Exception) -> None:
+        """Tell people of an error; where nobody listens (in a script), it is raised."""
+        if not len(self.message):
+            raise error
+        self.message.emit("error", str(error))
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Errors for people that come up inside are told."""
+        try:
+            yield
+        except BridgetrackError as error:
+            self.tell(error)

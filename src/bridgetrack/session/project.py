@@ -1,4 +1,4 @@
-"""Between a session and a project file."""
+"""Saving the open movie with its answers and its model as a project, and opening one."""
 
 from __future__ import annotations
 
@@ -8,28 +8,19 @@ from typing import IO, Any
 
 import numpy as np
 
-from bridgetrack.annotations.annotation_set import History
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import replacing
-from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
-from bridgetrack.pipeline.project import MovieFile, Project, save_project
-from bridgetrack.progress import Progress, Steps, run
+from bridgetrack.pipeline.project import MovieFile, Project, load_project, save_project
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import project_answers, questions_path
-from bridgetrack.session.session import Session, Source
-
-
-def save_session(
-    session: Session, path: Path, formats: tuple[str, ...] = ("csv",), preset: str = "plain"
-) -> list[str]:
-    """As `saving`, at once."""
-    return run(saving(session, path, formats, preset))
+from bridgetrack.session.movie import MovieAndCells, TrackedMovie
 
 
 def saving(
-    session: Session, path: Path, formats: tuple[str, ...] = ("csv",), preset: str = "plain"
+    session: TrackedMovie, path: Path, formats: tuple[str, ...] = ("csv",), preset: str = "plain"
 ) -> Steps[list[str]]:
     """Save what is needed to go on or to repeat the run: the state at the time of the call.
 
@@ -47,64 +38,73 @@ def saving(
     OutputError
         Where something cannot be written.
     """
-    source, answers = session.source, session.answers
-    if source is None or answers is None:
+    movie, answers, model = session.movie, session.answers, session.model
+    if movie is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
-    known = (answers.history, answers.path)
-    start = None if session.start is session.model else session.start
-    return _saving(source, *known, session.model, start, path, formats or ("csv",), preset)
+    history, known = answers.history, movie.geometry
+    start = None if session.start is model else session.start
+
+    def steps() -> Steps[list[str]]:
+        notes: list[str] = []
+        stem = path.name.split(".")[0]
+        image = None
+        if movie.image is not None:
+            yield Progress("Saving the movie", 0.0)
+            copy = path.with_name(f"{stem}_image.npy")
+            image = _file_of(movie.image, movie.files[0], copy, notes)
+        yield Progress("Saving the cells", 0.5)
+        labels = _cells_file(movie, path.with_name(f"{stem}_cells"), notes)
+        yield Progress("Saving the project", 0.9)
+        extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
+        what = (history, model, formats or ("csv",), preset)
+        project = Project(labels, image, *extent, known.frame_interval, *what, start=start)
+        save_project(project, path)
+        beside = project_answers(path, known)
+        if beside.exists() and beside != answers.path:
+            # Of an earlier project of this name; opening this one must not bring them back.
+            save_annotations(history, beside)
+        _carry_questions(answers.path, beside)
+        return notes
+
+    return steps()
 
 
-def _saving(
-    source: Source,
-    history: History,
-    answers: Path,
-    model: Model,
-    start: Model | None,
-    path: Path,
-    formats: tuple[str, ...],
-    preset: str,
-) -> Steps[list[str]]:
-    notes: list[str] = []
-    stem = path.name.split(".")[0]
-    image = None
-    if source.image is not None:
-        yield Progress("Saving the movie", 0.0)
-        image = _file_of(source.image, source.files[0], path.with_name(f"{stem}_image.npy"), notes)
-    yield Progress("Saving the cells", 0.5)
-    labels = _cells_file(source, path.with_name(f"{stem}_cells"), notes)
-    yield Progress("Saving the project", 0.9)
-    known = source.geometry
-    extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
-    interval = known.frame_interval
-    what = (history, model, formats, preset)
-    save_project(Project(labels, image, *extent, interval, *what, start=start), path)
-    beside = project_answers(path, known)
-    if beside.exists() and beside != answers:
-        # Of an earlier project of this name; opening this one must not bring them back.
-        save_annotations(history, beside)
-    _carry_questions(answers, beside)
-    return notes
+def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
+    """Open a project's movie with its model and its answers, or with later answers."""
+    try:
+        project = load_project(file)
+        path = project_answers(file, movie.geometry)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            save_annotations(project.history, path)
+    except (BridgetrackError, OSError) as error:
+        session.tell(error)
+        return False
+    if not session.open(movie, path):
+        return False
+    session.set_model(project.model, project.start)
+    return True
 
 
-def _carry_questions(answers: Path, beside: Path) -> None:
+def _carry_questions(answers: Path | None, beside: Path) -> None:
     """What the model asked goes with the project, so that it goes on asking where it stood."""
-    here, there = questions_path(answers), questions_path(beside)
+    here, there = None if answers is None else questions_path(answers), questions_path(beside)
     if here == there:
         return
-    if here.exists():
-        _write(there, lambda file: file.write(here.read_bytes()))
+    if here is not None and here.exists():
+        content = here.read_bytes()
+        _write(there, lambda file: file.write(content))
     else:
         # Of an earlier project of this name.
         there.unlink(missing_ok=True)
 
 
-def _cells_file(source: Source, copy: Path, notes: list[str]) -> MovieFile:
+def _cells_file(movie: MovieAndCells, copy: Path, notes: list[str]) -> MovieFile:
     """Where the cells are; a table is always written anew, for points are moved easily."""
-    if source.labels is not None:
-        return _file_of(source.labels, source.files[1], copy.with_suffix(".tif"), notes)
-    assert source.table is not None
-    file, table = copy.with_suffix(".csv"), source.table
+    if movie.labels is not None:
+        return _file_of(movie.labels, movie.files[1], copy.with_suffix(".tif"), notes)
+    assert movie.table is not None
+    file, table = copy.with_suffix(".csv"), movie.table
     _write(file, lambda f: _table_to_csv(table, f))
     notes.append(f"The cells are in {file.name}.")
     return MovieFile(file, None, ())

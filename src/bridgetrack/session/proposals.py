@@ -1,7 +1,4 @@
-"""What the model thinks happens to a cell, best first.
-
-Answers that correct a link of the present tracks.
-"""
+"""What the model thinks happens to a cell, best first, and links with their cells exchanged."""
 
 from __future__ import annotations
 
@@ -94,10 +91,6 @@ def chosen_event(tracking: Tracking, row: int, *, history: bool = False) -> Even
     """The event that explains a cell in the present tracking."""
     best = proposals(tracking, row, history=history, limit=1)
     return best[0].event if best and best[0].chosen else None
-
-
-SOURCE = "correction"
-"""Source noted in such answers."""
 
 
 def exchanged(tracking: Tracking, one: int, two: int) -> tuple[EventRef, EventRef] | None:

@@ -1,11 +1,4 @@
-"""Questions answered, in order, so that undo can ask them again.
-
-How far active learning is, in plain words.
-
-Answers to questions: written down, counted as effort, and followed through undo and redo.
-
-Learning while people answer: the library's session, kept going and kept on disk.
-"""
+"""What the model asks about the open movie, what is answered, and learning meanwhile."""
 
 from __future__ import annotations
 
@@ -22,59 +15,399 @@ from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.active.update import Update
-from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.words import describe_event
-from bridgetrack.errors import BridgetrackError, InputError, OutputError
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
-from bridgetrack.session.answers import Answers, questions_path
-from bridgetrack.session.session import Session
+from bridgetrack.session import question_queue
+from bridgetrack.session.answers import Answers, questions_path, words_of
+from bridgetrack.session.movie import TrackedMovie
 from bridgetrack.session.training import Trainer
 
+JOB = "suggest"
+"""Name of the background work: learning and looking for questions."""
 
-class Trail:
-    """What was answered, and by which annotation."""
+LOW = 4
+"""Questions ahead below which new ones are looked for."""
 
-    def __init__(self) -> None:
-        self._steps: list[tuple[Suggestion, Annotation]] = []
-
-    def add(self, suggestion: Suggestion, annotation: Annotation) -> None:
-        """A question was answered."""
-        self._steps.append((suggestion, annotation))
-
-    def taken_back(self, have: AnnotationSet) -> Suggestion | None:
-        """The question whose answer is gone since, the latest; None where all are there."""
-        back = None
-        while self._steps and self._steps[-1][1].id not in have:
-            back, _ = self._steps.pop()
-        return back
-
-
-def settled_by(have: AnnotationSet, suggestion: Suggestion) -> Annotation | None:
-    """The annotation that answers a question; None where it is open.
-
-    A rejection answers only the question about the very event that it rejects.
-    """
-    slots = set(suggestion.event.slots)
-    for cell in dict.fromkeys(c.cell for c in suggestion.cells):
-        for a in have.at(*cell):
-            if a.kind == Kind.REJECT:
-                if any(e.key == suggestion.event.key for e in a.events):
-                    return a
-            elif any(slots.intersection(e.slots) for e in a.events):
-                return a
-    return None
-
+PAUSE = 60.0
+"""Seconds that an answer counts at most: more is a break."""
 
 ROUGH = 0.2
 """Width of the interval from which on the estimate is called rough."""
 
 
+class Questions:
+    """Goes from question to question, and learns meanwhile.
+
+    Signals: `changed` when there is something to show, `look` with the question that is to be
+    brought into view, `wanted` when the next one should be shown while people do something else,
+    `settling` with True before and False after an answer is written down and the next question is
+    found.
+
+    Attributes
+    ----------
+    active
+        The library's session; None until it could begin.
+    current
+        The question in view, None while there is none.
+    engaged
+        Whether people are answering questions (also while they click the answer).
+    asking
+        Whether keys answer the question, see `take_keys`.
+    away
+        Whether people look elsewhere meanwhile; the window sets this.
+    problem
+        Why learning failed last, empty where it did not.
+    later
+        Does something when the window has drawn what it shows.
+    """
+
+    changed = Signal()
+    look = Signal(object)
+    wanted = Signal()
+    settling = Signal(bool)
+
+    def __init__(
+        self, movie: TrackedMovie, trainer: Trainer, options: SessionOptions | None = None
+    ) -> None:
+        self._movie, self._trainer, self._options = movie, trainer, options
+        self.later: Callable[[Callable[[], None]], None] = lambda act: act()
+        self.active: ActiveSession | None = None
+        self.current: Suggestion | None = None
+        self.engaged = self.asking = self.away = False
+        self.problem = ""
+        self._prepared = False
+        self._path: Path | None = None
+        self._answered: list[tuple[Suggestion, Annotation]] = []
+        self._changes = 0
+        self._exhausted = self._unsaved = self._writing = False
+        self._given: Model | None = None
+        self._since = 0.0
+        self._report: Report | None = None
+        movie.movie_changed.connect(self._on_movie)
+        movie.scene_changed.connect(self._forget)
+        movie.answers_changed.connect(self._follow_answers)
+        movie.model_changed.connect(self._follow_model)
+        movie.tracking_changed.connect(self._on_tracking)
+        movie.progress.connect(self._on_progress)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is learning."""
+        return self._movie.busy(JOB)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the state is kept: beside the answers; None where these are in memory."""
+        answers = self._movie.answers
+        return None if answers is None or answers.path is None else questions_path(answers.path)
+
+    @property
+    def report(self) -> Report:
+        """How far it is, in words."""
+        if self._report is None:
+            self._report = report_of(self.active)
+        return self._report
+
+    # ------------------------------------------------------------------ from one to the next
+
+    def prepare(self) -> None:
+        """Compute the first questions ahead, as soon as the movie is tracked."""
+        self._prepared = True
+        if self.active is None and self._begin():
+            self._answered = []
+            self._announce()
+            self._update()
+
+    def show(self) -> None:
+        """Bring the question into view, the next one where there is none."""
+        active = self.active
+        if active is not None and self.current is None:
+            self.current = question_queue.next_of(active)
+        if self.current is not None:
+            self.away = False
+            self._since = time.monotonic()
+            self.look.emit(self.current)
+        elif active is not None and not self._exhausted:
+            self._update()
+        self._announce()
+
+    def take_keys(self, asking: bool) -> None:
+        """Keys answer the question from now on, or they do not."""
+        self.asking = asking
+        if asking:
+            self.engaged = True
+            self.show()
+        else:
+            self._announce()
+
+    def pass_on(self, asked: Suggestion) -> None:
+        """Ask a question later."""
+        active = self.active
+        if active is None:
+            return
+        if question_queue.ask_later(active, asked):
+            self.current = None
+        else:
+            self._movie.message.emit("info", "This is the only question at the moment.")
+
+    def _advance(self) -> None:
+        """Go to the next question at once; everything else comes after."""
+        self.current = None
+        if self.asking:
+            self.show()
+        elif self.engaged:
+            self.wanted.emit()
+        else:
+            self._announce()
+        self._keep()
+
+    # ------------------------------------------------------------------ answers
+
+    def confirm(self, asked: Suggestion, event: EventRef | None = None) -> None:
+        """An event holds; None: the one that was proposed."""
+        self._reply(asked, lambda active, s: active.answer(asked, event, seconds=s))
+
+    def reject(self, asked: Suggestion) -> None:
+        """The proposed event does not hold."""
+        self._reply(asked, lambda active, s: active.reject(asked, seconds=s))
+
+    def cannot_tell(self, asked: Suggestion) -> None:
+        """Somebody looked and could not say."""
+        self._reply(asked, lambda active, s: active.cannot_tell(asked, seconds=s))
+
+    def _reply(
+        self, asked: Suggestion, give: Callable[[ActiveSession, float | None], Annotation]
+    ) -> None:
+        active = self.active
+        if active is None:
+            return
+        seconds = round(min(time.monotonic() - self._since, PAUSE), 2)
+        self.settling.emit(True)
+        try:
+            if self._write(asked, lambda: give(active, seconds)):
+                self._advance()
+        finally:
+            self.settling.emit(False)
+
+    def _write(self, asked: Suggestion, give: Callable[[], Annotation]) -> bool:
+        """Write an answer down; whether that worked."""
+        self._writing = True
+        try:
+            noted = give()
+        except BridgetrackError as error:
+            self._movie.tell(error)
+            return False
+        finally:
+            self._writing = False
+        self._answered.append((asked, noted))
+        self._movie.message.emit("info", f"Noted: {words_of(noted)}. Z takes it back.")
+        return True
+
+    def _follow_answers(self) -> None:
+        """Follow answers: own ones, those given by other ways, undo and redo."""
+        self._changes += 1
+        self._exhausted = False
+        active, asked = self.active, self.current
+        if active is None or self._writing:
+            return
+        back = self._taken_back(active)
+        found = None
+        if asked is not None and not asked.again:
+            found = question_queue.settled_by(active.annotations, asked)
+        if back is not None:
+            self._ask_again(active, back)
+        elif found is not None and asked is not None:
+            self._take_over(active, asked, found)
+        else:
+            self._keep()
+            self._announce()
+
+    def _taken_back(self, active: ActiveSession) -> Suggestion | None:
+        """The latest question whose answer is gone, None where all are there."""
+        back = None
+        while self._answered and self._answered[-1][1].id not in active.annotations:
+            back, _ = self._answered.pop()
+        return back
+
+    def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
+        """An answer was taken back."""
+        question_queue.ask_again(active, asked, self.current)
+        self.current = asked if self.engaged else None
+        if self.engaged:
+            self.show()
+        self._keep()
+        self._announce()
+
+    def _take_over(self, active: ActiveSession, asked: Suggestion, found: Annotation) -> None:
+        """The question was answered by another way, or its answer was redone."""
+        seconds, event = found.seconds, found.events[0]
+        if any(r.id == found.id for r in active.records):
+            self._answered.append((asked, found))
+        elif found.kind == Kind.CONFIRM:
+            self._write(asked, lambda: active.answer(asked, event, seconds=seconds))
+        elif found.kind == Kind.REJECT:
+            self._write(asked, lambda: active.reject(asked, seconds=seconds))
+        elif found.kind == Kind.CANNOT_TELL:
+            self._write(asked, lambda: active.cannot_tell(asked, seconds=seconds))
+        question_queue.drop(active, asked)
+        self._advance()
+
+    # ------------------------------------------------------------------ learning
+
+    def _begin(self) -> bool:
+        """Resume, or begin anew, once the movie is tracked; whether there is a session now."""
+        movie = self._movie
+        if movie.scene is None or movie.answers is None or movie.tracking is None:
+            return False
+        self._path = self.path
+        try:
+            self.active = self._resumed(movie.scene, movie.answers, self._path)
+        except BridgetrackError as error:
+            self.problem = str(error)
+            movie.tell(error)
+        return self.active is not None
+
+    def _resumed(self, scene: Scene, answers: Answers, path: Path | None) -> ActiveSession:
+        if path is not None and path.exists():
+            try:
+                return load_session(path, scene, answers)
+            except InputError as error:
+                aside = path.with_name(path.name + ".old")
+                path.replace(aside)
+                self._movie.message.emit(
+                    "warning", f"{error}. Questions begin anew; the file is now {aside.name}."
+                )
+        return ActiveSession(scene, self._movie.start, answers, self._options)
+
+    def _update(self) -> None:
+        """Learn in the background, from what is known now."""
+        active = self.active
+        if active is None or self.busy:
+            return
+        self.problem, self._changes = "", 0
+        try:
+            steps = active.update()
+        except BridgetrackError as error:
+            self._failed(error)
+            return
+
+        def work() -> Steps[Update]:
+            # The estimate needs it at once afterwards, and the window should not wait for it.
+            import scipy.stats  # noqa: F401
+
+            return steps
+
+        self._movie.run(JOB, work, lambda update: self._adopt(active, update), self._failed)
+
+    def _adopt(self, active: ActiveSession, update: Update) -> None:
+        if active is not self.active:
+            return
+        clicks = active.effort.clicks
+        active.points = tuple(p for p in active.points if p.clicks <= clicks)
+        active.adopt(update)
+        self._exhausted = not active.queue
+        self._unsaved = True
+        self._updated()
+
+    def _failed(self, error: Exception) -> None:
+        self.problem, self._exhausted = str(error), True
+        self._updated()
+
+    def _updated(self) -> None:
+        if self.asking and self.current is None and not self.problem:
+            self.show()
+        self.later(self._catch_up)
+        self._announce()
+
+    def _keep(self) -> None:
+        """Save and learn, once the next question is in view."""
+        self._unsaved = True
+        self.later(self._catch_up)
+
+    def _catch_up(self) -> None:
+        self.save()
+        active = self.active
+        if active is None or not self._changes:
+            return
+        few = len(active.queue) < LOW
+        if few or active.wants_update or self._changes >= active.options.update_every:
+            self._update()
+
+    def save(self) -> None:
+        """Save what is not saved yet."""
+        active, path = self.active, self._path
+        if not self._unsaved or active is None or path is None or not active.records:
+            return
+        self._unsaved = False
+        with self._movie.telling():
+            save_session(active, path)
+
+    # ------------------------------------------------------------------ models
+
+    def use_model(self) -> None:
+        """Track with what was learned so far."""
+        if self.active is not None:
+            self._given = self.active.model
+            self._movie.set_model(self._given, self.active.prior)
+
+    def _follow_model(self) -> None:
+        """Start from another model, unless it was learned from these very answers."""
+        movie, old, training = self._movie, self.active, self._trainer.training
+        learned = movie.model is self._given
+        learned |= training is not None and movie.model is training.model
+        if learned or old is None or movie.scene is None or movie.answers is None:
+            return
+        movie.cancel(JOB)
+        new = ActiveSession(movie.scene, movie.start, movie.answers, old.options)
+        new.skipped, new.records, new.points = old.skipped, old.records, old.points
+        self.active, self._unsaved = new, True
+        self._update()
+
+    # ------------------------------------------------------------------ what happens elsewhere
+
+    def _on_movie(self) -> None:
+        self._forget()
+        self.engaged = False
+
+    def _forget(self) -> None:
+        """End it; what is on disk stays."""
+        self.save()
+        self._movie.cancel(JOB)
+        self.active = self.current = self._path = None
+        self.problem, self._exhausted = "", False
+        self._announce()
+
+    def _on_tracking(self) -> None:
+        if self._prepared and self.active is None:
+            self.prepare()
+        self._announce()
+
+    def _on_progress(self, name: str, step: object) -> None:
+        if name == JOB and step is None:
+            self._announce()
+
+    def _announce(self) -> None:
+        self._report = None
+        self.changed.emit()
+
+
+def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
+    """Number of the first listed event that a cell takes part in, from 1; None without one."""
+    for number, event in enumerate((asked.event, *asked.alternatives), 1):
+        if cell in [c.cell for c in event.cells]:
+            return number
+    return None
+
+
+# ---------------------------------------------------------------------- how far it is
+
+
 @dataclass(frozen=True)
-class Standing:
-    """What the progress panel shows.
+class Report:
+    """How far people are with their answers, in plain words.
 
     Parameters
     ----------
@@ -97,290 +430,28 @@ class Standing:
     points: tuple[Point, ...] = ()
 
 
-def standing_of(active: ActiveSession | None) -> Standing:
-    """Where a session stands."""
-    if active is None:
-        return Standing()
+def report_of(active: ActiveSession | None) -> Report:
+    """How far a session is."""
+    if active is None or not active.effort.clicks:
+        return Report()
     effort = active.effort
-    if not effort.clicks:
-        return Standing()
     words = f"{effort.clicks} answer{'s' if effort.clicks != 1 else ''}"
     words = f"{words} in {_duration(effort.seconds)}."
     estimate = active.estimate()
-    accuracy = Standing.accuracy if estimate is None else _sentence(estimate.words)
+    accuracy = Report.accuracy if estimate is None else _sentence(estimate.words)
     verdict = active.verdict()
     advice = _sentence(verdict.words)
     if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
         advice = f"{advice} The estimate below is still rough."
-    return Standing(words, accuracy, advice, verdict.stop, curve(active))
-
-
-def curve(active: ActiveSession) -> tuple[Point, ...]:
-    """One point for each number of clicks, the latest, without those that were undone since."""
-    clicks = active.effort.clicks
-    latest = {p.clicks: p for p in active.points if p.clicks <= clicks}
-    return tuple(latest[k] for k in sorted(latest))
+    # One point for each number of clicks, the latest, without those that were undone since.
+    latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
+    points = tuple(latest[k] for k in sorted(latest))
+    return Report(words, accuracy, advice, verdict.stop, points)
 
 
 def _duration(seconds: float) -> str:
-    if seconds < 59.5:
-        return f"{max(round(seconds), 1)} s"
-    return f"{seconds / 60:.1f} minutes"
+    return f"{max(round(seconds), 1)} s" if seconds < 59.5 else f"{seconds / 60:.1f} minutes"
 
 
 def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
-
-
-PAUSE = 60.0
-"""Seconds that an answer counts at most: more is a break."""
-
-Give = Callable[[float], Annotation]
-"""Gives an answer, told the seconds that it took."""
-
-
-class Replies:
-    """What was answered to which question.
-
-    Attributes
-    ----------
-    writing
-        Whether an answer is being written down just now.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._trail = Trail()
-        self._since = 0.0
-        self.writing = False
-
-    def begin(self) -> None:
-        """Start anew."""
-        self._trail = Trail()
-
-    def start_clock(self) -> None:
-        """A question comes into view."""
-        self._since = time.monotonic()
-
-    def give(self, active: ActiveSession, asked: Suggestion, give: Give) -> bool:
-        """Write an answer to the question in view down; whether that worked."""
-        seconds = round(min(time.monotonic() - self._since, PAUSE), 2)
-        return self._note(active, asked, lambda: give(seconds))
-
-    def _note(
-        self, active: ActiveSession, asked: Suggestion, give: Callable[[], Annotation]
-    ) -> bool:
-        self.writing = True
-        try:
-            noted = give()
-        except BridgetrackError as error:
-            self._session.message.emit("error", str(error))
-            return False
-        finally:
-            self.writing = False
-        self._trail.add(asked, noted)
-        self._session.message.emit("info", f"Noted: {words_of(noted)}. Z takes it back.")
-        return True
-
-    def taken_back(self, active: ActiveSession) -> Suggestion | None:
-        """Follow an undo; the question whose answer is gone, None where all are there."""
-        return self._trail.taken_back(active.annotations)
-
-    def take_over(self, active: ActiveSession, asked: Suggestion, found: Annotation) -> None:
-        """Count an answer that came by another way, or that was redone."""
-        seconds, event = found.seconds, found.events[0]
-        if any(r.id == found.id for r in active.records):
-            self._trail.add(asked, found)
-        elif found.kind == Kind.CONFIRM:
-            self._note(active, asked, lambda: active.answer(asked, event, seconds=seconds))
-        elif found.kind == Kind.REJECT:
-            self._note(active, asked, lambda: active.reject(asked, seconds=seconds))
-        elif found.kind == Kind.CANNOT_TELL:
-            self._note(active, asked, lambda: active.cannot_tell(asked, seconds=seconds))
-
-
-def words_of(noted: Annotation) -> str:
-    """An answer, as it is said back."""
-    words = describe_event(noted.events[0])
-    if noted.kind == Kind.CANNOT_TELL:
-        return "you cannot tell"
-    return f"not {words}" if noted.kind == Kind.REJECT else words
-
-
-JOB = "suggest"
-"""Name of the background work: learning and looking for questions."""
-
-LOW = 4
-"""Questions ahead below which new ones are looked for."""
-
-
-class AskingWork:
-    """Background work behind the questions; emits `updated` after each, also when it failed.
-
-    Attributes
-    ----------
-    active
-        The library's session; None until `begin` succeeded.
-    changes
-        Changes of the answers since the last update began.
-    exhausted
-        Whether the last update found nothing to ask.
-    problem
-        Why the last update failed, empty where it did not.
-    """
-
-    updated = Signal()
-
-    def __init__(
-        self, session: Session, trainer: Trainer, options: SessionOptions | None = None
-    ) -> None:
-        self._session, self._trainer, self._options = session, trainer, options
-        self.active: ActiveSession | None = None
-        self.changes = 0
-        self.exhausted = False
-        self.problem = ""
-        self._path: Path | None = None
-        self._unsaved = False
-        self._given: Model | None = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether it is learning."""
-        return self._session.busy(JOB)
-
-    @property
-    def path(self) -> Path | None:
-        """Where the state is kept: beside the annotations."""
-        answers = self._session.answers
-        if answers is None:
-            return None
-        return questions_path(answers.path)
-
-    # ------------------------------------------------------------------ beginning and ending
-
-    def begin(self) -> bool:
-        """Resume, or begin anew, once the movie is tracked; whether there is a session now."""
-        session = self._session
-        scene, answers = session.scene, session.answers
-        if self.active is not None or scene is None or answers is None or session.tracking is None:
-            return self.active is not None
-        self._path = self.path
-        try:
-            self.active = self._resumed(scene, answers, self._path)
-        except BridgetrackError as error:
-            self.problem = str(error)
-            session.message.emit("error", str(error))
-        return self.active is not None
-
-    def _resumed(self, scene: Scene, answers: Answers, path: Path | None) -> ActiveSession:
-        if path is not None and path.exists():
-            try:
-                return load_session(path, scene, answers)
-            except InputError as error:
-                aside = path.with_name(path.name + ".old")
-                path.replace(aside)
-                self._session.message.emit(
-                    "warning", f"{error}. Questions begin anew; the file is now {aside.name}."
-                )
-        return ActiveSession(scene, self._session.start, answers, self._options)
-
-    def forget(self) -> None:
-        """End it; what is on disk stays."""
-        self.save()
-        self._session.cancel(JOB)
-        self.active, self._path = None, None
-        self.problem, self.exhausted = "", False
-
-    # ------------------------------------------------------------------ learning
-
-    def note_change(self) -> None:
-        """The answers changed."""
-        self.changes += 1
-        self.exhausted = False
-
-    def update(self) -> None:
-        """Learn in the background, from what is known now."""
-        active = self.active
-        if active is None or self.busy:
-            return
-        self.problem, self.changes = "", 0
-        try:
-            steps = active.update()
-        except BridgetrackError as error:
-            self._failed(error)
-            return
-
-        def work() -> Steps[Update]:
-            # The estimate needs it at once afterwards, and the window should not wait for it.
-            import scipy.stats  # noqa: F401
-
-            return steps
-
-        self._session.run(JOB, work, lambda u: self._adopt(active, u), self._failed)
-
-    def update_if_due(self) -> None:
-        """Learn where there are enough new answers or few questions left."""
-        active = self.active
-        if active is None or not self.changes:
-            return
-        few = len(active.queue) < LOW
-        if few or active.wants_update or self.changes >= active.options.update_every:
-            self.update()
-
-    def cancel(self) -> None:
-        """End learning; what was learned before stays."""
-        self._session.cancel(JOB)
-
-    def _adopt(self, active: ActiveSession, update: Update) -> None:
-        if active is not self.active:
-            return
-        clicks = active.effort.clicks
-        active.points = tuple(p for p in active.points if p.clicks <= clicks)
-        active.adopt(update)
-        self.exhausted = not active.queue
-        self.touch()
-        self.updated.emit()
-
-    def _failed(self, error: Exception) -> None:
-        self.problem = str(error)
-        self.exhausted = True
-        self.updated.emit()
-
-    # ------------------------------------------------------------------ keeping
-
-    def touch(self) -> None:
-        """There is something to save."""
-        self._unsaved = True
-
-    def save(self) -> None:
-        """Save what is not saved yet."""
-        active, path = self.active, self._path
-        if not self._unsaved or active is None or path is None or not active.records:
-            return
-        self._unsaved = False
-        try:
-            save_session(active, path)
-        except OutputError as error:
-            self._session.message.emit("error", str(error))
-
-    # ------------------------------------------------------------------ models
-
-    def use_model(self) -> None:
-        """Track with what was learned so far."""
-        if self.active is not None:
-            self._given = self.active.model
-            self._session.set_model(self._given, self.active.prior)
-
-    def follow_model(self) -> None:
-        """Start from another model, unless it was learned from these very answers."""
-        model, training = self._session.model, self._trainer.training
-        learned = model is self._given or (training is not None and model is training.model)
-        old, scene, answers = self.active, self._session.scene, self._session.answers
-        if learned or old is None or scene is None or answers is None:
-            return
-        self.cancel()
-        new = ActiveSession(scene, self._session.start, answers, old.options)
-        new.skipped, new.records, new.points = old.skipped, old.records, old.points
-        self.active = new
-        self.touch()
-        self.update()

@@ -1,11 +1,4 @@
-"""What training can start from, as the Train panel lists it.
-
-Looking at the kept models, and comparing their movies with the one that is open.
-
-Earlier movies to learn from: their project files, and how their answers are used.
-
-What training starts from, among it the models that were kept: the controller, without Qt.
-"""
+"""What training can start from: the model in use, the shipped one, kept ones, earlier movies."""
 
 from __future__ import annotations
 
@@ -27,7 +20,7 @@ from bridgetrack.pipeline.project import is_project
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.session import Session
+from bridgetrack.session.movie import TrackedMovie
 from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
@@ -36,6 +29,15 @@ from bridgetrack.training.train import strategy_steps
 
 PRESENT, SHIPPED, MOVIES = "present", "shipped", "movies"
 _LIBRARY = "library/"
+
+LOOK = "compare with kept models"
+"""Name of the background work."""
+
+STRATEGIES: dict[Strategy, str] = {
+    "transfer": "the movies may differ",
+    "union": "the movies are alike",
+}
+"""How earlier movies are used, in plain words."""
 
 
 @dataclass(frozen=True)
@@ -66,166 +68,7 @@ class Start:
     preview: Path | None = None
 
 
-def key_of(name: str) -> str:
-    """Key of a model of the library."""
-    return f"{_LIBRARY}{name}"
-
-
-def list_starts(
-    model: Model, start: Model, ranked: tuple[Ranked, ...], movies: tuple[Path, ...]
-) -> tuple[Start, ...]:
-    """Everything that can be chosen, in the order of the list.
-
-    Parameters
-    ----------
-    model, start
-        The model in use, and what it began with in this movie.
-    ranked
-        Models of the library.
-    movies
-        Project files of earlier movies.
-    """
-    starts = []
-    if model.loss:
-        words = "Training goes on from the model in use."
-        if start is not model:
-            where = "the shipped model" if start.name == SHIPPED else f"the model {start.name!r}"
-            words = f"Training starts again from {where}, and learns from all your answers anew."
-        starts.append(Start(PRESENT, f"the model in use ({model.name})", words))
-    words = "Works on movies of many kinds without any answer; training adapts it to yours."
-    starts.append(Start(SHIPPED, "the shipped model", words))
-    starts += [_of_library(each) for each in ranked]
-    starts.append(Start(MOVIES, "my earlier movies…", _movies_words(movies), bool(movies)))
-    return tuple(starts)
-
-
-def _of_library(ranked: Ranked) -> Start:
-    entry, similarity = ranked.entry, ranked.similarity
-    key = key_of(entry.name)
-    if entry.damaged or entry.record is None:
-        words = f"This model is damaged: {entry.problem}. Remove it, or put its files back."
-        return Start(key, f"{entry.name} (damaged)", words, False, entry.name, entry.preview)
-    record = entry.record
-    said = [_sentence(similarity.words)]
-    if ranked.same_movie:
-        said.append("It seems to have learned from this movie: those answers would count twice.")
-    more = [d.words for d in similarity.differences[1:3] if d.words]
-    if similarity.level in ("similar", "different") and more:
-        said.append(f"Also, {' and '.join(more)}.")
-    learned = sum(record.counts.values())
-    facts = [
-        f"kept on {record.created[:10]}" if record.created else "",
-        f"{learned} answers" if learned else "",
-        f"about {100 * record.accuracy[0]:.0f} % right" if record.accuracy else "",
-    ]
-    described = [f"“{record.description}”."] if record.description else []
-    words = " ".join([*described, *said, _sentence(", ".join(f for f in facts if f))]).strip()
-    level = "" if similarity.level == "unknown" else f" – {similarity.level}"
-    return Start(key, f"{entry.name}{level}", words, True, entry.name, entry.preview)
-
-
-def _movies_words(movies: tuple[Path, ...]) -> str:
-    if not movies:
-        return (
-            "Add project files of movies that you answered questions about earlier; their "
-            "answers help here."
-        )
-    names = ", ".join(path.name for path in movies)
-    return (
-        f"Learns from the answers in {names} and from those of this movie. What is learned is "
-        "checked with this movie's answers."
-    )
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What was found.
-
-    Parameters
-    ----------
-    entries
-        The models of the library.
-    statistics
-        Of the open movie; None where they are not known.
-    """
-
-    entries: tuple[Entry, ...]
-    statistics: FeatureStatistics | None
-
-
-def survey_steps(
-    library: Library, tracking: Tracking | None, known: FeatureStatistics | None
-) -> Steps[Survey]:
-    """Look at the models and, where there is something to compare with, at the movie.
-
-    Parameters
-    ----------
-    library
-        The models.
-    tracking
-        The movie; None where its cells are not known.
-    known
-        Its statistics, where they were computed before.
-    """
-    yield Progress("Looking at the kept models", 0.0)
-    entries = library.entries()
-    comparable = any(e.record is not None and e.record.statistics for e in entries)
-    if known is None and tracking is not None and comparable:
-        known = yield from look_at(tracking)
-    return Survey(entries, known)
-
-
-def look_at(tracking: Tracking) -> Steps[FeatureStatistics]:
-    """Statistics of a movie, from its tracking where that is with the hand-set weights."""
-    features = tracking.scene.matrix.features
-    same = np.array_equal(tracking.model.aligned(features), untrained_model(features).weights)
-    if same:
-        return statistics_of(tracking.scene, tracking.solution.chosen)
-    return (yield from statistics_steps(tracking.scene))
-
-
-STRATEGIES: dict[Strategy, str] = {
-    "transfer": "the movies may differ",
-    "union": "the movies are alike",
-}
-"""How earlier movies are used, in plain words."""
-
-
-def without_others(paths: Sequence[Path]) -> tuple[tuple[Path, ...], str]:
-    """The project files among some files, and what is wrong with the others (else empty)."""
-    wrong = [path.name for path in paths if not is_project(path)]
-    right = tuple(path for path in paths if path.name not in wrong)
-    problem = (
-        f"{', '.join(wrong)}: this is no project file. Save a project in the step Track "
-        "of the earlier movie, and choose that file."
-    )
-    return right, problem if wrong else ""
-
-
-def training_with(
-    movies: tuple[Path, ...], strategy: Strategy, options: TrainingOptions | None
-) -> Callable[[Scene], Steps[Training]]:
-    """Training on a movie together with earlier ones."""
-
-    def steps(scene: Scene) -> Steps[Training]:
-        sources: list[Source] = []
-        for path in movies:
-            yield Progress(f"Opening {path.name}", 0.0)
-            sources.append((yield from open_source(path)))
-        return (yield from strategy_steps(strategy, scene, sources, None, options))
-
-    return steps
-
-
-LOOK = "compare with kept models"
-"""Name of the background work."""
-
-
-class Librarian:
+class StartChoice:
     """The library of models and the choice of a start; emits `changed`.
 
     Attributes
@@ -244,8 +87,10 @@ class Librarian:
 
     changed = Signal()
 
-    def __init__(self, session: Session, trainer: Trainer, library: Library | None = None) -> None:
-        self._session, self._trainer = session, trainer
+    def __init__(
+        self, movie: TrackedMovie, trainer: Trainer, library: Library | None = None
+    ) -> None:
+        self._movie, self._trainer = movie, trainer
         self._library = library
         self._ranked: tuple[Ranked, ...] = ()
         self._entries: tuple[Entry, ...] | None = None
@@ -257,10 +102,10 @@ class Librarian:
         self.movies: tuple[Path, ...] = ()
         self.strategy: Strategy = "transfer"
         self.problem = ""
-        session.source_changed.connect(self._on_movie)
-        session.scene_changed.connect(self._on_scene)
-        session.tracking_changed.connect(self._on_tracking)
-        session.model_changed.connect(self._on_model)
+        movie.movie_changed.connect(self._on_movie)
+        movie.scene_changed.connect(self._forget_statistics)
+        movie.tracking_changed.connect(self._on_tracking)
+        movie.model_changed.connect(self._on_model)
 
     @property
     def library(self) -> Library:
@@ -272,7 +117,7 @@ class Librarian:
     @property
     def starts(self) -> tuple[Start, ...]:
         """Everything that training can start from."""
-        return list_starts(self._session.model, self._session.start, self._ranked, self.movies)
+        return list_starts(self._movie.model, self._movie.start, self._ranked, self.movies)
 
     @property
     def start(self) -> Start:
@@ -297,15 +142,13 @@ class Librarian:
 
     def refresh(self) -> None:
         """Look at the models and, where the cells are known, compare their movies with this."""
-        session, library = self._session, self.library
-        tracking, known = session.tracking, self._statistics
-
-        session.run(
+        library, tracking, known = self.library, self._movie.tracking, self._statistics
+        self._movie.run(
             LOOK, lambda: survey_steps(library, tracking, known), self._looked, self._failed
         )
 
-    def _looked(self, found: Survey) -> None:
-        self._entries, self._statistics = found.entries, found.statistics
+    def _looked(self, found: tuple[tuple[Entry, ...], FeatureStatistics | None]) -> None:
+        self._entries, self._statistics = found
         self._ranked = rank(self._entries, self._statistics)
         self._preselect()
         self.changed.emit()
@@ -315,10 +158,10 @@ class Librarian:
         if self._picked and any(s.key == self.chosen for s in self.starts):
             return
         # a model that learned from the answers about this movie would learn from them twice
-        answered = bool(self._session.annotations)
+        answered = bool(self._movie.annotations)
         others = [r for r in self._ranked if not (answered and r.same_movie)]
         best = None if self._statistics is None else most_suitable(others)
-        trained = bool(self._session.model.loss)
+        trained = bool(self._movie.model.loss)
         self.suited = "" if best is None or trained else best.entry.name
         self.chosen = key_of(self.suited) if self.suited else PRESENT if trained else SHIPPED
 
@@ -334,12 +177,12 @@ class Librarian:
         self._preselect()
         self.changed.emit()
 
-    def _on_scene(self) -> None:
+    def _forget_statistics(self) -> None:
         self._statistics = None
 
     def _on_tracking(self) -> None:
-        ready = self._session.tracking is not None and self._statistics is None
-        if ready and self._entries != () and not self._session.busy(LOOK):
+        ready = self._movie.tracking is not None and self._statistics is None
+        if ready and self._entries != () and not self._movie.busy(LOOK):
             self.refresh()
 
     def _on_model(self) -> None:
@@ -403,14 +246,14 @@ class Librarian:
             return
         self._trainer.use(model)
         what = "the shipped model" if start.key == SHIPPED else f"the model {start.name}"
-        self._session.message.emit("info", f"Using {what}.")
+        self._movie.message.emit("info", f"Using {what}.")
 
     def _model_of(self, start: Start) -> Model | None:
         """The model of a start; None where it is earlier movies, or cannot be read."""
         if start.key == PRESENT:
-            return self._session.start
+            return self._movie.start
         if start.key == SHIPPED:
-            scene = self._session.scene
+            scene = self._movie.scene
             return shipped_model(None if scene is None else scene.matrix.features)
         if start.key == MOVIES:
             return None
@@ -426,7 +269,7 @@ class Librarian:
         self._at_once(lambda: self._removed.append(self.library.remove(name)))
         if not self.problem:
             self._picked = False
-            self._session.message.emit("info", f"Removed {name}; Undo brings it back.")
+            self._movie.message.emit("info", f"Removed {name}; Undo brings it back.")
 
     def undo_remove(self) -> None:
         """Bring the model back that was removed last."""
@@ -440,7 +283,7 @@ class Librarian:
         if name:
             self._at_once(lambda: self.library.export_file(name, path))
             if not self.problem:
-                self._session.message.emit("info", f"Wrote {path}.")
+                self._movie.message.emit("info", f"Wrote {path}.")
 
     def _at_once(self, act: Callable[[], object]) -> None:
         """Something quick with the library; what is wrong is told."""
@@ -451,3 +294,121 @@ class Librarian:
             self._failed(error)
             return
         self.refresh()
+
+
+# ---------------------------------------------------------------------- what there is
+
+
+def key_of(name: str) -> str:
+    """Key of a model of the library."""
+    return f"{_LIBRARY}{name}"
+
+
+def list_starts(
+    model: Model, start: Model, ranked: tuple[Ranked, ...], movies: tuple[Path, ...]
+) -> tuple[Start, ...]:
+    """Everything that can be chosen, in the order of the list.
+
+    `start` is what the model in use began with in this movie, `ranked` the models of the library.
+    """
+    starts = []
+    if model.loss:
+        words = "Training goes on from the model in use."
+        if start is not model:
+            where = "the shipped model" if start.name == SHIPPED else f"the model {start.name!r}"
+            words = f"Training starts again from {where}, and learns from all your answers anew."
+        starts.append(Start(PRESENT, f"the model in use ({model.name})", words))
+    words = "Works on movies of many kinds without any answer; training adapts it to yours."
+    starts.append(Start(SHIPPED, "the shipped model", words))
+    starts += [_of_library(each) for each in ranked]
+    starts.append(Start(MOVIES, "my earlier movies…", _movies_words(movies), bool(movies)))
+    return tuple(starts)
+
+
+def _of_library(ranked: Ranked) -> Start:
+    entry, similarity = ranked.entry, ranked.similarity
+    key = key_of(entry.name)
+    if entry.damaged or entry.record is None:
+        words = f"This model is damaged: {entry.problem}. Remove it, or put its files back."
+        return Start(key, f"{entry.name} (damaged)", words, False, entry.name, entry.preview)
+    record = entry.record
+    said = [_sentence(similarity.words)]
+    if ranked.same_movie:
+        said.append("It seems to have learned from this movie: those answers would count twice.")
+    more = [d.words for d in similarity.differences[1:3] if d.words]
+    if similarity.level in ("similar", "different") and more:
+        said.append(f"Also, {' and '.join(more)}.")
+    learned = sum(record.counts.values())
+    facts = [
+        f"kept on {record.created[:10]}" if record.created else "",
+        f"{learned} answers" if learned else "",
+        f"about {100 * record.accuracy[0]:.0f} % right" if record.accuracy else "",
+    ]
+    described = [f"“{record.description}”."] if record.description else []
+    words = " ".join([*described, *said, _sentence(", ".join(f for f in facts if f))]).strip()
+    level = "" if similarity.level == "unknown" else f" – {similarity.level}"
+    return Start(key, f"{entry.name}{level}", words, True, entry.name, entry.preview)
+
+
+def _movies_words(movies: tuple[Path, ...]) -> str:
+    if not movies:
+        return (
+            "Add project files of movies that you answered questions about earlier; their "
+            "answers help here."
+        )
+    names = ", ".join(path.name for path in movies)
+    return (
+        f"Learns from the answers in {names} and from those of this movie. What is learned is "
+        "checked with this movie's answers."
+    )
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def survey_steps(
+    library: Library, tracking: Tracking | None, known: FeatureStatistics | None
+) -> Steps[tuple[tuple[Entry, ...], FeatureStatistics | None]]:
+    """The kept models, and the movie's statistics where these can be compared with theirs."""
+    yield Progress("Looking at the kept models", 0.0)
+    entries = library.entries()
+    comparable = any(e.record is not None and e.record.statistics for e in entries)
+    if known is None and tracking is not None and comparable:
+        known = yield from look_at(tracking)
+    return entries, known
+
+
+def look_at(tracking: Tracking) -> Steps[FeatureStatistics]:
+    """Statistics of a movie, from its tracking where that is with the hand-set weights."""
+    features = tracking.scene.matrix.features
+    same = np.array_equal(tracking.model.aligned(features), untrained_model(features).weights)
+    if same:
+        return statistics_of(tracking.scene, tracking.solution.chosen)
+    return (yield from statistics_steps(tracking.scene))
+
+
+def without_others(paths: Sequence[Path]) -> tuple[tuple[Path, ...], str]:
+    """The project files among some files, and what is wrong with the others (else empty)."""
+    wrong = [path.name for path in paths if not is_project(path)]
+    right = tuple(path for path in paths if path.name not in wrong)
+    problem = (
+        f"{', '.join(wrong)}: this is no project file. Save a project in the step Track "
+        "of the earlier movie, and choose that file."
+    )
+    return right, problem if wrong else ""
+
+
+def training_with(
+    movies: tuple[Path, ...], strategy: Strategy, options: TrainingOptions | None
+) -> Callable[[Scene], Steps[Training]]:
+    """Training on a movie together with earlier ones."""
+
+    def steps(scene: Scene) -> Steps[Training]:
+        sources: list[Source] = []
+        for path in movies:
+            yield Progress(f"Opening {path.name}", 0.0)
+            sources.append((yield from open_source(path)))
+        return (yield from strategy_steps(strategy, scene, sources, None, options))
+
+    return steps

@@ -1,4 +1,4 @@
-"""Training of one session, and what came of it in plain words."""
+"""Training on the open movie, and what came of it in plain words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.words import NOUN
-from bridgetrack.errors import BridgetrackError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
-from bridgetrack.session.session import Session
+from bridgetrack.session.movie import TrackedMovie
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.train import Training, TrainingProgress, train_steps
 
@@ -39,26 +38,26 @@ _HOW = {
 
 
 class Trainer:
-    """Learns from the session's answers; emits `changed` when there is something to show.
+    """Learns from the answers about the movie; emits `changed` when there is something to show.
 
     `curve` holds (objective, gap) of the training under way or of the last one.
     """
 
     changed = Signal()
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, movie: TrackedMovie) -> None:
+        self._movie = movie
         self.curve: list[tuple[float, float]] = []
         self.training: Training | None = None
         self.problem = ""
         self._right: set[tuple[Kind, tuple[EventRef, ...]]] = set()
-        session.progress.connect(self._on_progress)
-        session.source_changed.connect(self._reset)
+        movie.progress.connect(self._on_progress)
+        movie.movie_changed.connect(self._reset)
 
     @property
     def busy(self) -> bool:
         """Whether training is under way."""
-        return self._session.busy(JOB)
+        return self._movie.busy(JOB)
 
     def _reset(self) -> None:
         self.curve, self.training, self.problem = [], None, ""
@@ -74,21 +73,20 @@ class Trainer:
 
         `steps` trains in another way, which may do without answers.
         """
-        session = self._session
-        scene = session.scene
-        if scene is None or session.annotations is None:
+        movie = self._movie
+        self.problem = ""
+        if movie.scene is None or movie.annotations is None:
             self.problem = "Choose a movie with its cells first."
-            self.changed.emit()
-            return
-        if steps is None and not len(session.annotations):
+        elif steps is None and not len(movie.annotations):
             self.problem = "There are no answers to learn from yet; give some first."
+        if self.problem:
             self.changed.emit()
             return
-        self.curve, self.problem = [], ""
+        self.curve = []
         start = None if steps is not None else prior or shipped_model()
         train = steps or (lambda ready: train_steps(ready, start, options))
-        session.finish_correcting(
-            lambda ready: session.run(
+        movie.finish_correcting(
+            lambda ready: movie.run(
                 JOB, lambda: train(ready), lambda made: self._done(made, start), self._failed
             )
         )
@@ -96,7 +94,7 @@ class Trainer:
 
     def cancel(self) -> None:
         """Stop; the model stays what it was."""
-        self._session.cancel(JOB)
+        self._movie.cancel(JOB)
         self.changed.emit()
 
     def _on_progress(self, name: str, step: object) -> None:
@@ -106,7 +104,7 @@ class Trainer:
 
     def _done(self, training: Training, start: Model | None) -> None:
         self.training = training
-        self._session.set_model(training.model, start)
+        self._movie.set_model(training.model, start)
         self.changed.emit()
 
     def _failed(self, error: Exception) -> None:
@@ -117,29 +115,20 @@ class Trainer:
 
     def load(self, path: Path) -> None:
         """Use the model of a file."""
-        try:
-            model = load_model(path)
-        except BridgetrackError as error:
-            self._session.message.emit("error", str(error))
-            return
-        self.training = None
-        self._session.set_model(model)
-        self._session.message.emit("info", f"Using the model of {path.name}.")
-        self.changed.emit()
+        with self._movie.telling():
+            self.use(load_model(path))
+            self._movie.message.emit("info", f"Using the model of {path.name}.")
 
     def save(self, path: Path) -> None:
         """Write the present model to a file."""
-        try:
-            save_model(replace(self._session.model, name=path.stem), path)
-        except BridgetrackError as error:
-            self._session.message.emit("error", str(error))
-            return
-        self._session.message.emit("info", f"Saved the model to {path}.")
+        with self._movie.telling():
+            save_model(replace(self._movie.model, name=path.stem), path)
+            self._movie.message.emit("info", f"Saved the model to {path}.")
 
     def use(self, model: Model) -> None:
         """Track with another model."""
         self.training = None
-        self._session.set_model(model)
+        self._movie.set_model(model)
         self.changed.emit()
 
     def start_over(self) -> None:
@@ -149,7 +138,7 @@ class Trainer:
     def go_back(self) -> None:
         """Use the model from before the last change."""
         self.training = None
-        self._session.earlier_model()
+        self._movie.earlier_model()
         self.changed.emit()
 
     # ------------------------------------------------------------------ words
@@ -173,7 +162,7 @@ class Trainer:
 
     def doubtful(self) -> list[Annotation]:
         """Answers that are probably slips, and still stand."""
-        have = self._session.annotations
+        have = self._movie.annotations
         if self.training is None or have is None or self.unsuited:
             return []
         given = [a for a in self.training.doubtful if _said(a) not in self._right]
@@ -197,7 +186,7 @@ class Trainer:
 
     def advice(self) -> list[str]:
         """Which events are thinly annotated, and what to do."""
-        annotations = self._session.annotations
+        annotations = self._movie.annotations
         if annotations is None:
             return []
         counts = annotations.counts(Kind.CONFIRM)

@@ -35,7 +35,7 @@ class AnnotatePanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.annotator = self.desk.annotator
+        self.annotator = self.state.annotator
         self.hint = text()
         self.column.addWidget(self.hint)
         self.column.addWidget(self._modes())
@@ -55,7 +55,7 @@ class AnnotatePanel(Panel):
         self.column.addWidget(heading("Your answers"))
         self.counts = text()
         self.column.addWidget(self.counts)
-        self.table = AnswersTable(self.desk.visit)
+        self.table = AnswersTable(self.state.visit)
         self.column.addWidget(self.table, 1)
         self.remove = button(
             "Delete the selected answers", "They can be brought back by Undo", self._delete,
@@ -65,7 +65,7 @@ class AnnotatePanel(Panel):
         self.listen(self.annotator.changed, self._on_pointing)
         self.listen(self.annotator.mode_changed, self._on_mode)
         self.listen(self.session.answers_changed, self._on_answers)
-        self.listen(self.session.source_changed, self._on_pointing)
+        self.listen(self.session.movie_changed, self._on_pointing)
         self.listen(self.session.message, self.notice.say)
         self._on_mode()
         self._on_answers()
@@ -89,7 +89,7 @@ class AnnotatePanel(Panel):
 
     def _starter(self, mode: Mode) -> Any:
         def start() -> None:
-            self.desk.canvas.activate()
+            self.state.canvas.activate()
             if mode == Mode.SUGGEST:
                 self.annotator.suggest()
                 self._on_mode()
@@ -148,15 +148,9 @@ class AnnotatePanel(Panel):
         parts += [f"{rejected} rejected"] if rejected else []
         empty = "None yet. Point at a cell and press Enter, or choose an event above."
         self.counts.setText(", ".join(parts) if parts else empty)
-        for name, enabled in (("undo", self._past()), ("redo", self._future())):
+        for name, enabled in (("undo", self.session.can_undo), ("redo", self.session.can_redo)):
             self.actions[name].setEnabled(enabled)
         self.remove.setEnabled(bool(listed))
-
-    def _past(self) -> bool:
-        return self.session.answers is not None and bool(self.session.answers.history.past)
-
-    def _future(self) -> bool:
-        return self.session.answers is not None and bool(self.session.answers.history.future)
 
     def _delete(self) -> None:
         answers, chosen = self.session.answers, self.table.chosen

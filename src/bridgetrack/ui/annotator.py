@@ -1,124 +1,43 @@
-"""Who asks questions about events, as far as keys and clicks need to know.
-
-Writing answers down: each is said back, and what cannot be kept is told.
-
-The cell under the pointer, and what the model thinks of it.
-
-What hovering, clicking and keys mean: the controller behind the canvas and its buttons.
-"""
+"""What hovering, clicking and keys mean: turns pointing into answers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Protocol
 
 from psygnal import Signal
 
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
-from bridgetrack.annotations.words import describe_event
-from bridgetrack.errors import BridgetrackError
-from bridgetrack.session.proposals import SOURCE, Proposal, chosen_event, exchanged, proposals
+from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
+from bridgetrack.session.questions import number_of
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
 from bridgetrack.ui.finder import CellFinder, PointFinder
 from bridgetrack.ui.picking import Mode, Picking, Step
 
-
-class Asker(Protocol):
-    """Gets the answers while it asks."""
-
-    def next(self) -> None:
-        """Ask something, or something else."""
-
-    def choose(self, number: int) -> None:
-        """The event with this number holds, from 1, the proposed one."""
-
-    def point(self, row: int) -> None:
-        """A cell was clicked (-1: none)."""
-
-    def reject(self) -> None:
-        """The proposed event does not hold."""
-
-    def cannot_tell(self) -> None:
-        """Somebody looked and could not say."""
-
-    def turn(self) -> None:
-        """Show the other frame."""
-
-    def subject(self, mode: Mode) -> int:
-        """Row of the cell to begin another kind of event with, -1 where there is none."""
-
+_CORRECTION = "correction"
+"""Source noted in answers that correct a link of the present tracks."""
 
 _LONGEST = 600.0
 """Seconds; who thinks longer about a cell was away."""
 
-
-class Notebook:
-    """Adds, removes and takes back answers of a session."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._since = time.monotonic()
-
-    def answer(self, kind: Kind, events: list[EventRef], source: str) -> None:
-        """Add an answer in place of those that it contradicts."""
-        answers = self._session.answers
-        if answers is None:
-            return
-        now = time.monotonic()
-        seconds, self._since = min(round(now - self._since, 2), _LONGEST), now
-
-        def add() -> None:
-            _, replaced = answers.answer(kind, events, source, seconds)
-            words = describe_event(events[0])
-            words = words if kind == Kind.CONFIRM else f"not {words}"
-            more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
-            self._session.message.emit("info", f"Noted: {words}.{more}")
-
-        self._guarded(add)
-
-    def remove(self, cell: CellRef) -> None:
-        """Remove the answers about a cell."""
-        answers = self._session.answers
-        if answers is None:
-            return
-        found = [a.id for a in answers.annotations.at(*cell.cell)]
-        if not found:
-            self._session.message.emit("info", "There is no answer about this cell to delete.")
-        self._guarded(lambda: answers.remove(*found))
-
-    def undo(self) -> None:
-        """Take back the last step."""
-        answers = self._session.answers
-        if answers is not None:
-            self._step("undo", answers.undo)
-
-    def redo(self) -> None:
-        """Repeat the step undone last."""
-        answers = self._session.answers
-        if answers is not None:
-            self._step("redo", answers.redo)
-
-    def _step(self, what: str, act: Callable[[], bool]) -> None:
-        def step() -> None:
-            if not act():
-                self._session.message.emit("info", f"There is nothing to {what}.")
-
-        self._guarded(step)
-
-    def _guarded(self, act: Callable[[], None]) -> None:
-        try:
-            act()
-        except BridgetrackError as error:
-            self._session.message.emit("error", str(error))
+_FATE = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.MERGE, Mode.SPLIT, Mode.FALSE)
+_HISTORY = (Mode.APPEAR, Mode.FALSE)
 
 
-class Pointing:
-    """Finds cells by position; emits `changed` when the overlay must be drawn anew.
+class Annotator:
+    """Follows the pointer and writes answers down.
+
+    Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
+    when the view should go somewhere, `turned` when the question's other frame is wanted,
+    `mode_changed`.
 
     Attributes
     ----------
+    picking
+        What clicks mean, and the cells picked so far.
+    finder
+        Finds cells by position; None until the movie is measured.
     hovered
         Row of the cell under the pointer, -1 where there is none.
     history
@@ -128,31 +47,91 @@ class Pointing:
     """
 
     changed = Signal()
+    show = Signal(int, object)
+    mode_changed = Signal()
+    turned = Signal()
 
     def __init__(self, session: Session) -> None:
-        self._session = session
-        self._finder: CellFinder | PointFinder | None = None
+        self._session, self._questions = session, session.questions
+        self.picking = Picking()
+        self.finder: CellFinder | PointFinder | None = None
         self.hovered = -1
         self.history = False
         self.proposals: list[Proposal] = []
-        session.source_changed.connect(self._reset)
+        self._swap = -1
+        self._since = time.monotonic()
+        session.movie_changed.connect(self._on_movie)
         session.scene_changed.connect(self._on_scene)
         session.answers_changed.connect(self._refresh)
         session.tracking_changed.connect(self._refresh)
+        session.questions.wanted.connect(lambda: self.set_mode(Mode.SUGGEST))
 
     @property
-    def finder(self) -> CellFinder | PointFinder | None:
-        """Finds cells by position; None until the movie is measured."""
-        return self._finder
+    def asking(self) -> bool:
+        """Whether keys and clicks answer the model's question."""
+        return self.picking.mode == Mode.SUGGEST
 
     @property
-    def proposing(self) -> bool:
-        """Whether the model is asked what it thinks."""
-        return True
+    def hint(self) -> str:
+        """What to do next."""
+        if self._session.movie is None:
+            return "Choose a segmentation first."
+        if self._session.scene is None:
+            return "Measuring the cells; a moment please."
+        return self.picking.hint
+
+    @property
+    def question_hint(self) -> str:
+        """What to do next about the model's questions."""
+        session, questions = self._session, self._questions
+        if session.movie is None:
+            return "Choose a movie with its cells first; see the step Cells."
+        if session.scene is None or session.tracking is None:
+            return "The cells are being measured; the first question comes after that."
+        if questions.problem:
+            return f"It could not learn from these answers: {questions.problem}"
+        if not questions.engaged:
+            asked = "go on" if questions.active and questions.active.records else "be asked"
+            return f"Press G to {asked}: the model asks about the events whose answer helps most."
+        if not self.asking:
+            return f"{self.hint} G goes back to the question."
+        if questions.current is not None:
+            return self.hint
+        if questions.busy:
+            return "Looking for the next question; this takes a moment."
+        return "Nothing is left to ask: every event that could be otherwise is answered."
+
+    # ------------------------------------------------------------------ following
+
+    def _on_movie(self) -> None:
+        if self.asking:
+            self.set_mode(Mode.REVIEW)
+        self.picking, self._swap = Picking(self.picking.mode), -1
+        self.finder, self.hovered, self.proposals = None, -1, []
+        self.changed.emit()
+
+    def _on_scene(self) -> None:
+        scene = self._session.scene
+        if scene is None:
+            return
+        labels, cells = scene.labels, scene.detections
+        self.finder = PointFinder(cells) if labels is None else CellFinder(labels, cells)
+        self.hovered = -1
+        self._refresh()
+
+    def _refresh(self) -> None:
+        tracking = self._session.tracking
+        if tracking is None or self.hovered < 0 or self.picking.mode != Mode.REVIEW:
+            self.proposals = []
+        else:
+            self.proposals = proposals(tracking, self.hovered, history=self.history)
+        self.changed.emit()
+
+    # ------------------------------------------------------------------ pointing and clicking
 
     def hover(self, frame: int, point: tuple[float, ...]) -> None:
         """The pointer moved."""
-        row = -1 if self._finder is None else self._finder.row_at(frame, point)
+        row = -1 if self.finder is None else self.finder.row_at(frame, point)
         if row != self.hovered:
             self.point_at(row)
 
@@ -161,241 +140,240 @@ class Pointing:
         self.hovered, self.history = row, False
         self._refresh()
 
-    def leave(self) -> None:
-        """The pointer points nowhere."""
-        if self.hovered >= 0:
-            self.hovered = -1
-            self._refresh()
-
     def toggle_history(self) -> None:
         """Ask where the cell comes from rather than where it goes, or back."""
         self.history = not self.history
         self._refresh()
 
-    # ------------------------------------------------------------------ following
-
-    def _reset(self) -> None:
-        self._finder, self.hovered, self.proposals = None, -1, []
-        self.changed.emit()
-
-    def _on_scene(self) -> None:
-        scene = self._session.scene
-        if scene is None:
-            return
-        labels, cells = scene.labels, scene.detections
-        self._finder = PointFinder(cells) if labels is None else CellFinder(labels, cells)
-        self.hovered = -1
-        self._refresh()
-
-    def _refresh(self) -> None:
-        tracking = self._session.tracking
-        if tracking is None or self.hovered < 0 or not self.proposing:
-            self.proposals = []
-        else:
-            self.proposals = proposals(tracking, self.hovered, history=self.history)
-        self.changed.emit()
-
-
-class Annotator(Pointing):
-    """Turns pointing into answers.
-
-    Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
-    when the view should go somewhere, `mode_changed`.
-    """
-
-    show = Signal(int, object)
-    mode_changed = Signal()
-
-    def __init__(self, session: Session) -> None:
-        self.picking = Picking()
-        self._swap: int = -1
-        self.asker: Asker | None = None
-        self._notebook = Notebook(session)
-        super().__init__(session)
-
-    # ------------------------------------------------------------------ state
-
-    @property
-    def proposing(self) -> bool:
-        """Whether the model is asked what it thinks."""
-        return self.picking.mode == Mode.REVIEW
-
-    @property
-    def hint(self) -> str:
-        """What to do next."""
-        session = self._session
-        if session.source is None:
-            return "Choose a segmentation first."
-        if session.scene is None:
-            return "Measuring the cells; a moment please."
-        return self.picking.hint
-
-    def _reset(self) -> None:
-        self.picking, self._swap = Picking(self.picking.mode), -1
-        super()._reset()
-
-    # ------------------------------------------------------------------ clicks
+    def go_to(self, cell: CellRef) -> None:
+        """Show a cell."""
+        self.show.emit(cell.frame, cell.position)
 
     def click(self, frame: int, point: tuple[float, ...]) -> None:
         """A click in the image."""
-        if self._finder is None:
-            self._session.message.emit("info", self.hint)
+        if self.finder is None:
+            self._say(self.hint)
             return
         self.hover(frame, point)
-        if self._asking is not None:
-            self._asking.point(self.hovered)
+        if self.asking:
+            self._answer_with(self.hovered)
         elif self.picking.mode == Mode.REVIEW:
             self.accept()
         elif self.hovered < 0:
             if not self.picking.empty:
-                self._session.message.emit("info", f"There is no cell here. {self.hint}")
+                self._say(f"There is no cell here. {self.hint}")
         elif self.picking.mode == Mode.SWAP:
             self._swap_with(self.hovered)
         else:
-            self._follow(picking.click(self.picking, self._finder.ref(self.hovered)))
+            self._follow(picking.click(self.picking, self.finder.ref(self.hovered)))
 
     def _follow(self, step: Step) -> None:
         self.picking = step.picking
         if step.problem:
-            self._session.message.emit("info", step.problem)
+            self._say(step.problem)
         if step.frame is not None:
             self.hovered = -1
             self.show.emit(step.frame, None)
         if step.event is not None:
-            self._notebook.answer(Kind.CONFIRM, [step.event], "click")
+            self._note(Kind.CONFIRM, step.event, "click")
         self._refresh()
 
-    # ------------------------------------------------------------------ keys and buttons
+    def _answer_with(self, row: int) -> None:
+        """A click on a cell means the first listed event that leads there."""
+        scene, asked = self._session.scene, self._question()
+        if scene is None or asked is None or row < 0:
+            return
+        cell = int(scene.detections.frame[row]), int(scene.detections.label[row])
+        if cell == asked.slot[1]:
+            return
+        number = number_of(asked, cell)
+        if number is not None:
+            self.choose(number)
+        else:
+            self._say("That cell is in none of the events listed; C, Y or M lets you click others.")
+
+    # ------------------------------------------------------------------ modes
 
     def set_mode(self, mode: Mode) -> None:
         """Begin annotating another kind of event."""
+        before = self.picking.mode
         back = self.picking.sources[0].frame if self.picking.waits_for_target else None
         self.picking, self._swap = Picking(mode), -1
         if back is not None:
             self.show.emit(back, None)
-        self.mode_changed.emit()
+        self._announce_mode(before)
         self._refresh()
+
+    def _announce_mode(self, before: Mode) -> None:
+        questions = self._questions
+        if self.picking.mode == Mode.REVIEW and questions.engaged:
+            # Esc while the answer is clicked goes back to the question; at the question it ends.
+            if before not in (Mode.SUGGEST, Mode.REVIEW) and questions.current is not None:
+                self.set_mode(Mode.SUGGEST)
+                return
+            questions.engaged = False
+        questions.take_keys(self.asking)
+        self.mode_changed.emit()
 
     def start(self, mode: Mode) -> None:
         """As `set_mode`, beginning with the cell under the pointer, or with the one asked about."""
-        row = self.hovered if self._asking is None else self._asking.subject(mode)
+        row = self._asked_about(mode) if self.asking else self.hovered
         self.set_mode(mode)
-        if row < 0 or self._finder is None:
+        if row < 0 or self.finder is None:
             return
         if mode == Mode.SWAP:
             self._swap_with(row)
         elif mode != Mode.REVIEW:
-            self._follow(picking.click(self.picking, self._finder.ref(row)))
+            self._follow(picking.click(self.picking, self.finder.ref(row)))
+
+    def _asked_about(self, mode: Mode) -> int:
+        """Row of the cell asked about, where an event of this kind can begin with it; else -1."""
+        scene, asked = self._session.scene, self._questions.current
+        if scene is None or asked is None:
+            return -1
+        fits = _HISTORY if asked.slot[0] == "history" else _FATE
+        return scene.detections.row_of(*asked.slot[1]) if mode in fits else -1
+
+    def cancel(self) -> None:
+        """Esc: forget what was picked, then go back to review."""
+        before = self.picking.mode
+        self._swap = -1
+        self._follow(picking.cancel(self.picking))
+        if self.picking.mode != before:
+            self._announce_mode(before)
+
+    # ------------------------------------------------------------------ the model asks
+
+    def suggest(self) -> None:
+        """G: go to the model's question, or, where it is in view, to another one."""
+        questions = self._questions
+        if self._session.movie is None:
+            self._say(self.question_hint)
+            return
+        if questions.engaged and self.asking and not questions.away and questions.current:
+            questions.pass_on(questions.current)
+        questions.engaged = True
+        questions.prepare()
+        if self.asking:
+            questions.show()
+        else:
+            self.set_mode(Mode.SUGGEST)
+
+    def stop_asking(self) -> None:
+        """Stop asking; everything is kept."""
+        self._questions.engaged = False
+        if self.asking:
+            self.set_mode(Mode.REVIEW)
+
+    def turn(self) -> None:
+        """T: the other frame of the question."""
+        if self.asking and self._question() is not None:
+            self.turned.emit()
+
+    def _question(self) -> Suggestion | None:
+        """The question in view; says so where there is none."""
+        if self._questions.current is None:
+            self._say(self.question_hint)
+        return self._questions.current
+
+    # ------------------------------------------------------------------ answers
 
     def accept(self) -> None:
         """Enter: yes to the proposal, or an end to picking."""
-        if self._asking is not None:
-            self._asking.choose(1)
-        elif self.picking.mode == Mode.REVIEW:
+        if self.asking or self.picking.mode == Mode.REVIEW:
             self.choose(1)
         else:
             self._follow(picking.finish(self.picking))
 
     def choose(self, number: int) -> None:
         """Pick the alternative with this number, from 1."""
-        if self._asking is not None:
-            self._asking.choose(number)
+        if self.asking:
+            self.choose_answer(number)
         elif 1 <= number <= len(self.proposals):
-            self._notebook.answer(Kind.CONFIRM, [self.proposals[number - 1].event], "review")
+            self._note(Kind.CONFIRM, self.proposals[number - 1].event, "review")
             self._refresh()
+
+    def choose_answer(self, number: int) -> None:
+        """The event of the question with this number holds, from 1, the proposed one."""
+        asked = self._question()
+        if asked is not None and 1 <= number <= 1 + len(asked.alternatives):
+            event = None if number == 1 else asked.alternatives[number - 2]
+            self._questions.confirm(asked, event)
 
     def reject(self) -> None:
         """Backspace: the proposal is wrong; or forget what was picked."""
-        if self._asking is not None:
-            self._asking.reject()
+        if self.asking:
+            asked = self._question()
+            if asked is not None:
+                self._questions.reject(asked)
         elif self.picking.mode != Mode.REVIEW:
             self.cancel()
         elif self.proposals:
-            self._notebook.answer(Kind.REJECT, [self.proposals[0].event], "review")
+            self._note(Kind.REJECT, self.proposals[0].event, "review")
             self._refresh()
-
-    def cancel(self) -> None:
-        """Esc: forget what was picked, then go back to review."""
-        before = self.picking.mode
-        step = picking.cancel(self.picking)
-        self._swap = -1
-        self._follow(step)
-        if self.picking.mode != before:
-            self.mode_changed.emit()
-
-    @property
-    def _asking(self) -> Asker | None:
-        """Who is to hear the answers; None while nobody asks."""
-        return self.asker if self.picking.mode == Mode.SUGGEST else None
-
-    def suggest(self) -> None:
-        """G: let the model ask."""
-        if self.asker is not None:
-            self.asker.next()
 
     def cannot_tell(self) -> None:
         """U: somebody looked and could not say."""
-        if self._asking is not None:
-            self._asking.cannot_tell()
+        if self.asking:
+            asked = self._question()
+            if asked is not None:
+                self._questions.cannot_tell(asked)
         elif self.proposals:
-            self._notebook.answer(Kind.CANNOT_TELL, [self.proposals[0].event], "review")
+            self._note(Kind.CANNOT_TELL, self.proposals[0].event, "review")
             self._refresh()
-
-    def turn(self) -> None:
-        """T: the other frame of the question."""
-        if self._asking is not None:
-            self._asking.turn()
 
     def break_link(self) -> None:
         """B: the cell under the pointer does not go where the tracks say."""
         tracking = self._session.tracking
         if tracking is None or self.hovered < 0:
-            self._session.message.emit("info", "Point at a cell whose link is wrong, then press B.")
+            self._say("Point at a cell whose link is wrong, then press B.")
             return
         event = chosen_event(tracking, self.hovered)
         if event is None:
-            self._session.message.emit("info", "This cell has no link to a later frame.")
+            self._say("This cell has no link to a later frame.")
             return
-        self._notebook.answer(Kind.REJECT, [event], SOURCE)
+        self._note(Kind.REJECT, event, _CORRECTION)
 
     def _swap_with(self, row: int) -> None:
         tracking = self._session.tracking
-        if tracking is None or self._finder is None:
+        if tracking is None or self.finder is None:
             return
         if self._swap < 0:
             self._swap = row
-            self.picking = Picking(Mode.SWAP, (self._finder.ref(row),))
+            self.picking = Picking(Mode.SWAP, (self.finder.ref(row),))
             self._refresh()
             return
         events = exchanged(tracking, self._swap, row)
         self._swap, self.picking = -1, Picking(Mode.SWAP)
         if events is None:
-            self._session.message.emit(
-                "info", "Only two cells of one frame that both move on can be swapped."
-            )
+            self._say("Only two cells of one frame that both move on can be swapped.")
         for event in events or ():
-            self._notebook.answer(Kind.CONFIRM, [event], SOURCE)
+            self._note(Kind.CONFIRM, event, _CORRECTION)
         self._refresh()
 
     def delete_here(self) -> None:
         """D: remove the answers about the cell under the pointer."""
-        if self._finder is not None and self.hovered >= 0:
-            self._notebook.remove(self._finder.ref(self.hovered))
+        if self.finder is not None and self.hovered >= 0:
+            self._session.remove_answers(self.finder.ref(self.hovered))
 
     def undo(self) -> None:
         """Take back the last answer, or what was picked so far."""
         if self.picking.empty:
-            self._notebook.undo()
+            self._session.undo()
         else:
             self.cancel()
 
     def redo(self) -> None:
         """Repeat the answer undone last."""
         if self.picking.empty:
-            self._notebook.redo()
+            self._session.redo()
         else:
             self.cancel()
 
-    def go_to(self, cell: CellRef) -> None:
-        """Show a cell."""
-        self.show.emit(cell.frame, cell.position)
+    def _note(self, kind: Kind, event: EventRef, source: str) -> None:
+        now = time.monotonic()
+        seconds, self._since = min(round(now - self._since, 2), _LONGEST), now
+        self._session.note(kind, event, source, seconds)
+
+    def _say(self, words: str) -> None:
+        self._session.message.emit("info", words)

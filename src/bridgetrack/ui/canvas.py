@@ -39,7 +39,7 @@ class Sight:
     @property
     def labels(self) -> Any:
         """The layer of the cells, None without a movie."""
-        source = self._session.source
+        source = self._session.movie
         return None if source is None else source.layers[1]
 
     @property
@@ -127,7 +127,7 @@ class Canvas:
         self.held = False
         annotator.changed.connect(self.redraw)
         annotator.show.connect(self.show)
-        session.source_changed.connect(self._on_source)
+        session.movie_changed.connect(self._on_source)
         session.scene_changed.connect(self._on_scene)
         viewer.dims.events.current_step.connect(self._on_frame)
         viewer.layers.events.removed.connect(self._on_removed)
@@ -152,7 +152,7 @@ class Canvas:
         self._turns.stop()
         self._annotator.changed.disconnect(self.redraw)
         self._annotator.show.disconnect(self.show)
-        self._session.source_changed.disconnect(self._on_source)
+        self._session.movie_changed.disconnect(self._on_source)
         self._session.scene_changed.disconnect(self._on_scene)
         viewer = self.viewer
         if viewer is not None:

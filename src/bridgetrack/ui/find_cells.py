@@ -126,7 +126,7 @@ class FindCells(QWidget):
         self.border.toggled.connect(lambda _: self._soon.start(_PAUSE))
         self.live.toggled.connect(self._on_live)
         source.image.chosen.connect(lambda _: self._on_image())
-        panel.listen(panel.desk.viewer.dims.events.current_step, self._on_frame)
+        panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
         self._on_image()
 
     def _advanced(self) -> QWidget:
@@ -202,7 +202,7 @@ class FindCells(QWidget):
             self._soon.start(0)
             return
         self._panel.session.cancel("preview")
-        viewer = self._panel.desk.viewer
+        viewer = self._panel.state.viewer
         shown = find_role(viewer.layers, "preview")
         if shown is not None:
             viewer.layers.remove(shown)
@@ -217,7 +217,7 @@ class FindCells(QWidget):
 
     def _preview(self, movie: Movie, settings: SegmentationSettings) -> None:
         layer = self._source.image.layer
-        viewer = self._panel.desk.viewer
+        viewer = self._panel.state.viewer
         if layer is None:
             return
         frame = round(float(layer.world_to_data(viewer.dims.point)[0]))
@@ -231,7 +231,7 @@ class FindCells(QWidget):
         )
 
     def _show(self, labels: Any, layer: Any) -> None:
-        viewer = self._panel.desk.viewer
+        viewer = self._panel.state.viewer
         self.words.setText(f"{int(labels.max())} cells in this frame.")
         shown = find_role(viewer.layers, "preview")
         if shown is not None:
@@ -257,7 +257,7 @@ class FindCells(QWidget):
         )
 
     def _add(self, labels: Any, layer: Any) -> None:
-        viewer = self._panel.desk.viewer
+        viewer = self._panel.state.viewer
         if viewer is None:
             return
         self.live.setChecked(False)

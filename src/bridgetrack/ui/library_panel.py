@@ -8,8 +8,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QPixmap
 from qtpy.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QWidget
 
-from bridgetrack.session.keep_model import JOB, Keeper
-from bridgetrack.session.start_choice import MOVIES, PRESENT, STRATEGIES, Librarian, Start
+from bridgetrack.session.keep_model import JOB, ModelKeeper
+from bridgetrack.session.start_choice import MOVIES, PRESENT, STRATEGIES, Start, StartChoice
 from bridgetrack.ui.widgets import Panel, Work, button, column_in, heading, row, text
 
 _MODELS = "Bridgetrack model (*.json)"
@@ -22,7 +22,7 @@ class StartFrom(QWidget):
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
-        self.librarian: Librarian = panel.desk.librarian
+        self.starts: StartChoice = panel.session.starts
         column = column_in(self)
         column.addWidget(heading("Start from"))
         self.choice = QComboBox()
@@ -42,7 +42,7 @@ class StartFrom(QWidget):
         self.movies = self._movies()
         column.addWidget(self.movies)
         self.use = button(
-            "Use without training", "Track with this model as it is", self.librarian.use, icon="go"
+            "Use without training", "Track with this model as it is", self.starts.use, icon="go"
         )
         column.addWidget(self.use)
         self.export = button(
@@ -50,17 +50,17 @@ class StartFrom(QWidget):
             icon="export",
         )  # fmt: skip
         self.remove = button(
-            "Remove", "Take this model out of the library", self.librarian.remove, icon="delete"
+            "Remove", "Take this model out of the library", self.starts.remove, icon="delete"
         )
         self.of_library = row(self.export, self.remove)
         column.addWidget(self.of_library)
         self.undo = button(
-            "Undo Remove", "Bring the removed model back", self.librarian.undo_remove, icon="undo"
+            "Undo Remove", "Bring the removed model back", self.starts.undo_remove, icon="undo"
         )
         column.addWidget(self.undo)
         self.problem = text()
         column.addWidget(self.problem)
-        panel.listen(self.librarian.changed, self.refresh)
+        panel.listen(self.starts.changed, self.refresh)
         panel.listen(panel.session.model_changed, self.refresh)
         self.refresh()
 
@@ -72,7 +72,7 @@ class StartFrom(QWidget):
             "Add movies…", "Choose project files of earlier movies", self.ask_movies, icon="open"
         )
         self.clear = button(
-            "Clear", "Use none of these movies", self.librarian.forget_movies, icon="delete"
+            "Clear", "Use none of these movies", self.starts.forget_movies, icon="delete"
         )
         column.addWidget(row(self.add, self.clear))
         self.strategy = QComboBox()
@@ -88,46 +88,44 @@ class StartFrom(QWidget):
     # ------------------------------------------------------------------ intents
 
     def _on_choice(self, place: int) -> None:
-        self.librarian.choose(str(self.choice.itemData(place)))
+        self.starts.choose(str(self.choice.itemData(place)))
 
     def _on_strategy(self, place: int) -> None:
-        self.librarian.use_strategy(list(STRATEGIES)[place])
+        self.starts.use_strategy(list(STRATEGIES)[place])
 
     def ask_movies(self) -> None:
         """Ask for project files."""
         names, _ = QFileDialog.getOpenFileNames(self, "Earlier movies", "", _PROJECTS)
         if names:
-            self.librarian.add_movies([Path(name) for name in names])
+            self.starts.add_movies([Path(name) for name in names])
 
     def ask_export(self) -> None:
         """Ask for a file and write the chosen model."""
-        wanted = f"{self.librarian.start.name}.json"
+        wanted = f"{self.starts.start.name}.json"
         name, _ = QFileDialog.getSaveFileName(self, "Share the model", wanted, _MODELS)
         if name:
-            self.librarian.export_file(Path(name))
+            self.starts.export_file(Path(name))
 
     # ------------------------------------------------------------------ state
 
     def refresh(self) -> None:
         """Show what there is."""
-        librarian = self.librarian
-        starts, start = librarian.starts, librarian.start
+        chosen = self.starts
+        starts, start = chosen.starts, chosen.start
         self._list(starts, start)
-        chosen = ""
-        if librarian.suited and start.name == librarian.suited:
-            chosen = "Chosen for you. "
-        self.words.setText(chosen + start.words)
+        suited = bool(chosen.suited) and start.name == chosen.suited
+        self.words.setText(f"{'Chosen for you. ' if suited else ''}{start.words}")
         self._draw(start.preview)
         movies = start.key == MOVIES
         self.movies.setVisible(movies)
-        self.clear.setEnabled(bool(librarian.movies))
-        self.strategy.setCurrentIndex(list(STRATEGIES).index(librarian.strategy))
+        self.clear.setEnabled(bool(chosen.movies))
+        self.strategy.setCurrentIndex(list(STRATEGIES).index(chosen.strategy))
         self.use.setVisible(not movies and start.key != PRESENT and start.usable)
         self.of_library.setVisible(bool(start.name))
         self.export.setEnabled(start.usable)
-        self.undo.setVisible(librarian.can_undo)
-        self.problem.setText(f"✕ {librarian.problem}" if librarian.problem else "")
-        self.problem.setVisible(bool(librarian.problem))
+        self.undo.setVisible(chosen.can_undo)
+        self.problem.setText(f"✕ {chosen.problem}" if chosen.problem else "")
+        self.problem.setVisible(bool(chosen.problem))
 
     def _list(self, starts: tuple[Start, ...], chosen: Start) -> None:
         """Fill the list anew where it changed."""
@@ -157,7 +155,7 @@ class KeepModel(QWidget):
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
-        self.keeper: Keeper = panel.desk.keeper
+        self.keeper: ModelKeeper = panel.session.keeper
         column = column_in(self)
         self.words = text()
         column.addWidget(self.words)

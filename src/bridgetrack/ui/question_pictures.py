@@ -18,7 +18,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.movie import Movie
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.session import Source
+from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.ui.event_looks import LOOKS, rgba
 
 Pixels = NDArray[np.uint8]
@@ -49,7 +49,9 @@ class Picture:
     pixels: Pixels
 
 
-def picture_steps(source: Source, asked: Suggestion, size: float) -> Steps[tuple[Picture, ...]]:
+def picture_steps(
+    source: MovieAndCells, asked: Suggestion, size: float
+) -> Steps[tuple[Picture, ...]]:
     """Cut the earlier and the later frame of a question out, with the same brightness.
 
     Parameters
@@ -108,7 +110,7 @@ def _cut(movie: Movie, asked: Suggestion, t: int, window: Window) -> NDArray[np.
     return np.asarray(frame[window].compute())
 
 
-def _grey(source: Source, asked: Suggestion, t: int, window: Window) -> Array:
+def _grey(source: MovieAndCells, asked: Suggestion, t: int, window: Window) -> Array:
     if source.image is not None:
         return np.nan_to_num(_cut(source.image, asked, t, window).astype(np.float64))
     if source.labels is not None:

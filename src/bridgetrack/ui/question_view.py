@@ -16,7 +16,6 @@ from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.overlay import Array, Drawing, View, draw_question, draw_subject
-from bridgetrack.ui.suggester import Suggester
 from bridgetrack.ui.turns import Turns
 
 BLINK = 900
@@ -30,14 +29,14 @@ _CELL = 60.0
 
 
 class QuestionView:
-    """Shows what the suggester asks on the canvas.
+    """Shows the model's question on the canvas.
 
     The first frame stays in view as long as people look elsewhere or blinking is off.
     """
 
-    def __init__(self, session: Session, annotator: Annotator, canvas: Canvas, asker: Suggester):
+    def __init__(self, session: Session, annotator: Annotator, canvas: Canvas) -> None:
         self._session, self._annotator = session, annotator
-        self._canvas, self._asker = canvas, asker
+        self._canvas, self._questions = canvas, session.questions
         self._shown: Suggestion | None = None
         self._late = self._moving = self._zoomed = False
         self._outlines: dict[tuple[int, int], Array] = {}
@@ -47,10 +46,10 @@ class QuestionView:
         self._timer.setInterval(BLINK)
         self._timer.timeout.connect(self.flip)
         canvas.painters.append(self._paint)
-        asker.look.connect(self.show)
-        asker.turned.connect(self.turn)
-        asker.changed.connect(self._on_change)
-        asker.settling.connect(self._hold)
+        session.questions.look.connect(self.show)
+        session.questions.changed.connect(self._on_change)
+        session.questions.settling.connect(self._hold)
+        annotator.turned.connect(self.turn)
         canvas.viewer.dims.events.current_step.connect(self._on_frame)
 
     def close(self) -> None:
@@ -59,10 +58,10 @@ class QuestionView:
         # At the end of the program Qt may be gone before this is called.
         with contextlib.suppress(RuntimeError):
             self._timer.stop()
-        self._asker.look.disconnect(self.show)
-        self._asker.turned.disconnect(self.turn)
-        self._asker.changed.disconnect(self._on_change)
-        self._asker.settling.disconnect(self._hold)
+        self._questions.look.disconnect(self.show)
+        self._annotator.turned.disconnect(self.turn)
+        self._questions.changed.disconnect(self._on_change)
+        self._questions.settling.disconnect(self._hold)
         viewer = self._canvas.viewer
         if viewer is not None:
             viewer.dims.events.current_step.disconnect(self._on_frame)
@@ -83,7 +82,7 @@ class QuestionView:
         """Turn blinking on or off; T shows the other frame by hand."""
         self.blinking = blinking
         self._timer.stop()
-        if blinking and self._shown is not None and not self._asker.away:
+        if blinking and self._shown is not None and not self._questions.away:
             self._timer.start()
 
     def show(self, asked: Suggestion) -> None:
@@ -172,17 +171,17 @@ class QuestionView:
 
     @property
     def _layer(self) -> Any:
-        source = self._session.source
+        source = self._session.movie
         return None if source is None else source.layers[1]
 
     # ------------------------------------------------------------------ following
 
     def _on_change(self) -> None:
-        wanted = self._asker.current if self._asker.asking else None
+        wanted = self._questions.current if self._questions.asking else None
         if wanted is None and self._shown is not None:
             self._timer.stop()
             self._shown = None
-            self._zoomed = self._zoomed and self._asker.engaged
+            self._zoomed = self._zoomed and self._questions.engaged
             self._canvas.redraw()
 
     def _on_frame(self) -> None:
@@ -190,13 +189,13 @@ class QuestionView:
         if self._moving or self._shown is None:
             return
         self._timer.stop()
-        self._asker.away = True
+        self._questions.away = True
 
     def _paint(self, drawing: Drawing, view: View) -> None:
         if self._shown is not None:
             draw_question(drawing, self._shown, view, self._outline)
-        elif self._asker.engaged and self._asker.current is not None:
-            draw_subject(drawing, self._asker.current, view, self._outline)
+        elif self._questions.engaged and self._questions.current is not None:
+            draw_subject(drawing, self._questions.current, view, self._outline)
 
     def _outline(self, cell: CellRef) -> Array:
         scene, finder = self._session.scene, self._annotator.finder

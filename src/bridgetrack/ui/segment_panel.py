@@ -45,21 +45,21 @@ class SegmentPanel(Panel):
         self.column.addWidget(self.notice)
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
-        self.listen(self.session.source_changed, self._on_scene)
+        self.listen(self.session.movie_changed, self._on_scene)
         self.listen(self.session.message, self.notice.say)
-        self.listen(self.desk.viewer.layers.events.inserted, self._on_scene)
-        self.listen(self.desk.viewer.layers.events.removed, self._on_scene)
+        self.listen(self.state.viewer.layers.events.inserted, self._on_scene)
+        self.listen(self.state.viewer.layers.events.removed, self._on_scene)
         self._on_scene()
 
     def _open_sample(self) -> None:
-        self.desk.viewer.open_sample("bridgetrack", "sample")
+        self.state.viewer.open_sample("bridgetrack", "sample")
 
     def _open_real(self) -> None:
-        download_into(self.desk.viewer, HELA)
+        download_into(self.state.viewer, HELA)
 
     def _on_scene(self, _: Any = None) -> None:
         scene = self.session.scene
-        viewer = self.desk.viewer
+        viewer = self.state.viewer
         nothing = viewer is not None and not len(viewer.layers)
         self.sample.setVisible(nothing)
         self.real.setVisible(nothing)

@@ -12,11 +12,9 @@ from typing import Any
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from bridgetrack.annotations.store import save_annotations
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.pipeline.project import load_project
-from bridgetrack.session.answers import project_answers
-from bridgetrack.session.session import Source
+from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.project import resume
 from bridgetrack.ui.layers import (
     detections_of,
     file_of,
@@ -51,7 +49,7 @@ class LayerChoice(QComboBox):
         self._by_hand = by_hand
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(100)
-        layers = panel.desk.viewer.layers
+        layers = panel.state.viewer.layers
         panel.listen(layers.events.inserted, self._refill)
         panel.listen(layers.events.removed, self._refill)
         self.currentIndexChanged.connect(lambda _: self.chosen.emit(self.layer))
@@ -76,7 +74,7 @@ class LayerChoice(QComboBox):
         return bool(role_of(layer)) or type(layer).__name__.lower() not in self._by_hand
 
     def _refill(self, _: Any = None) -> None:
-        viewer = self._panel.desk.viewer
+        viewer = self._panel.state.viewer
         if viewer is None:
             return
         kept = self.layer
@@ -154,7 +152,7 @@ class SourceChooser(QWidget):
         except BridgetrackError as error:
             self.notice.say("error", str(error))
             return
-        known = session.source
+        known = session.movie
         if known is not None and known.layers == (image, labels):
             self._opened = (image, labels)
             return
@@ -162,32 +160,15 @@ class SourceChooser(QWidget):
         self._watch(labels)
         self.notice.say("", "")
         project = tags_of(labels).get("project")
-        done = self._resume(source, Path(str(project))) if project else session.open(source)
+        done = resume(session, source, Path(str(project))) if project else session.open(source)
         if not done:
             self._opened = None
 
-    def _resume(self, source: Source, file: Path) -> bool:
-        """Open a movie with the model and the answers of its project, or with later answers."""
-        session = self._panel.session
-        try:
-            project = load_project(file)
-            path = project_answers(file, source.geometry)
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                save_annotations(project.history, path)
-        except (BridgetrackError, OSError) as error:
-            session.message.emit("error", str(error))
-            return False
-        if not session.open(source, path):
-            return False
-        session.set_model(project.model, project.start)
-        return True
-
-    def _source(self, image: Any, labels: Any) -> Source:
+    def _source(self, image: Any, labels: Any) -> MovieAndCells:
         movie = None if image is None else movie_of(image)
         first = image if image is not None else labels
         points = is_points(labels)
-        return Source(
+        return MovieAndCells(
             None if points else labels_of(labels),
             movie,
             str(tags_of(first).get("sample") or first.name),
@@ -206,14 +187,14 @@ class SourceChooser(QWidget):
         if labels is not None:
             _edits(labels).connect(self._on_paint)
             labels.events.set_data.connect(self._on_drawn)
-            self._step = self._panel.desk.viewer.dims.current_step
+            self._step = self._panel.state.viewer.dims.current_step
 
     def _on_paint(self, _: Any = None) -> None:
         self._pause.start(_REST)
 
     def _on_drawn(self, _: Any = None) -> None:
         """Notice an undo of painting, which napari does not tell apart from drawing anew."""
-        step = self._panel.desk.viewer.dims.current_step
+        step = self._panel.state.viewer.dims.current_step
         moved, self._step = step != self._step, step
         if not moved and not is_points(self._painted) and str(self._painted.mode) != "pan_zoom":
             self._on_paint()
@@ -221,18 +202,18 @@ class SourceChooser(QWidget):
     def _measure(self) -> None:
         """Measure what was touched up."""
         session, labels = self._panel.session, self._painted
-        if session.source is None or labels is None or session.source.layers[1] is not labels:
+        if session.movie is None or labels is None or session.movie.layers[1] is not labels:
             return
-        if session.source.labels is not None:
+        if session.movie.labels is not None:
             session.measure()
             return
         try:
-            table = detections_of(labels, session.source.image)
+            table = detections_of(labels, session.movie.image)
         except BridgetrackError as error:
             self.notice.say("error", str(error))
             return
         self.notice.say("", "")
-        session.measure(replace(session.source, table=table))
+        session.measure(replace(session.movie, table=table))
 
 
 def _edits(layer: Any) -> Any:
@@ -258,7 +239,7 @@ class ResumeBar(QWidget):
         self.keep = button("Go on with them", "Keep the earlier answers", self.hide, icon="yes")
         form.addRow(row(self.keep, self.afresh))
         self.hide()
-        panel.listen(panel.session.source_changed, self._on_source)
+        panel.listen(panel.session.movie_changed, self._on_source)
         self._on_source()
 
     def _on_source(self) -> None:
@@ -272,15 +253,13 @@ class ResumeBar(QWidget):
         answers = self._panel.session.answers
         if answers is None:
             return
-        try:
+        session = self._panel.session
+        with session.telling():
             kept = answers.start_afresh()
-        except BridgetrackError as error:
-            self._panel.session.message.emit("error", str(error))
-            return
-        self._panel.session.message.emit(
-            "info", f"Undo (Z) brings the earlier answers back; a copy is in {kept}."
-        )
-        self.hide()
+            session.message.emit(
+                "info", f"Undo (Z) brings the earlier answers back; a copy is in {kept}."
+            )
+            self.hide()
 
 
 def measuring(panel: Panel) -> Work:

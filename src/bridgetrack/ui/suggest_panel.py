@@ -79,7 +79,7 @@ class SuggestPanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.asker = self.desk.suggester
+        self.questions, self.annotator = self.session.questions, self.state.annotator
         self.hint = text()
         self.column.addWidget(self.hint)
         self.go = self._button("suggest", "Suggest next", "suggest")
@@ -103,13 +103,13 @@ class SuggestPanel(Panel):
         self.undo = self._button("undo", "Undo", "undo")
         self.leave = button(
             "Stop", "Stop; everything is kept, and you can go on at any time",
-            self.asker.stop, key=shortcut("cancel"), icon="stop",
+            self.annotator.stop_asking, key=shortcut("cancel"), icon="stop",
         )  # fmt: skip
         self.column.addWidget(row(self.other, self.undo, self.leave))
         self.blink = QCheckBox("Blink between the two frames")
-        self.blink.setChecked(self.desk.questions.blinking)
+        self.blink.setChecked(self.state.question_view.blinking)
         self.blink.setToolTip("Off: T shows the other frame")
-        self.blink.toggled.connect(self.desk.questions.set_blinking)
+        self.blink.toggled.connect(self.state.question_view.set_blinking)
         self.column.addWidget(self.blink)
         self.notice = Notice()
         self.column.addWidget(self.notice)
@@ -122,7 +122,7 @@ class SuggestPanel(Panel):
         self.use = button(
             "Track with what it learned",
             "Use the model learned from your answers so far; Train makes it better still",
-            self.asker.use_model,
+            self.questions.use_model,
             icon="go",
         )
         self.column.addWidget(self.use)
@@ -134,9 +134,9 @@ class SuggestPanel(Panel):
         self._later.setSingleShot(True)
         self._later.timeout.connect(self._on_change)
         for signal in (
-            self.asker.changed,
-            self.desk.annotator.mode_changed,
-            self.session.source_changed,
+            self.questions.changed,
+            self.annotator.mode_changed,
+            self.session.movie_changed,
             self.session.scene_changed,
             self.session.answers_changed,
         ):
@@ -151,12 +151,12 @@ class SuggestPanel(Panel):
         return button(words, key.words, self._doer(key), key=key, icon=icon)
 
     def _doer(self, key: Shortcut) -> Callable[[], None]:
-        return lambda: key.act(self.desk.annotator)
+        return lambda: key.act(self.annotator)
 
     def _two_frames(self) -> TwoFrames:
         made = TwoFrames()
-        made.picked.connect(self.desk.questions.go_to)
-        self.listen(self.desk.viewer.dims.events.current_step, self._on_frame)
+        made.picked.connect(self.state.question_view.go_to)
+        self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
         return made
 
     def _choices(self) -> QListWidget:
@@ -165,7 +165,7 @@ class SuggestPanel(Panel):
         made.setFixedHeight(88)
         made.setWordWrap(True)
         made.setToolTip("Click what is right, or press its number")
-        made.itemClicked.connect(lambda item: self.asker.choose(made.row(item) + 1))
+        made.itemClicked.connect(lambda item: self.annotator.choose_answer(made.row(item) + 1))
         return made
 
     # ------------------------------------------------------------------ state
@@ -173,18 +173,18 @@ class SuggestPanel(Panel):
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Look for the first questions before they are wanted."""
         super().showEvent(event)
-        self.asker.prepare()
+        self.questions.prepare()
 
     def _soon(self) -> None:
         """Follow once, when the next question is in view."""
         self._later.start(0)
 
     def _on_frame(self, _: Any = None) -> None:
-        self.frames.mark(self.desk.canvas.frame)
+        self.frames.mark(self.state.canvas.frame)
 
     def _picture(self, asked: Suggestion | None) -> None:
         """Cut both frames out in the background."""
-        source, scene = self.session.source, self.session.scene
+        source, scene = self.session.movie, self.session.scene
         if asked is self._pictured or source is None or scene is None:
             return
         self._pictured = asked
@@ -196,8 +196,8 @@ class SuggestPanel(Panel):
             )
 
     def _on_change(self) -> None:
-        asked = self.asker.current if self.asker.engaged else None
-        self.hint.setText(self.asker.hint)
+        asked = self.questions.current if self.questions.engaged else None
+        self.hint.setText(self.annotator.question_hint)
         self.question.setText("" if asked is None else asked.question)
         self.reason.setText("" if asked is None else f"Why this one: {asked.reason}.")
         self.about.setText("" if asked is None else _about(asked))
@@ -213,25 +213,24 @@ class SuggestPanel(Panel):
         self._on_frame()
         for part in (self.question, self.reason, self.frames, self.about, self.choices):
             part.setVisible(asked is not None)
-        answering = asked is not None and self.asker.asking
+        answering = asked is not None and self.annotator.asking
         # The question and the buttons say it all.
-        self.hint.setVisible(not answering or bool(self.asker.problem))
+        self.hint.setVisible(not answering or bool(self.questions.problem))
         for part in (self.yes, self.no, self.unsure, self.other):
             part.setEnabled(answering)
-        self.leave.setEnabled(self.asker.engaged)
-        answers = self.session.answers
-        self.undo.setEnabled(answers is not None and bool(answers.history.past))
-        self.go.setEnabled(self.session.source is not None)
-        self._show_standing()
+        self.leave.setEnabled(self.questions.engaged)
+        self.undo.setEnabled(self.session.can_undo)
+        self.go.setEnabled(self.session.movie is not None)
+        self._show_report()
 
-    def _show_standing(self) -> None:
-        standing = self.asker.standing
-        self.effort.setText(f"{standing.effort} {standing.accuracy}")
-        self.verdict.setText(f"✓ {standing.verdict}" if standing.stop else standing.verdict)
-        self.verdict.setStyleSheet("QLabel { font-weight: bold; }" if standing.stop else "")
-        self.verdict.setVisible(bool(standing.verdict))
-        self.plot.show_points(standing.points)
-        self.use.setEnabled(bool(standing.points) and not self.session.busy("track"))
+    def _show_report(self) -> None:
+        report = self.questions.report
+        self.effort.setText(f"{report.effort} {report.accuracy}")
+        self.verdict.setText(f"✓ {report.verdict}" if report.stop else report.verdict)
+        self.verdict.setStyleSheet("QLabel { font-weight: bold; }" if report.stop else "")
+        self.verdict.setVisible(bool(report.verdict))
+        self.plot.show_points(report.points)
+        self.use.setEnabled(bool(report.points) and not self.session.busy("track"))
 
 
 def _roomy(label: QLabel, lines: int) -> QLabel:

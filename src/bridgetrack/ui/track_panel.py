@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QComboBox, QTableWidget, QTableWidgetItem
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.session.results import certainty, least_certain, summary
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.family_tree import LineageView, family_of
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.tracks_layer import ResultLayer, certainty, least_certain, summary
 from bridgetrack.ui.turns import Turns
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, dress_table, folded, heading, text
 
@@ -26,8 +24,7 @@ class TrackPanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.result = ResultLayer(self.desk.viewer)
-        self._wanted = self.result.layer is not None
+        self.result = self.state.result_layer
         self._turns = Turns()
         self.destroyed.connect(self._turns.stop)
         self.go = button(
@@ -59,17 +56,18 @@ class TrackPanel(Panel):
         self.notice = Notice()
         self.column.addWidget(self.notice)
         self.listen(self.session.tracking_changed, self._on_tracking)
-        self.listen(self.session.source_changed, self._on_tracking)
+        self.listen(self.session.movie_changed, self._on_tracking)
         self.listen(self.session.message, self.notice.say)
-        self.listen(self.desk.annotator.changed, self._on_pointing)
+        self.listen(self.state.annotator.changed, self._on_pointing)
         self._on_tracking()
 
     # ------------------------------------------------------------------ intents
 
     def track(self) -> None:
         """Show the tracks; they are ready unless the movie is being measured."""
-        self._wanted = True
+        self.result.wanted = True
         if self.session.tracking is not None and not self.session.busy("track"):
+            self.result.show()
             self._on_tracking()
         else:
             self.session.track()
@@ -81,17 +79,17 @@ class TrackPanel(Panel):
         tracking = self.session.tracking
         if tracking is None or k >= len(self._rows):
             return
-        canvas = self.desk.canvas
+        canvas = self.state.canvas
         canvas.activate()
-        self.desk.annotator.set_mode(Mode.REVIEW)
+        self.state.annotator.set_mode(Mode.REVIEW)
         row, history = self._rows[k]
         detections = tracking.scene.detections
         frame = int(detections.frame[row])
         place = detections.table[list(detections.geometry.axes)].to_numpy()[row]
         canvas.show(frame, tuple(float(p) for p in place))
-        self.desk.annotator.point_at(row)
+        self.state.annotator.point_at(row)
         if history:
-            self.desk.annotator.toggle_history()
+            self.state.annotator.toggle_history()
 
     def _go_to_track(self, track: int, frame: int) -> None:
         tracking = self.session.tracking
@@ -101,7 +99,7 @@ class TrackPanel(Panel):
         found = nodes[(nodes["track_id"] == track) & (nodes["frame"] == frame)]
         if len(found):
             place = found.iloc[0][list(tracking.tracks.geometry.axes)]
-            self.desk.canvas.show(frame, tuple(float(p) for p in place))
+            self.state.canvas.show(frame, tuple(float(p) for p in place))
 
     # ------------------------------------------------------------------ state
 
@@ -118,7 +116,7 @@ class TrackPanel(Panel):
         ready = self.session.scene is not None
         self.go.setEnabled(ready)
         self._turns.stop()
-        if tracking is None or not self._wanted:
+        if tracking is None or not self.result.wanted:
             self.summary.setText(
                 "Press the button to see the tracks."
                 if ready
@@ -130,16 +128,8 @@ class TrackPanel(Panel):
             self.export.set_tracking(None)
             self.family_words.setText("Track first; then point at a cell.")
             return
-        layer = self._show_layer(tracking)
-        self._turns.begin(*layer, self._list_doubts, self._show_export, self._on_pointing)
-
-    def _show_layer(self, tracking: Tracking) -> list[Callable[[], None]]:
-        source = self.session.source
         self.summary.setText(summary(tracking.tracks))
-        if source is None or source.layers[1] is None:
-            return []
-        colour = _COLOURS[self.colour.currentIndex()][1]
-        return self.result.parts(tracking, colour, source.layers[1])
+        self._turns.begin(self._list_doubts, self._show_export, self._on_pointing)
 
     def _show_export(self) -> None:
         self.export.set_tracking(self.session.tracking)
@@ -169,8 +159,8 @@ class TrackPanel(Panel):
                 self.doubts.setItem(k, column, item)
 
     def _on_pointing(self) -> None:
-        tracking, row = self.session.tracking, self.desk.annotator.hovered
-        if tracking is None or not self._wanted or row < 0:
+        tracking, row = self.session.tracking, self.state.annotator.hovered
+        if tracking is None or not self.result.wanted or row < 0:
             return
         nodes = tracking.tracks.nodes
         lineage = family_of(tracking.tracks, row)

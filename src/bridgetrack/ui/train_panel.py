@@ -8,18 +8,13 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from qtpy.QtWidgets import (
-    QComboBox,
-    QDoubleSpinBox,
     QFileDialog,
-    QFormLayout,
-    QWidget,
 )
 
-from bridgetrack.learning import LOSSES
 from bridgetrack.session.training import JOB
-from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.answers_table import AnswersTable
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
+from bridgetrack.ui.training_form import TrainingForm
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
@@ -30,7 +25,7 @@ class TrainPanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.trainer = self.desk.trainer
+        self.trainer = self.session.trainer
         self.words = text()
         self.column.addWidget(self.words)
         self.start = StartFrom(self)
@@ -51,7 +46,7 @@ class TrainPanel(Panel):
         self.column.addWidget(self.results)
         self.doubt = text()
         self.column.addWidget(self.doubt)
-        self.doubtful = AnswersTable(self.desk.visit)
+        self.doubtful = AnswersTable(self.state.visit)
         self.column.addWidget(self.doubtful)
         self.right = button(
             "They are right", "Do not show these answers again", self.trainer.all_right, icon="yes"
@@ -75,18 +70,19 @@ class TrainPanel(Panel):
         )  # fmt: skip
         self.column.addWidget(row(self.load, self.save))
         self.column.addWidget(row(self.back, self.reset))
+        self.form = TrainingForm()
         self.keep = KeepModel(self)
         self.column.addWidget(folded("Keep the model for later movies", self.keep))
-        self.column.addWidget(folded("Advanced settings", self._advanced()))
+        self.column.addWidget(folded("Advanced settings", self.form))
         self.notice = Notice()
         self.column.addWidget(self.notice)
         self.column.addStretch(1)
         self.listen(self.trainer.changed, self._on_change)
-        self.listen(self.desk.librarian.changed, self._on_change)
+        self.listen(self.session.starts.changed, self._on_change)
         self.listen(self.session.answers_changed, self._on_change)
         self.listen(self.session.model_changed, self._on_change)
         self.listen(self.session.scene_changed, self._on_change)
-        self.listen(self.session.source_changed, self._on_change)
+        self.listen(self.session.movie_changed, self._on_change)
         self.listen(self.session.message, self.notice.say)
         self.listen(self.session.progress, self._on_progress)
         self._on_change()
@@ -107,39 +103,11 @@ class TrainPanel(Panel):
         plot.hide()
         return plot
 
-    def _advanced(self) -> QWidget:
-        box = QWidget()
-        form = QFormLayout(box)
-        form.setContentsMargins(0, 0, 0, 0)
-        self.loss = QComboBox()
-        self.loss.addItems(list(LOSSES))
-        self.loss.setCurrentText(TrainingOptions().loss)
-        form.addRow("Loss", self.loss)
-        self.regularizer = QComboBox()
-        self.regularizer.addItems(["l2", "l1"])
-        form.addRow("Regulariser", self.regularizer)
-        self.strength = QDoubleSpinBox()
-        self.strength.setRange(0.0, 1000.0)
-        self.strength.setDecimals(3)
-        self.strength.setSpecialValueText("chosen by the program")
-        self.strength.setToolTip("How close to stay to the starting model (λ)")
-        form.addRow("Strength λ", self.strength)
-        return box
-
     # ------------------------------------------------------------------ intents
-
-    @property
-    def options(self) -> TrainingOptions:
-        """What the advanced section says."""
-        return TrainingOptions(
-            loss=self.loss.currentText(),
-            regularizer="l1" if self.regularizer.currentText() == "l1" else "l2",
-            strength=self.strength.value() or None,
-        )
 
     def train(self) -> None:
         """Begin."""
-        self.desk.librarian.train(self.options)
+        self.session.starts.train(self.form.options)
 
     def ask_load(self) -> None:
         """Ask for a file and use its model."""
@@ -157,7 +125,7 @@ class TrainPanel(Panel):
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Look at the kept models whenever the panel comes into view."""
-        self.desk.librarian.refresh()
+        self.session.starts.refresh()
         super().showEvent(event)
 
     def _on_progress(self, name: str, _: object) -> None:
@@ -167,12 +135,12 @@ class TrainPanel(Panel):
     def _on_change(self) -> None:
         n = len(self.session.annotations or ())
         ready = self.session.scene is not None
-        librarian = self.desk.librarian
-        enough = n > 0 or not librarian.needs_answers
-        self.go.setEnabled(ready and enough and librarian.ready and not self.trainer.busy)
+        starts = self.session.starts
+        enough = n > 0 or not starts.needs_answers
+        self.go.setEnabled(ready and enough and starts.ready and not self.trainer.busy)
         if not ready:
             self.words.setText("Training needs a movie with its cells; see the step Cells.")
-        elif not n and not librarian.needs_answers:
+        elif not n and not starts.needs_answers:
             self.words.setText(
                 "No answers about this movie yet: what the earlier movies say is taken over "
                 "unchecked. A few answers make it better, and say how good it is."

@@ -1,4 +1,4 @@
-"""One desk per viewer: the controllers that all its panels share."""
+"""What all panels of one viewer share: the session, and what is drawn in the viewer."""
 
 from __future__ import annotations
 
@@ -9,33 +9,26 @@ from qtpy.QtCore import QTimer
 
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.keep_model import Keeper
 from bridgetrack.session.session import Session
-from bridgetrack.session.start_choice import Librarian
-from bridgetrack.session.training import Trainer
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.question_view import QuestionView
-from bridgetrack.ui.suggester import Suggester
+from bridgetrack.ui.tracks_layer import ResultLayer
 from bridgetrack.ui.workers import ThreadRunner
 
-_desks: weakref.WeakKeyDictionary[Any, Desk] = weakref.WeakKeyDictionary()
+_states: weakref.WeakKeyDictionary[Any, ViewerState] = weakref.WeakKeyDictionary()
 
 
-class Desk:
-    """Session, annotator and canvas of one viewer."""
+class ViewerState:
+    """The session of one viewer, and its layers."""
 
     def __init__(self, viewer: Any) -> None:
-        self.session = Session(ThreadRunner())
+        self.session = Session(runner=ThreadRunner())
+        self.session.questions.later = lambda act: QTimer.singleShot(40, act)
         self.annotator = Annotator(self.session)
         self.canvas = Canvas(viewer, self.session, self.annotator)
-        self.trainer = Trainer(self.session)
-        self.librarian = Librarian(self.session, self.trainer)
-        self.keeper = Keeper(self.session, self.trainer, self.librarian)
-        self.suggester = Suggester(
-            self.session, self.annotator, self.trainer, later=lambda act: QTimer.singleShot(40, act)
-        )
-        self.questions = QuestionView(self.session, self.annotator, self.canvas, self.suggester)
+        self.question_view = QuestionView(self.session, self.annotator, self.canvas)
+        self.result_layer = ResultLayer(viewer, self.session)
         self._panels = 0
         self.session.run("warm up", _warm_up, lambda _: None)
 
@@ -50,28 +43,28 @@ class Desk:
         self.annotator.go_to(cell)
 
     def attach(self) -> None:
-        """A panel uses this desk."""
+        """A panel uses this."""
         self._panels += 1
 
     def detach(self) -> None:
         """A panel is gone; with the last one all work ends."""
         self._panels -= 1
         if self._panels == 0:
-            self.suggester.close()
             self.session.close()
-            self.questions.close()
+            self.question_view.close()
+            self.result_layer.close()
             self.canvas.close()
             viewer = self.viewer
             if viewer is not None:
-                _desks.pop(viewer, None)
+                _states.pop(viewer, None)
 
 
-def desk_of(viewer: Any) -> Desk:
-    """The desk of a viewer, made at the first call."""
+def state_of(viewer: Any) -> ViewerState:
+    """What the panels of a viewer share, made at the first call."""
     viewer = getattr(viewer, "__wrapped__", viewer)
-    if viewer not in _desks:
-        _desks[viewer] = Desk(viewer)
-    return _desks[viewer]
+    if viewer not in _states:
+        _states[viewer] = ViewerState(viewer)
+    return _states[viewer]
 
 
 def _warm_up() -> Steps[None]:

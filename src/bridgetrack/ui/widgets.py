@@ -30,7 +30,7 @@ from superqt import QCollapsible
 from bridgetrack.session.session import Session
 from bridgetrack.ui import icons
 from bridgetrack.ui.shortcuts import Shortcut
-from bridgetrack.ui.viewer_state import Desk, desk_of
+from bridgetrack.ui.viewer_state import ViewerState, state_of
 
 AnyLayout = TypeVar("AnyLayout", bound=QLayout)
 
@@ -121,10 +121,10 @@ _FADE = 8000
 class _Links:
     """Connections of a panel, cut when its widget is gone."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, state: ViewerState) -> None:
+        self._desk = state
         self._cuts: list[Callable[[], None]] = []
-        desk.attach()
+        state.attach()
 
     def add(self, signal: Any, slot: Callable[..., Any]) -> None:
         """Connect and remember."""
@@ -143,12 +143,12 @@ class _Links:
 
 
 class Panel(QWidget):
-    """A panel of one viewer's desk: a column of widgets that listens to the controllers."""
+    """A panel of one viewer's state: a column of widgets that listens to the controllers."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
-        self.desk: Desk = desk_of(napari_viewer)
-        self._links = _Links(self.desk)
+        self.state: ViewerState = state_of(napari_viewer)
+        self._links = _Links(self.state)
         links = self._links
         # A lambda keeps the links alive until the widget is gone.
         self.destroyed.connect(lambda _=None: links.cut())
@@ -156,12 +156,12 @@ class Panel(QWidget):
         self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
         self.column.setSpacing(SPACE)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        self.listen(self.desk.viewer.events.theme, self._dress)
+        self.listen(self.state.viewer.events.theme, self._dress)
 
     @property
     def session(self) -> Session:
         """The session of the viewer."""
-        return self.desk.session
+        return self.state.session
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Narrow enough for a laptop."""
@@ -173,8 +173,8 @@ class Panel(QWidget):
         super().showEvent(event)
 
     def _dress(self, _: Any = None) -> None:
-        if self.desk.viewer is not None:
-            icons.dress(self, self.desk.viewer)
+        if self.state.viewer is not None:
+            icons.dress(self, self.state.viewer)
 
     def listen(self, signal: Any, slot: Callable[..., Any]) -> None:
         """Connect a signal for as long as this panel lives."""

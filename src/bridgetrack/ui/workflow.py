@@ -63,7 +63,7 @@ class WorkflowPanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        viewer = self.desk.viewer
+        viewer = self.state.viewer
         self.segment = SegmentPanel(viewer)
         self.annotate = AnnotatePanel(viewer)
         self.suggest = SuggestPanel(viewer)
@@ -100,15 +100,15 @@ class WorkflowPanel(Panel):
         self.column.addWidget(self.stack, 1)
         self.setMinimumWidth(320)
         for signal in (
-            self.session.source_changed,
+            self.session.movie_changed,
             self.session.scene_changed,
             self.session.answers_changed,
             self.session.model_changed,
             self.session.tracking_changed,
-            self.desk.trainer.changed,
+            self.session.trainer.changed,
         ):
             self.listen(signal, self._say_next)
-        self.listen(self.desk.annotator.mode_changed, self._follow_mode)
+        self.listen(self.state.annotator.mode_changed, self._follow_mode)
         self.open_step(0)
 
     def _ways(self) -> QWidget:
@@ -129,12 +129,12 @@ class WorkflowPanel(Panel):
     def ask(self) -> None:
         """Let the model ask."""
         self._open(1, asked=True)
-        if self.session.source is not None:
-            self.desk.suggester.next()
+        if self.session.movie is not None:
+            self.state.annotator.suggest()
 
     def _follow_mode(self) -> None:
         """Show the questions while the model asks."""
-        if self.desk.annotator.picking.mode == Mode.SUGGEST and not self.asked:
+        if self.state.annotator.picking.mode == Mode.SUGGEST and not self.asked:
             self._open(1, asked=True)
 
     @property
@@ -152,8 +152,8 @@ class WorkflowPanel(Panel):
 
     def open_step(self, k: int) -> None:
         """Open a step."""
-        if self.desk.suggester.asking:
-            self.desk.suggester.stop()
+        if self.state.annotator.asking:
+            self.state.annotator.stop_asking()
         self._open(k)
 
     def _open(self, k: int, asked: bool = False) -> None:
@@ -162,17 +162,17 @@ class WorkflowPanel(Panel):
         self.ways.setVisible(k == 1)
         self.stack.setCurrentIndex(len(self.steps) if asked else k)
         if k in (1, 3):
-            self.desk.canvas.activate()
+            self.state.canvas.activate()
         self._say_next()
 
     def _say_next(self) -> None:
         self.next_words.setText(
             next_step(
                 self.step,
-                movie=self.session.source is not None,
+                movie=self.session.movie is not None,
                 ready=self.session.tracking is not None,
                 answers=len(self.session.annotations or ()),
-                trained=self.desk.trainer.training is not None,
+                trained=self.session.trainer.training is not None,
                 asked=self.asked,
             )
         )

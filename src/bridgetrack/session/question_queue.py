@@ -1,11 +1,11 @@
-"""Which of the questions computed ahead is asked next."""
+"""Which of the questions computed ahead is asked next, and which are answered already."""
 
 from __future__ import annotations
 
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion, still_asked
+from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.session.questions import settled_by
 
 
 def next_of(active: ActiveSession) -> Suggestion | None:
@@ -43,6 +43,22 @@ def ask_again(active: ActiveSession, asked: Suggestion, before: Suggestion | Non
 def drop(active: ActiveSession, asked: Suggestion) -> None:
     """Ask a question no more."""
     active.queue = _without(active, asked)
+
+
+def settled_by(have: AnnotationSet, asked: Suggestion) -> Annotation | None:
+    """The annotation that answers a question; None where it is open.
+
+    A rejection answers only the question about the very event that it rejects.
+    """
+    slots = set(asked.event.slots)
+    for cell in dict.fromkeys(c.cell for c in asked.cells):
+        for a in have.at(*cell):
+            if a.kind == Kind.REJECT:
+                if any(e.key == asked.event.key for e in a.events):
+                    return a
+            elif any(slots.intersection(e.slots) for e in a.events):
+                return a
+    return None
 
 
 def _open(have: AnnotationSet, asked: Suggestion) -> bool:

@@ -1,0 +1,385 @@
+"""The open movie with its answers, its model and its tracks, kept in step; no window needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from psygnal import Signal
+
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.models.model import Model
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie import Geometry, Movie, check_same_extent
+from bridgetrack.pipeline.scene import Scene, annotate, fingerprints, prepare, remeasure
+from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_tracking, track_scene
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.answers import Answers, autosave_path, words_of
+from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
+
+Prints = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MovieAndCells:
+    """What is worked on: a movie with its cells, as masks or as a table of centroids.
+
+    Parameters
+    ----------
+    labels
+        The segmentation; None where there are only centroids.
+    image
+        Intensities, None where there are none.
+    name
+        What to call it.
+    path
+        File or folder that the image (or else the segmentation) came from.
+    files
+        Files of image and segmentation, where they have any.
+    layers
+        Layers that image and cells were taken from, for panels.
+    table
+        The cells, where there is no segmentation.
+    """
+
+    labels: Movie | None
+    image: Movie | None = None
+    name: str = "movie"
+    path: Path | None = None
+    files: tuple[Path | None, Path | None] = (None, None)
+    layers: tuple[Any, Any] = (None, None)
+    table: Detections | None = None
+
+    def __post_init__(self) -> None:
+        if (self.labels is None) == (self.table is None):
+            raise InputError("a movie needs its cells either as masks or as a table")
+
+    @property
+    def geometry(self) -> Geometry:
+        """Extent and scale."""
+        if self.labels is not None:
+            return self.labels.geometry
+        assert self.table is not None
+        return self.table.geometry
+
+
+def measured(
+    movie: MovieAndCells, known: tuple[Scene, Prints] | None
+) -> Steps[tuple[Scene, Prints]]:
+    """The cells of a movie with what can happen to them, and marks to notice changes by.
+
+    Parameters
+    ----------
+    movie
+        The movie.
+    known
+        What this returned before the cells were touched up: then only frames that changed are
+        measured again.
+    """
+    labels = movie.labels
+    if labels is None:
+        assert movie.table is not None
+        return (yield from prepare(movie.table)), ()
+    prints = yield from fingerprints(labels)
+    if known is None:
+        return (yield from prepare(labels, movie.image)), prints
+    scene, before = known
+    pairs = enumerate(zip(before, prints, strict=True))
+    changed = {t for t, (a, b) in pairs if a != b}
+    return (yield from remeasure(scene, labels, movie.image, changed)), prints
+
+
+@dataclass(frozen=True)
+class _Began:
+    """What a model began with, and the file of the answers that it learned from."""
+
+    model: Model
+    answers: Path | None
+
+
+class TrackedMovie(BackgroundWork):
+    """A movie with its answers, model and tracks, and the work on them.
+
+    Every change is announced by a signal.
+
+    Attributes
+    ----------
+    movie
+        The movie with its cells; None while none is open.
+    answers
+        What people said about it, kept on disk.
+    scene
+        Its cells with what can happen to them; None until they are measured.
+    tracking
+        The tracks under the present model and answers; None until there are any.
+    model
+        The model in use.
+    """
+
+    movie_changed = Signal()
+    scene_changed = Signal()
+    answers_changed = Signal()
+    model_changed = Signal()
+    tracking_changed = Signal()
+
+    def __init__(self, runner: Runner | None = None) -> None:
+        super().__init__(runner or InlineRunner())
+        self.movie: MovieAndCells | None = None
+        self.answers: Answers | None = None
+        self.scene: Scene | None = None
+        self.tracking: Tracking | None = None
+        self.model: Model = shipped_model()
+        self._base: Scene | None = None
+        self._prints: Prints = ()
+        self._began: _Began | None = None
+        self._earlier: list[tuple[Model, _Began | None]] = []
+        self._tracked_answers: AnnotationSet | None = None
+
+    # ------------------------------------------------------------------ movie
+
+    def open(self, movie: MovieAndCells, answers_path: Path | None = None) -> bool:
+        """Take a movie, resume its answers, and make it ready in the background.
+
+        Parameters
+        ----------
+        movie
+            The movie.
+        answers_path
+            Where its answers are kept; beside the movie where None.
+
+        Returns
+        -------
+        bool
+            Whether that could begin; people are told why where not.
+        """
+        path = answers_path or autosave_path(movie.path, movie.name, movie.geometry)
+        return self._open(movie, path)
+
+    def _open(self, movie: MovieAndCells, path: Path | None) -> bool:
+        self.message.emit("info", "")
+        try:
+            if movie.image is not None and movie.labels is not None:
+                check_same_extent(movie.image, movie.labels)
+            answers = Answers(path, movie.geometry)
+        except (BridgetrackError, OSError) as error:
+            self.tell(error)
+            return False
+        self.close()
+        self.movie, self.answers = movie, answers
+        answers.changed.connect(self._on_answers)
+        self.movie_changed.emit()
+        self.answers_changed.emit()
+        self.measure()
+        return True
+
+    def close(self) -> None:
+        """Let go of the movie and end the work on it; the answers stay on disk."""
+        self._runner.close()
+        if self.answers is not None:
+            self.answers.changed.disconnect(self._on_answers)
+        self.movie = self.answers = self.scene = self.tracking = self._base = None
+        self._tracked_answers = None
+
+    def forget(self) -> None:
+        """Let go of the movie and say so."""
+        if self.movie is not None:
+            self.close()
+            self.movie_changed.emit()
+            self.answers_changed.emit()
+            self.tracking_changed.emit()
+
+    def measure(self, movie: MovieAndCells | None = None) -> None:
+        """Measure the cells anew, after painting those of the frames touched; tracking follows.
+
+        `movie` is the same one with other cells, where they are a table.
+        """
+        if self.movie is None or self.answers is None:
+            return
+        movie = self.movie = movie or self.movie
+        annotations = self.answers.annotations
+        for name in ("track", "correct"):
+            self._runner.cancel(name)
+        known = None if self._base is None else (self._base, self._prints)
+
+        def work() -> Steps[tuple[Scene, Scene, Prints]]:
+            base, prints = yield from measured(movie, known)
+            return base, annotate(base, annotations), prints
+
+        self.run("measure", work, self._measured)
+
+    def _measured(self, found: tuple[Scene, Scene, Prints]) -> None:
+        # Every later scene is made from the same base, so that it does not depend on the order
+        # of the answers.
+        self._base, scene, self._prints = found
+        self.scene, self.tracking = scene, None
+        self.scene_changed.emit()
+        lost = scene.anchored.lost
+        if lost:
+            self.message.emit(
+                "warning",
+                f"{len(lost)} of your answers name cells that are not there any more, e.g. "
+                f"{lost[0].cell}: {lost[0].reason}. They are kept.",
+            )
+        self.track()
+
+    # ------------------------------------------------------------------ answers
+
+    @property
+    def annotations(self) -> AnnotationSet | None:
+        """The present answers, None without a movie."""
+        return None if self.answers is None else self.answers.annotations
+
+    def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
+        """Write an answer down in place of those that it contradicts, and say it back."""
+        answers = self.answers
+        if answers is not None:
+            with self.telling():
+                noted, replaced = answers.answer(kind, [event], source, seconds)
+                more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
+                self.message.emit("info", f"Noted: {words_of(noted)}.{more}")
+
+    def remove_answers(self, cell: CellRef) -> None:
+        """Remove the answers about a cell."""
+        answers = self.answers
+        if answers is None:
+            return
+        found = [a.id for a in answers.annotations.at(*cell.cell)]
+        if not found:
+            self.message.emit("info", "There is no answer about this cell to delete.")
+            return
+        with self.telling():
+            answers.remove(*found)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether an answer can be taken back."""
+        return self.answers is not None and bool(self.answers.history.past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether an answer was taken back that can be repeated."""
+        return self.answers is not None and bool(self.answers.history.future)
+
+    def undo(self) -> None:
+        """Take the last answer back."""
+        if self.answers is not None and self.can_undo:
+            with self.telling():
+                self.answers.undo()
+        else:
+            self.message.emit("info", "There is nothing to undo.")
+
+    def redo(self) -> None:
+        """Repeat the answer that was taken back last."""
+        if self.answers is not None and self.can_redo:
+            with self.telling():
+                self.answers.redo()
+        else:
+            self.message.emit("info", "There is nothing to redo.")
+
+    def _on_answers(self) -> None:
+        self.answers_changed.emit()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Honour answers that came after the last tracking, once nothing else is under way."""
+        tracking, annotations, base = self.tracking, self.annotations, self._base
+        if tracking is None or annotations is None or base is None:
+            return
+        if annotations is self._tracked_answers or self.busy("measure", "track", "correct"):
+            return
+
+        def work() -> Steps[Correction]:
+            yield Progress("Honouring your answer", 0.0)
+            return resolve_tracking(tracking, annotate(base, annotations))
+
+        self.run("correct", work, lambda c: self._tracked(c.tracking, annotations))
+
+    def finish_correcting(self, then: Callable[[Scene], None]) -> None:
+        """Call `then` with a scene that holds all present answers."""
+        base, annotations = self._base, self.annotations
+        if base is None or annotations is None:
+            return
+        if self.scene is not None and annotations is self._tracked_answers:
+            then(self.scene)
+            return
+
+        def work() -> Steps[Scene]:
+            yield Progress("Collecting your answers", 0.0)
+            return annotate(base, annotations)
+
+        self.run("collect", work, then)
+
+    # ------------------------------------------------------------------ tracking
+
+    def track(self) -> Tracking | None:
+        """Track with the present model and answers; None while that is under way."""
+        base, annotations, model = self._base, self.annotations, self.model
+        if base is None or annotations is None:
+            return None
+        self._runner.cancel("correct")
+
+        def work() -> Steps[Tracking]:
+            yield Progress("Choosing events", 0.0)
+            return (yield from track_scene(annotate(base, annotations), model))
+
+        self.run("track", work, lambda tracking: self._tracked(tracking, annotations))
+        return None if self.busy("track") else self.tracking
+
+    def _tracked(self, tracking: Tracking, annotations: AnnotationSet) -> None:
+        self.scene, self.tracking = tracking.scene, tracking
+        self._tracked_answers = annotations
+        self.tracking_changed.emit()
+        self._catch_up()
+
+    @property
+    def start(self) -> Model:
+        """What learning starts from: the model in use, or what that one began with.
+
+        A model that learned from the answers about this movie must not learn from them twice,
+        nor keep what it learned from a slip that was mended since.
+        """
+        began, answers = self._began, self.answers
+        if began is None or answers is None or answers.path != began.answers:
+            return self.model
+        return began.model
+
+    def set_model(self, model: Model, start: Model | None = None) -> None:
+        """Use other weights; the movie is tracked anew.
+
+        `start` is what they were learned from, where they were learned from this movie's answers.
+        """
+        if self._fits(model):
+            began = None
+            if start is not None and self.answers is not None:
+                began = _Began(start, self.answers.path)
+            self._earlier += [(self.model, self._began)] if model is not self.model else []
+            self._use(model, began)
+
+    @property
+    def has_earlier_model(self) -> bool:
+        """Whether another model was in use before the present one."""
+        return bool(self._earlier)
+
+    def earlier_model(self) -> None:
+        """Take the last change of the model back."""
+        if self._earlier and self._fits(self._earlier[-1][0]):
+            self._use(*self._earlier.pop())
+
+    def _fits(self, model: Model) -> bool:
+        try:
+            if self.scene is not None:
+                model.aligned(self.scene.matrix.features)
+        except BridgetrackError as error:
+            self.tell(error)
+            return False
+        return True
+
+    def _use(self, model: Model, began: _Began | None) -> None:
+        self.model, self._began = model, began
+        self.model_changed.emit()
+        self.track()

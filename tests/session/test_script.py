@@ -1,0 +1,140 @@
+"""A session in a script: asked, answered, undone, trained, saved and opened again, no window."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import bridgetrack as bt
+
+LENGTH = 5
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    """Labels and image of a short movie."""
+    folder = bt.sample_folder()
+    labels = bt.open_labels(folder / "01_GT" / "TRA").array[:LENGTH, 0].compute()
+    return labels, bt.open_movie(folder / "01").array[:LENGTH, 0].compute()
+
+
+def test_neither_qt_nor_napari_is_imported():
+    script = (
+        "import sys, bridgetrack as bt\n"
+        "folder = bt.sample_folder()\n"
+        "labels = bt.open_labels(folder / '01_GT' / 'TRA').array[:3, 0].compute()\n"
+        "session = bt.Session(labels)\n"
+        "session.answer(session.ask(), 'yes')\n"
+        "assert len(session.annotations) == 1\n"
+        "found = {m.split('.')[0] for m in sys.modules}\n"
+        "assert not found & {'qtpy', 'napari', 'PyQt6', 'superqt', 'magicgui'}, found\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_the_model_asks_and_the_tracks_honour_the_answers(arrays):
+    session = bt.Session(*arrays)
+    first = session.ask()
+    assert session.ask() is first, "it is asked until it is answered"
+    session.answer(first, "yes")
+    assert [a.events[0].key for a in session.annotations] == [first.event.key]
+    second = session.ask()
+    assert second.slot != first.slot
+    session.answer(second, "no")
+    assert [str(a.kind) for a in session.annotations] == ["confirm", "reject"]
+    chosen = session.tracking.scene.hypotheses
+    assert session.tracking.scene.anchored.annotations == session.annotations
+    assert len(chosen) == len(session.tracking.solution.chosen)
+
+
+def test_an_alternative_holds_by_its_number_or_as_an_event(arrays):
+    session = bt.Session(*arrays)
+    for by_number in (True, False):
+        asked = session.ask()
+        while not asked.alternatives:
+            session.answer(asked, "skip")
+            asked = session.ask()
+        wanted = asked.alternatives[0]
+        session.answer(asked, 0 if by_number else wanted)
+        latest = list(session.annotations)[-1]
+        assert latest.events[0].key == wanted.key
+        again = session.ask()
+        if again.again:
+            session.answer(again, "yes")
+
+
+def test_undo_asks_again_and_redo_takes_the_answer_back_in(arrays):
+    session = bt.Session(*arrays)
+    first = session.ask()
+    session.answer(first, "yes")
+    session.undo()
+    assert len(session.annotations) == 0
+    assert session.ask().slot == first.slot
+    session.redo()
+    assert len(session.annotations) == 1
+    assert session.ask().slot != first.slot
+
+
+def test_skip_asks_something_else_first(arrays):
+    session = bt.Session(*arrays)
+    first = session.ask()
+    session.answer(first, "skip")
+    assert len(session.annotations) == 0
+    assert session.ask().slot != first.slot
+    assert first in session.questions.active.queue
+
+
+def test_no_such_answer(arrays):
+    session = bt.Session(*arrays)
+    asked = session.ask()
+    for wrong in ("perhaps", 99, -1):
+        with pytest.raises(bt.BridgetrackError, match="no answer to this question"):
+            session.answer(asked, wrong)
+    assert len(session.annotations) == 0
+
+
+def test_answers_are_on_disk_at_once_and_are_resumed(arrays, tmp_path):
+    file = tmp_path / "answers.json"
+    session = bt.Session(*arrays, answers=file)
+    session.answer(session.ask(), "yes")
+    assert bt.load_annotations(file) == session.annotations
+    again = bt.Session(*arrays, answers=file)
+    assert again.annotations == session.annotations
+    assert session.questions.path.exists(), "what was asked is kept as well"
+
+
+def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
+    session = bt.Session(*arrays)
+    with pytest.raises(bt.BridgetrackError, match="no answers"):
+        session.train()
+    for _ in range(6):
+        session.answer(session.ask(), "yes")
+    training = session.train()
+    assert session.model is training.model
+    assert session.track() is session.tracking
+    notes = session.save(tmp_path / "movie.json")
+    assert len(notes) == 2, "the pixels were in no file"
+    again = bt.Session.from_project(tmp_path / "movie.json")
+    assert again.annotations == session.annotations
+    assert np.array_equal(again.model.weights, session.model.weights)
+    assert again.tracking.solution.value == pytest.approx(session.tracking.solution.value)
+
+
+def test_what_does_not_fit_is_refused(arrays):
+    labels, image = arrays
+    with pytest.raises(bt.BridgetrackError, match="must be the same"):
+        bt.Session(labels, image[:2])
+    with pytest.raises(bt.BridgetrackError, match="no movie"):
+        bt.Session().ask()
+    with pytest.raises(bt.BridgetrackError, match="no movie"):
+        bt.Session().train()
+
+
+def test_a_table_of_centroids_does_as_well(arrays):
+    cells = bt.track(bt.open_labels(arrays[0])).scene.detections
+    session = bt.Session(cells)
+    session.answer(session.ask(), "yes")
+    assert len(session.annotations) == 1
