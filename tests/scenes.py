@@ -18,6 +18,7 @@ from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
+from bridgetrack.progress import run
 from bridgetrack.simulation.movie import SimulatedMovie, simulate
 from bridgetrack.simulation.settings import SimulationSettings
 from gallery import Situation, movie_of
@@ -55,11 +56,8 @@ def channels_movie(pixels: NDArray[np.generic], scale: tuple[float, ...]) -> Mov
 def evidence_of(labels: Movie | Detections, image: Movie | None = None) -> Evidence:
     """Measured and compared frames."""
     if isinstance(labels, Movie):
-        *_, evidence = gather_evidence(measure(labels, image), labels)
-    else:
-        *_, evidence = gather_evidence(labels)
-    assert isinstance(evidence, Evidence)
-    return evidence
+        return run(gather_evidence(measure(labels, image), labels))
+    return run(gather_evidence(labels))
 
 
 @dataclass(frozen=True)

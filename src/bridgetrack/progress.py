@@ -1,7 +1,4 @@
-"""Generators that do long work: they yield where it stands and return what came of it.
-
-How long work reports and stops.
-"""
+"""How long work reports and stops: generators that yield where it stands, and return the result."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ Told = TypeVar("Told")
 Result = TypeVar("Result")
 
 
-def finish(
+def run(
     work: Generator[Step, None, Result], report: Callable[[Step], object] | None = None
 ) -> Result:
-    """Drive work to its end and return its result; ``report`` sees each step."""
+    """Drive long work to its end and return its result; `report` sees each step."""
     while True:
         try:
             step = next(work)
@@ -59,8 +56,3 @@ class Progress:
 
 Steps = Generator[Progress, None, Result]
 """Long work: yields progress, returns its result; closing it ends the work."""
-
-
-def run(steps: Steps[Result], report: Callable[[Progress], None] | None = None) -> Result:
-    """Drive long work to its end and return its result."""
-    return finish(steps, report)

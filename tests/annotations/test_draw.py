@@ -21,6 +21,7 @@ from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.hypotheses.evidence import gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.progress import run
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_data" / "01_GT"
 N_FRAMES, PER_FRAME = 12, 40
@@ -225,7 +226,7 @@ def test_a_whole_ground_truth_compiles_to_one_output(sample):
     assert len(annotations) > 500
     found = anchor(annotations, detections, labels)
     assert found.lost == ()
-    *_, evidence = gather_evidence(detections, labels)
+    evidence = run(gather_evidence(detections, labels))
     hypotheses = generate_hypotheses(evidence, required_events(found))
     constraints = compile_constraints(found, hypotheses)
     assert len(constraints) + len(constraints.unused) == len(annotations)

@@ -11,6 +11,7 @@ from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import Limits, solve, solve_steps
 from bridgetrack.inference.solver import solve_integer
+from bridgetrack.progress import run
 from partition_problems import (
     brute_force,
     problem_of,
@@ -149,21 +150,21 @@ def test_columns_cover_one_to_three_slots() -> None:
         problem_of([(0, 1, 2, 3)], 4)
 
 
-def test_progress_rises_to_one_and_the_solution_comes_last() -> None:
+def test_progress_rises_to_one_and_the_solution_is_returned() -> None:
     problem, scores = odd_cycles(20)
-    steps = list(solve_steps(problem, scores, limits=Limits(batch=10)))
-    shares = [s for s in steps[:-1] if isinstance(s, float)]
-    assert len(shares) == len(steps) - 1 > 1
+    shares: list[float] = []
+    solution = run(solve_steps(problem, scores, limits=Limits(batch=10)), shares.append)
+    assert len(shares) > 1
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
-    assert isinstance(steps[-1], Solution)
+    assert_valid(problem, scores, solution)
 
 
 def test_closing_half_way() -> None:
     problem, scores = odd_cycles(20)
     steps = solve_steps(problem, scores, limits=Limits(batch=10))
     assert isinstance(next(steps), float)
-    steps.close()  # type: ignore[attr-defined]
+    steps.close()
     assert list(steps) == []
 
 

@@ -15,7 +15,7 @@ from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.scene import annotate, prepare
-from bridgetrack.pipeline.tracking import correct, resolve_tracking, track_scene
+from bridgetrack.pipeline.tracking import resolve_tracking, track_scene
 from bridgetrack.progress import run
 from bridgetrack.simulation.folder import sample_folder
 
@@ -71,7 +71,7 @@ def test_equals_a_full_solve_through_any_changes(tracked, first, second):
 def test_touches_little(tracked):
     annotations = answers_for(tracked, [(int(np.flatnonzero(tracked.solution.chosen)[40]),
                                          Kind.REJECT)])  # fmt: skip
-    correction = correct(tracked, annotations)
+    correction = resolve_tracking(tracked, annotate(tracked.scene, annotations))
     assert 0 < correction.touched < len(tracked.scene.slots) / 4
     assert correction.tracking.solution.value < tracked.solution.value
 
@@ -82,7 +82,7 @@ def test_nothing_new_touches_nothing(tracked):
     )
     annotations = answers_for(tracked, [(int(h), Kind.CONFIRM) for h in chosen[:5]])
     assert len(annotations) == 5
-    correction = correct(tracked, annotations)
+    correction = resolve_tracking(tracked, annotate(tracked.scene, annotations))
     assert correction.touched == 0
     assert np.array_equal(correction.tracking.solution.chosen, tracked.solution.chosen)
 
@@ -96,7 +96,9 @@ def test_an_event_that_was_not_proposed_is_honoured(tracked):
     one, two = cell_refs(detections, np.array([a, b]))
     event = EventRef(Event.MOVE, (one,), (two,))
     far = Annotation("far", Kind.CONFIRM, (event,))
-    correction = correct(tracked, AnnotationSet(detections.geometry, [far]))
+    correction = resolve_tracking(
+        tracked, annotate(tracked.scene, AnnotationSet(detections.geometry, [far]))
+    )
     moved = correction.tracking.tracks.events
     assert ((moved["event"] == "move") & (moved["sources"] == (a,))).any()
     assert moved.loc[(moved["sources"] == (a,)), "targets"].tolist() == [(b,)]

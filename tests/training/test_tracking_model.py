@@ -22,7 +22,7 @@ from bridgetrack.learning import (
     loss_values,
     train_perceptron,
 )
-from bridgetrack.progress import finish
+from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.tracking_model import TrackingModel
 from partition_problems import brute_force
@@ -296,7 +296,7 @@ def test_the_perceptron_learns_through_the_same_boundary(exact: bool) -> None:
     steps = train_perceptron(
         model, data.samples, n_annotations=count, max_epochs=8, initial=start, rate=0.1
     )
-    result = finish(steps)
+    result = run(steps)
     before = model.inference_batch(data.samples, start).losses.sum() / count
     after = model.inference_batch(data.samples, result.w).losses.sum() / count
     assert after == pytest.approx(result.objective, abs=1e-6)

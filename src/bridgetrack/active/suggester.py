@@ -30,13 +30,11 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.words import NOUN
 from bridgetrack.detections.table import cell_diameter
-from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution
-from bridgetrack.inference.solve import solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.pipeline.tracking import allowed_by
+from bridgetrack.pipeline.tracking import allowed_by, choose_events
 from bridgetrack.progress import Progress, Steps, run
 
 Array = NDArray[np.float64]
@@ -222,8 +220,8 @@ def suggest_steps(
     ------
     ModelError
         Where the model was made with other features.
-    InfeasibleError
-        Where annotations exclude each other.
+    ContradictionError
+        Where annotations exclude each other; the message names them.
     """
     options = options or SuggestOptions()
     weights = weights_of(scene, model)
@@ -237,14 +235,7 @@ def believe_steps(
     """Track a movie under its annotations, unless that is done, and say what the model believes."""
     scores, allowed = scene.matrix.scores(weights), allowed_by(scene)
     if solution is None:
-        yield Progress("Choosing events", 0.0)
-        for step in solve_steps(scene.problem, scores, allowed):
-            if isinstance(step, Solution):
-                solution = step
-            else:
-                yield Progress("Choosing events", step)
-    if solution is None:
-        raise InputError("inference was stopped before it had an answer")
+        solution = yield from choose_events(scene, scores, allowed)
     yield Progress("Looking for questions", 0.0)
     return believe(scene, scores, solution, allowed, options.temperature)
 

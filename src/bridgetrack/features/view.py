@@ -1,7 +1,4 @@
-"""Measures of cells on scales that carry over between movies.
-
-The hypotheses of one event, as feature functions see them.
-"""
+"""What features see: measures of cells that carry over between movies, and the events they name."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-
 
 _CLIP = 4.0
 
@@ -190,31 +186,41 @@ class View:
         return np.clip(values[self.target] - values[self.source], -limit, limit)
 
 
-def rank_within(group: Index, value: Array) -> Array:
-    """Rank of every entry among those of its group, 0 for the smallest, shape (h,)."""
+def ones(v: View) -> Array:
+    """The bias."""
+    return np.ones(len(v.source))
+
+
+def measure(cell: str, name: str, v: View) -> Array:
+    """A measure (`Cells`) of the cells of one side, e.g. ``"brightness"`` of the ``"source"``."""
+    values: Array = getattr(v.cells, name)
+    return np.asarray(values[getattr(v, cell)])
+
+
+def _sorted_groups(group: Index, value: Array) -> tuple[Index, Index]:
+    """Order by group, then value, and where in it the group of every entry starts."""
     order = np.lexsort((value, group))
     grouped = group[order]
+    first = np.r_[True, grouped[1:] != grouped[:-1]][: len(order)]
+    return order, np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
+
+
+def rank_within(group: Index, value: Array) -> Array:
+    """Rank of every entry among those of its group, 0 for the smallest, shape (h,)."""
+    order, start = _sorted_groups(group, value)
     rank = np.zeros(len(group))
-    if len(order):
-        first = np.r_[True, grouped[1:] != grouped[:-1]]
-        start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-        rank[order] = np.arange(len(order)) - start
+    rank[order] = np.arange(len(order)) - start
     return rank
 
 
 def best_other(group: Index, value: Array, default: float) -> Array:
     """Smallest value among the other entries of the group, or `default`, shape (h,)."""
-    order = np.lexsort((value, group))
-    grouped, sorted_value = group[order], value[order]
+    order, start = _sorted_groups(group, value)
+    ordered = np.append(value[order], default)
+    place = np.arange(len(order))
+    # The best of a group has its second as the best other, if there is one.
+    alone = np.append(start[1:], -1)[start] != start
+    second = np.where(alone, default, ordered[start + 1])
     out = np.full(len(group), default)
-    if not len(order):
-        return out
-    first = np.r_[True, grouped[1:] != grouped[:-1]]
-    start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
-    has_second = np.zeros(len(order), dtype=bool)
-    has_second[:-1] = ~first[1:]
-    second = np.where(
-        has_second[start], sorted_value[np.minimum(start + 1, len(order) - 1)], default
-    )
-    out[order] = np.where(first, second, sorted_value[start])
+    out[order] = np.where(place == start, second, ordered[start])
     return np.minimum(out, default)

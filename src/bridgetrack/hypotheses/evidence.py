@@ -14,6 +14,7 @@ from bridgetrack.detections.labels import checked_labels, shifted_overlap
 from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.movie.movie import Movie
+from bridgetrack.progress import Progress, Steps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -89,20 +90,6 @@ def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
     return np.asarray(np.clip(depth, 0, 1) * np.minimum(area[i], area[j]))
 
 
-def _global_matches(detections: Detections, motion: Motion) -> tuple[Array, Index, Array]:
-    """Predicted positions, matches in the next frame and residuals, for all detections."""
-    offsets = detections.offsets
-    predicted = detections.position.copy()
-    match = np.full(len(detections), -1, dtype=np.int64)
-    residual = np.full(len(detections), np.inf)
-    for t, pair in enumerate(motion.pairs):
-        rows = slice(offsets[t], offsets[t + 1])
-        predicted[rows] += pair.flow
-        match[rows] = np.where(pair.match >= 0, pair.match + offsets[t + 1], -1)
-        residual[rows] = np.where(pair.match >= 0, pair.residual, np.inf)
-    return predicted, match, residual
-
-
 def _pair_overlaps(
     labels: Movie, detections: Detections, predicted: Array
 ) -> Iterator[tuple[Index, Array]]:
@@ -128,9 +115,7 @@ def _pair_overlaps(
         yield from pool.map(one, range(labels.n_frames - 1))
 
 
-def gather_evidence(
-    detections: Detections, labels: Movie | None = None
-) -> Iterator[Evidence | int]:
+def gather_evidence(detections: Detections, labels: Movie | None = None) -> Steps[Evidence]:
     """Collect the evidence of a movie.
 
     Parameters
@@ -139,30 +124,27 @@ def gather_evidence(
         The cells.
     labels
         Label movie the detections came from; None for tables, which are taken for discs.
-
-    Yields
-    ------
-    int
-        The number of the frame pair that was read, as progress;
-    Evidence
-        the result, last.
     """
+    yield Progress("Comparing frames", 0.0)
     motion = estimate_motion(detections)
-    predicted, match, residual = _global_matches(detections, motion)
-    previous = np.full(len(detections), -1, dtype=np.int64)
-    back = np.full(len(detections), np.inf)
-    matched = np.flatnonzero(match >= 0)
-    previous[match[matched]] = matched
-    back[match[matched]] = residual[matched]
+    offsets, n = detections.offsets, len(detections)
+    predicted = detections.position.copy()
+    following, previous = np.full((2, n), -1, dtype=np.int64)
+    ahead, back = np.full((2, n), np.inf)
+    for t, pair in enumerate(motion.pairs):
+        predicted[offsets[t] : offsets[t + 1]] += pair.flow
+        matched = np.flatnonzero(pair.match >= 0)
+        here, there = matched + offsets[t], pair.match[matched] + offsets[t + 1]
+        following[here], previous[there] = there, here
+        ahead[here] = back[there] = pair.residual[matched]
     keys: list[Index] = [np.zeros(0, dtype=np.int64)]
     pixels: list[Array] = [np.zeros(0)]
     if labels is not None and detections.has_masks:
         for t, (key, count) in enumerate(_pair_overlaps(labels, detections, predicted)):
             keys.append(key)
             pixels.append(count)
-            yield t
+            yield Progress("Comparing frames", (t + 1) / labels.n_frames)
     key, count = np.concatenate(keys), np.concatenate(pixels)
     order = np.argsort(key, kind="stable")
-    yield Evidence(
-        detections, motion, predicted, match, previous, residual, back, key[order], count[order]
-    )
+    overlaps = key[order], count[order]
+    return Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)

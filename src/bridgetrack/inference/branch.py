@@ -1,9 +1,4 @@
-"""A feasible choice from a fractional one.
-
-A good whole choice near a fractional one, by branching around the fractions only.
-
-Branch and bound on the few columns that can still change the answer.
-"""
+"""Branch and bound on the few columns that can still change the answer."""
 
 from __future__ import annotations
 
@@ -12,14 +7,21 @@ import time
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import BridgetrackError, SolverError
+from bridgetrack.inference.problem import components, members
 from bridgetrack.inference.solver import Integral, solve_bounded, solve_integer
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_SMALL = 4_000
+"""Columns up to which a program is solved in this process."""
+_REACH = 1.0
+"""Reduced cost up to which a column may be part of a repair."""
+_LARGEST = 3_000
+"""Columns up to which a choice is repaired."""
 
 
 def greedy_choice(rows: sp.csr_matrix, scores: Array, x: Array, duals: Array) -> Mask | None:
@@ -44,10 +46,10 @@ def greedy_choice(rows: sp.csr_matrix, scores: Array, x: Array, duals: Array) ->
     """
     by_column = rows.T.tocsr()
     reduced = by_column @ duals - scores
-    order = np.lexsort((reduced, -np.round(x, 6)))
     free = np.ones(rows.shape[0], dtype=bool)
     chosen = np.zeros(len(x), dtype=bool)
-    for column in order:
+    # Rounded, because fractions that differ by the solver's tolerance are equal.
+    for column in np.lexsort((reduced, -np.round(x, 6))):
         slots = by_column.indices[by_column.indptr[column] : by_column.indptr[column + 1]]
         if free[slots].all():
             chosen[column] = True
@@ -55,31 +57,15 @@ def greedy_choice(rows: sp.csr_matrix, scores: Array, x: Array, duals: Array) ->
     return None if free.any() else chosen
 
 
-_REACH = 1.0
-_LARGEST = 3_000
-
-
 def repair(
     rows: sp.csr_matrix, scores: Array, x: Array, duals: Array, start: Mask | None, max_nodes: int
 ) -> Mask | None:
-    """Improve a rounded choice.
+    """Improve a rounded choice by branching around the fractions only.
 
     Slots of fractional columns, and those that columns of small reduced cost tie to them, are
     solved anew; everywhere else the relaxation is whole and stays. The better of the result and
-    `start` is returned.
-
-    Parameters
-    ----------
-    rows
-        Slots x columns, shape (S, H).
-    scores, x
-        Scores and relaxed values of the columns, shapes (H,).
-    duals
-        Prices of the slots, shape (S,).
-    start
-        A feasible choice, or None.
-    max_nodes
-        Limit of the branch and bound.
+    `start` (a feasible choice, or None) is returned. A good choice is worth its time, because it
+    decides how many columns `branch` can leave out.
     """
     by_column = sp.csr_matrix(rows.T.tocsr())
     reduced = by_column @ duals - scores
@@ -87,6 +73,7 @@ def repair(
     fractional = (x > 1e-5) & ~whole
     free = _touched(rows, fractional)
     best, value = start, -np.inf if start is None else float(scores[start].sum())
+    # Where the part is too small to have a whole choice, it grows by what is near, three times.
     for _ in range(3):
         near = (reduced <= _REACH) | fractional
         free = free | _touched(rows, near & (by_column @ free > 0))
@@ -103,7 +90,7 @@ def repair(
         chosen = whole.copy()
         chosen[columns] = local.x
         if float(scores[chosen].sum()) > value:
-            best, value = chosen, float(scores[chosen].sum())
+            best = chosen
         break
     return best
 
@@ -111,10 +98,6 @@ def repair(
 def _touched(rows: sp.csr_matrix, columns: Mask) -> Mask:
     """Slots that some of the columns cover, shape (S,)."""
     return np.asarray(rows @ columns.astype(np.float64) > 0)
-
-
-_SMALL = 4_000
-"""Columns up to which a program is solved in this process."""
 
 
 def branch(
@@ -133,10 +116,28 @@ def branch(
     in its component cannot be in a better choice and is left out; what remains falls into
     smaller components, and those where the relaxation is whole already are done.
 
+    Parameters
+    ----------
+    rows
+        Slots x columns, shape (S, H).
+    scores, x
+        Scores and relaxed values of the columns, shapes (H,).
+    duals
+        Prices of the slots, shape (S,).
+    start
+        A feasible choice, or None.
+    max_nodes, max_seconds
+        Limits per component, and of all together.
+
     Returns
     -------
     chosen, bound
         Columns chosen, shape (H,), and an upper bound on any choice.
+
+    Raises
+    ------
+    SolverError
+        Where a limit struck before there was any answer.
     """
     useful = np.arange(len(x))
     start = repair(rows, scores, x, duals, start, max_nodes)
@@ -146,7 +147,9 @@ def branch(
     chosen = np.zeros(len(x), dtype=bool)
     bound = 0.0
     deadline = time.monotonic() + max_seconds
-    for slots, part in _components(rows[:, useful]):
+    count, slot_label, column_label = components(sp.csr_matrix(rows[:, useful].T))
+    slots_of, columns_of = members(slot_label, count), members(column_label, count)
+    for slots, part in zip(slots_of, columns_of, strict=True):
         columns = useful[part]
         inside = x[columns]
         if ((inside < 1e-5) | (inside > 1 - 1e-5)).all():
@@ -168,6 +171,7 @@ def branch(
 def _integer(
     rows: sp.csr_matrix, scores: Array, start: Mask | None, max_nodes: int, max_seconds: float
 ) -> Integral:
+    """A small program is solved here; a large one in a process that can be ended."""
     if len(scores) <= _SMALL:
         return solve_integer(rows, scores, start, max_nodes, max_seconds)
     answer = solve_bounded(rows, scores, start, max_nodes, max_seconds)
@@ -183,30 +187,9 @@ def _integer(
 
 def _gap(rows: sp.csr_matrix, scores: Array, duals: Array, start: Mask) -> Array:
     """How far `start` lies below the relaxation in every column's component, shape (H,)."""
-    count, label, column_label = _labels(rows)
+    count, label, column_label = components(sp.csr_matrix(rows.T))
     best = np.bincount(label, duals, minlength=count)
     have = np.bincount(column_label[start], scores[start], minlength=count)
+    # Prices are right to the solver's tolerance; the gap must not be too small for that.
     tolerance = 1e-7 * (1.0 + np.bincount(label, np.abs(duals), minlength=count))
     return np.asarray((best - have + tolerance)[column_label])
-
-
-def _labels(rows: sp.csr_matrix) -> tuple[int, Index, Index]:
-    """Number of components, and the component of every slot and of every column."""
-    count, label = connected_components(rows @ rows.T, directed=False)
-    by_column = rows.T.tocsr()
-    return int(count), label, label[by_column.indices[by_column.indptr[:-1]]]
-
-
-def _components(rows: sp.csr_matrix) -> list[tuple[Index, Index]]:
-    """Slots and columns of every connected component."""
-    count, label, column_label = _labels(rows)
-    slot_order, column_order = (
-        np.argsort(label, kind="stable"),
-        np.argsort(column_label, kind="stable"),
-    )
-    slot_cut = np.searchsorted(label[slot_order], np.arange(count + 1))
-    column_cut = np.searchsorted(column_label[column_order], np.arange(count + 1))
-    return [
-        (slot_order[slot_cut[k] : slot_cut[k + 1]], column_order[column_cut[k] : column_cut[k + 1]])
-        for k in range(count)
-    ]

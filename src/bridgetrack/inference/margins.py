@@ -1,10 +1,10 @@
 """How sure a choice is: the drop of the objective when a chosen column is forbidden.
 
-The best choice that breaks at least one of some promises (the space Y°).
-
-If the best choice breaks one already, it is the answer. Otherwise exactly one promise is broken,
-where that costs least; promises are tried in the order of a lower bound on that cost, until no
-untried one can be cheaper (design after 001, section 3).
+Everything here rests on the prices of the slots, the duals of the linear relaxation. The *reduced
+cost* of a column is the price of its slots minus its score; it is at least 0 for every allowed
+column, and any feasible choice y is worth ``sum(prices) - sum of the reduced costs of its
+columns``. So reduced costs say how much a choice must lose if it uses a column, without solving
+anything again.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import InfeasibleError, SolverError
-from bridgetrack.inference.problem import Problem, Solution
+from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.solve import solve
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
@@ -50,31 +50,34 @@ def margin_bounds(
         Shape (H,); NaN for columns that are not chosen, infinite where nothing else is allowed.
     """
     incidence = problem.incidence
+    # Rounding makes reduced costs of optimal columns slightly negative; a bound must not use that.
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
     if allowed is not None:
         cost = np.where(allowed, cost, np.inf)
-    owner = np.full(problem.n_slots, -1, dtype=np.int64)
+    # One entry per column and slot it covers, in the order of `problem.slots`.
     rows = np.repeat(np.arange(problem.n_columns), problem.width)
-    slots = incidence.indices
+    entry = np.arange(len(rows)) - np.repeat(incidence.indptr[:-1], problem.width)
+    slots = problem.slots[rows, entry]
+    owner = np.full(problem.n_slots + 1, -2, dtype=np.int64)
     taken = solution.chosen[rows]
     owner[slots[taken]] = rows[taken]
-    padded = np.append(owner, -2)[problem.slots]
-    same = (padded[:, :, None] == padded[:, None, :]).sum(axis=2)
-    entry = np.arange(len(rows)) - np.repeat(incidence.indptr[:-1], problem.width)
-    ordered_slots = problem.slots[rows, entry]
-    share = np.maximum(cost[rows] - _elsewhere(problem, solution)[rows, entry], 0.0)
-    share = share / same[rows, entry]
-    other = owner[ordered_slots] != rows
+    # m: how many slots of the same chosen column a column covers, for each of its slots.
+    mine = owner[problem.slots]
+    together = (mine[:, :, None] == mine[:, None, :]).sum(axis=2)[rows, entry]
+    share = np.maximum(cost[rows] - _elsewhere(problem, solution)[rows, entry], 0.0) / together
+    other = owner[slots] != rows
     best = np.full(problem.n_slots, np.inf)
-    np.minimum.at(best, ordered_slots[other], share[other])
-    total = np.full(problem.n_columns, np.nan)
+    np.minimum.at(best, slots[other], share[other])
     chosen = np.flatnonzero(solution.chosen)
-    with np.errstate(invalid="ignore"):
-        sums = incidence[chosen] @ np.where(np.isfinite(best), best, 0.0)
-    hopeless = incidence[chosen] @ (~np.isfinite(best)).astype(np.float64) > 0
-    short = np.asarray(incidence[chosen] @ solution.slack) / np.maximum(problem.width[chosen], 1)
-    total[chosen] = np.where(hopeless, np.inf, np.maximum(sums - short, 0.0))
-    return total
+    covered = incidence[chosen]
+    # Infinite times zero is no number in a product with the matrix, so those are told apart.
+    hopeless = covered @ (~np.isfinite(best)).astype(np.float64) > 0
+    sums = covered @ np.where(np.isfinite(best), best, 0.0)
+    # Slack is the same for all slots of a component; the mean over a column's slots is its own.
+    short = np.asarray(covered @ solution.slack) / np.maximum(problem.width[chosen], 1)
+    bounds = np.full(problem.n_columns, np.nan)
+    bounds[chosen] = np.where(hopeless, np.inf, np.maximum(sums - short, 0.0))
+    return bounds
 
 
 def _elsewhere(problem: Problem, solution: Solution) -> Array:
@@ -96,29 +99,7 @@ def exact_margin(
 ) -> float:
     """The margin of one chosen column, by solving the part of the problem it can reach.
 
-    Raises
-    ------
-    SolverError
-        Where the column is not chosen.
-    """
-    margin, _ = best_alternative(problem, scores, solution, column, allowed)
-    return margin
-
-
-def best_alternative(
-    problem: Problem,
-    scores: Array,
-    solution: Solution,
-    column: int,
-    allowed: Mask | None = None,
-) -> tuple[float, NDArray[np.int64]]:
-    """The best choice without one chosen column.
-
-    Returns
-    -------
-    margin, columns
-        The drop of the objective (infinite where nothing else is allowed) and the columns that
-        replace what was chosen in the part solved.
+    Infinite where nothing else is allowed.
 
     Raises
     ------
@@ -126,10 +107,9 @@ def best_alternative(
         Where the column is not chosen.
     """
     try:
-        margin, added, _ = best_without(problem, scores, solution, column, (column,), allowed)
+        return best_without(problem, scores, solution, column, (column,), allowed)[0]
     except InfeasibleError:
-        return float("inf"), np.zeros(0, dtype=np.int64)
-    return margin, added
+        return float("inf")
 
 
 def best_without(
@@ -137,9 +117,9 @@ def best_without(
     scores: Array,
     solution: Solution,
     column: int,
-    banned: Sequence[int] | NDArray[np.int32],
+    banned: Sequence[int] | NDArray[np.integer],
     allowed: Mask | None = None,
-) -> tuple[float, NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[float, Index, Index]:
     """The best choice without a chosen column and its like.
 
     Columns whose reduced cost exceeds a known upper bound on the margin cannot be in the best
@@ -186,12 +166,14 @@ def best_without(
         answer = _solve_part(problem, scores, keep, slots)
         if answer is not None:
             drop = max(float(scores[old].sum()) - answer[0], 0.0)
+            # A column left out would alone cost more than this alternative: it is the best one.
             if drop + spare <= limit or not np.isfinite(limit):
                 return drop, np.setdiff1d(answer[1], old), np.setdiff1d(old, answer[1])
             limit = drop + spare
         elif not np.isfinite(limit):
             raise InfeasibleError("nothing else can explain these cells")
         else:
+            # Nothing near explains these cells: look farther, in the end everywhere.
             limit = limit * 4 + 1.0 if limit < 1e6 else np.inf
 
 
@@ -209,17 +191,15 @@ def _upper_bound(
 def _reachable(problem: Problem, near: Mask, own: NDArray[np.int32]) -> Mask:
     """Columns connected with the slots `own` through columns in `near`, shape (H,)."""
     columns = np.flatnonzero(near)
-    part = problem.incidence[columns]
-    _, label = connected_components(part.T @ part, directed=False)
-    wanted = np.unique(label[own])
+    _, slot_label, column_label = components(problem.incidence[columns])
     out = np.zeros(problem.n_columns, dtype=bool)
-    out[columns] = np.isin(label[part.indices[part.indptr[:-1]]], wanted)
+    out[columns] = np.isin(column_label, slot_label[own])
     return out
 
 
 def _solve_part(
-    problem: Problem, scores: Array, columns: NDArray[np.int64], slots: NDArray[np.int32]
-) -> tuple[float, NDArray[np.int64]] | None:
+    problem: Problem, scores: Array, columns: Index, slots: NDArray[np.int32]
+) -> tuple[float, Index] | None:
     """Best cover of the slots by the columns: value and columns, or None."""
     part = sp.csr_matrix(problem.incidence[columns][:, slots])
     whole = np.diff(part.indptr) == problem.width[columns]
@@ -234,7 +214,11 @@ def _solve_part(
 
 
 def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask | None:
-    """Maximise the score over the choices that pick no column of at least one set.
+    """Maximise the score over the choices that pick no column of at least one set (Y°).
+
+    If the best choice breaks one of these promises already, it is the answer. Otherwise exactly
+    one promise is broken, where that costs least; promises are tried in the order of a lower
+    bound on that cost, until no untried one can be cheaper (design after 001, section 3).
 
     Parameters
     ----------
@@ -256,7 +240,10 @@ def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask 
     if (kept < 0.5).any():
         return best.chosen
     bounds = margin_bounds(problem, scores, best)
-    held = [int(c) for c in _held(sets, best.chosen)]
+    # Every set lies within one slot, so exactly one of its columns is chosen.
+    picked = sets.multiply(best.chosen.astype(np.float64)).tocsr()
+    picked.eliminate_zeros()
+    held = picked.indices
     found: Mask | None = None
     cheapest = np.inf
     for a in np.argsort(bounds[held], kind="stable"):
@@ -264,7 +251,7 @@ def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask 
             break
         members = sets.indices[sets.indptr[a] : sets.indptr[a + 1]]
         try:
-            cost, added, dropped = best_without(problem, scores, best, held[a], members)
+            cost, added, dropped = best_without(problem, scores, best, int(held[a]), members)
         except InfeasibleError:
             continue
         if cost < cheapest:
@@ -273,10 +260,3 @@ def cheapest_flip(problem: Problem, scores: Array, sets: sp.csr_matrix) -> Mask 
             found[dropped] = False
             found[added] = True
     return found
-
-
-def _held(sets: sp.csr_matrix, chosen: Mask) -> NDArray[np.int64]:
-    """The chosen column of every set, shape (A,)."""
-    picked = sets.multiply(chosen.astype(np.float64)).tocsr()
-    picked.eliminate_zeros()
-    return picked.indices.astype(np.int64)

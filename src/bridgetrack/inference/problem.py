@@ -1,9 +1,7 @@
-"""The set-partitioning problem behind tracking, and its exact preprocessing.
+"""The set-partitioning problem behind tracking, its exact preprocessing, and a choice in it.
 
 ``max_y s'y  subject to  C y = 1, y binary`` (001, eq. 16-18), where every column covers one to
 three slots. Nothing here knows what a slot or a column means.
-
-A choice of columns, which can check itself.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import SolverError
 
@@ -139,6 +138,27 @@ def _group(slots: Index, base: int) -> Index:
     _, first = np.unique(key, return_inverse=True)
     _, number = np.unique(first * base + slots[:, 2], return_inverse=True)
     return number.astype(np.int64)
+
+
+def components(incidence: sp.csr_matrix) -> tuple[int, Index, Index]:
+    """Connected components of columns x slots.
+
+    Returns
+    -------
+    count, slots, columns
+        How many there are, and the component of every slot, shape (S,), and column, shape (H,).
+    """
+    if not incidence.shape[1]:
+        return 0, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    count, label = connected_components(incidence.T @ incidence, directed=False)
+    return int(count), label.astype(np.int64), label[incidence.indices[incidence.indptr[:-1]]]
+
+
+def members(label: Index, count: int) -> list[Index]:
+    """Places of each of the labels 0..count-1, ascending."""
+    order = np.argsort(label, kind="stable")
+    cut = np.searchsorted(label[order], np.arange(count + 1))
+    return [order[cut[k] : cut[k + 1]] for k in range(count)]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,4 @@
-"""Is an old optimum still one? Asked before anything is solved again.
-
-Solve again only what a change of constraints touches, with the optimum of a full solve.
+"""Solve again only what a change of constraints touches, with the optimum of a full solve.
 
 The old prices stay dual feasible for every column that was allowed before. Growing the part
 that is solved until the combined prices are feasible for all allowed columns (column generation)
@@ -12,8 +10,6 @@ part; such columns are taken in too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -23,6 +19,7 @@ from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import Limits, solve
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
@@ -61,23 +58,7 @@ def still_optimal(
 
 
 _TOLERANCE = 1e-7
-
-
-@dataclass
-class _State:
-    """A choice with prices, improved part by part."""
-
-    chosen: Mask
-    duals: Array
-    slack: Array
-    component: NDArray[np.int64]
-    gap: float
-
-    @property
-    def torn(self) -> float:
-        """How far the relaxation lies above the choice, over all components."""
-        _, first = np.unique(self.component, return_index=True)
-        return float(self.slack[first].sum())
+"""By how much a reduced cost may be negative, relative to the largest score."""
 
 
 def resolve(
@@ -112,109 +93,75 @@ def resolve(
     SolverError
         Where the allowed columns cannot cover every slot.
     """
-    state = _State(
-        chosen & allowed,
-        previous.duals.copy(),
-        previous.slack.copy(),
-        previous.component.astype(np.int64),
-        previous.gap,
-    )
-    inside = _uncovered(problem, state.chosen) | _too_cheap(problem, scores, allowed, state)
-    touched = 0
-    region: Mask | None = _grow(problem, state, inside) if inside.any() else None
-    while region is not None:
+    chosen = chosen & allowed
+    duals, slack, component = previous.duals, previous.slack, previous.component
+    gap, touched = previous.gap, 0
+    tolerance = _TOLERANCE * max(1.0, float(np.abs(scores).max(initial=0.0)))
+    wrong = allowed & (problem.incidence @ duals - scores < -tolerance)
+    region = _counts(problem, chosen) != 1
+    region |= _slots_of(problem, wrong)
+    while region.any():
+        region = _closed(problem, chosen, slack, component, region)
         touched = int(region.sum())
-        region = _solve_region(problem, scores, allowed, state, region, limits)
-    value = float(scores[state.chosen].sum())
-    relaxed = max(float(state.duals.sum()), value)
-    bound = min(value + state.gap, relaxed)
-    solution = Solution(state.chosen, value, bound, state.duals, state.slack, state.component)
+        inside = problem.incidence @ region.astype(np.float64)
+        columns, slots = np.flatnonzero(allowed & (inside == problem.width)), np.flatnonzero(region)
+        part = Problem(sp.csr_matrix(problem.incidence[columns][:, slots]))
+        try:
+            answer = solve(part, scores[columns], limits=limits)
+        except SolverError:
+            # The part alone may have no choice; its surroundings may lend it one.
+            around = region | (_slots_of(problem, allowed & (inside > 0)))
+            larger = _closed(problem, chosen, slack, component, around)
+            if (larger == region).all():
+                raise
+            region = larger
+            continue
+        new_duals, new_slack, new_component = duals.copy(), slack.copy(), component.copy()
+        new_duals[slots] = answer.duals
+        new_slack[slots] = answer.slack
+        new_component[slots] = answer.component + int(component.max(initial=-1)) + 1
+        # Where the relaxation is torn, a column of small reduced cost that reaches out of the part
+        # may still win; elsewhere only one that scores more than its slots cost.
+        reduced = problem.incidence @ new_duals - scores
+        crossing = (inside > 0) & (inside < problem.width)
+        cheap = crossing & (reduced < _torn(new_slack, new_component) - tolerance)
+        outside = _slots_of(problem, allowed & (cheap | (reduced < -tolerance))) & ~region
+        if outside.any():
+            region = region | outside
+            continue
+        duals, slack, component, gap = new_duals, new_slack, new_component, gap + answer.gap
+        chosen[inside > 0] = False
+        chosen[columns[answer.chosen]] = True
+        break
+    value = float(scores[chosen].sum())
+    bound = min(value + gap, max(float(duals.sum()), value))
+    solution = Solution(chosen, value, bound, duals, slack, component)
     solution.check(problem, scores)
     return solution, touched
 
 
-def _uncovered(problem: Problem, chosen: Mask) -> Mask:
-    return np.asarray(problem.by_slot @ chosen.astype(np.float64) != 1)
-
-
-def _too_cheap(problem: Problem, scores: Array, allowed: Mask, state: _State) -> Mask:
-    """Slots of allowed columns that score more than their slots cost, shape (S,)."""
-    columns = allowed & (_reduced(problem, scores, state) < -_scale(scores))
-    return _slots_of(problem, columns)
-
-
-def _needed(problem: Problem, scores: Array, allowed: Mask, state: _State, region: Mask) -> Mask:
-    """Slots outside a region that columns reach which might make its choice better."""
-    limit = state.torn - _scale(scores) if state.torn > 0 else -_scale(scores)
-    inside = problem.incidence @ region.astype(np.float64)
-    crossing = (inside > 0) & (inside < problem.width)
-    cheap = _reduced(problem, scores, state) < limit
-    wrong = _too_cheap(problem, scores, allowed, state)
-    return (_slots_of(problem, allowed & crossing & cheap) | wrong) & ~region
-
-
-def _reduced(problem: Problem, scores: Array, state: _State) -> Array:
-    return np.asarray(problem.incidence @ state.duals - scores)
-
-
-def _scale(scores: Array) -> float:
-    return _TOLERANCE * max(1.0, float(np.abs(scores).max(initial=0.0)))
+def _counts(problem: Problem, columns: Mask) -> Array:
+    """How many of the columns cover every slot, shape (S,)."""
+    return np.asarray(problem.by_slot @ columns.astype(np.float64))
 
 
 def _slots_of(problem: Problem, columns: Mask) -> Mask:
-    slots = np.zeros(problem.n_slots, dtype=bool)
-    slots[problem.incidence[np.flatnonzero(columns)].indices] = True
-    return slots
+    """Slots that some of the columns cover, shape (S,)."""
+    return _counts(problem, columns) > 0
 
 
-def _grow(problem: Problem, state: _State, slots: Mask) -> Mask:
+def _torn(slack: Array, component: Index) -> float:
+    """How far the relaxation lies above the choice, over all components."""
+    _, first = np.unique(component, return_index=True)
+    return float(slack[first].sum())
+
+
+def _closed(problem: Problem, chosen: Mask, slack: Array, component: Index, slots: Mask) -> Mask:
     """The slots with those that their chosen columns cover, and torn components whole."""
     while True:
-        columns = state.chosen & (problem.incidence @ slots.astype(np.float64) > 0)
-        grown = slots | (problem.by_slot @ columns.astype(np.float64) > 0)
-        torn = np.unique(state.component[grown & (state.slack > 0)])
-        grown |= np.isin(state.component, torn)
+        columns = chosen & (problem.incidence @ slots.astype(np.float64) > 0)
+        grown = slots | _slots_of(problem, columns)
+        grown |= np.isin(component, np.unique(component[grown & (slack > 0)]))
         if (grown == slots).all():
             return slots
         slots = grown
-
-
-def _neighbours(problem: Problem, allowed: Mask, slots: Mask) -> Mask:
-    """The slots with all that share an allowed column with them."""
-    columns = allowed & (problem.incidence @ slots.astype(np.float64) > 0)
-    return slots | (problem.by_slot @ columns.astype(np.float64) > 0)
-
-
-def _solve_region(
-    problem: Problem,
-    scores: Array,
-    allowed: Mask,
-    state: _State,
-    region: Mask,
-    limits: Limits | None,
-) -> Mask | None:
-    """Solve a region in place; returns the larger region that is needed, None when done."""
-    within = problem.incidence @ region.astype(np.float64) == problem.width
-    columns, slots = np.flatnonzero(allowed & within), np.flatnonzero(region)
-    part = sp.csr_matrix(problem.incidence[columns][:, slots])
-    try:
-        answer = solve(Problem(part), scores[columns], limits=limits)
-    except SolverError:
-        larger = _grow(problem, state, _neighbours(problem, allowed, region))
-        if (larger == region).all():
-            raise
-        return larger
-    touching = problem.incidence @ region.astype(np.float64) > 0
-    duals = state.duals.copy()
-    duals[slots] = answer.duals
-    slack, component = state.slack.copy(), state.component.copy()
-    slack[slots] = answer.slack
-    component[slots] = answer.component + int(component.max(initial=-1)) + 1
-    trial = _State(state.chosen, duals, slack, component, state.gap + answer.gap)
-    outside = _needed(problem, scores, allowed, trial, region)
-    if outside.any():
-        return _grow(problem, state, region | outside)
-    state.duals, state.slack, state.component, state.gap = duals, slack, component, trial.gap
-    state.chosen[touching] = False
-    state.chosen[columns[answer.chosen]] = True
-    return None

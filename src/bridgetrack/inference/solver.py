@@ -8,8 +8,8 @@ A large integer program in a process of its own, which can be ended.
 
 from __future__ import annotations
 
-import io
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -164,7 +164,7 @@ class Program:
         InfeasibleError
             Where the columns cannot cover every row once.
         """
-        _check(scores)
+        check_scores(scores)
         solver = self._model.solver
         n_rows, n_columns = self.matrix.shape
         if not n_columns:
@@ -209,7 +209,8 @@ def _look_up_destructor(model: mip.Model) -> None:
     _ = model.solver._lib.Highs_destroy
 
 
-def _check(scores: Array) -> None:
+def check_scores(scores: Array) -> None:
+    """Refuse scores that are not finite with a SolverError."""
     if not np.isfinite(scores).all():
         raise SolverError("a score is not a finite number; check the model's weights and features")
 
@@ -245,7 +246,7 @@ def solve_integer(
     InfeasibleError
         Where there is no solution.
     """
-    _check(scores)
+    check_scores(scores)
     model = mip.Model(sense=mip.MAXIMIZE, solver_name=mip.HIGHS)
     _look_up_destructor(model)
     model.verbose = 0
@@ -282,12 +283,15 @@ def solve_integer(
 
 
 _GRACE = 5.0
+"""Seconds that a child process may take beyond its limit, for starting and answering."""
 
 
 def solve_bounded(
     rows: sp.csr_matrix, scores: Array, start: Mask | None, max_nodes: int, max_seconds: float
 ) -> Integral | None:
     """As `solve_integer`, in a child process that is ended when it overstays its time.
+
+    A solver that does not keep to its time limit cannot be stopped within this process.
 
     Returns
     -------
@@ -299,23 +303,11 @@ def solve_bounded(
     InfeasibleError
         Where the columns cannot cover every row once.
     """
-    matrix = sp.csr_matrix(rows)
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        data=matrix.data,
-        indices=matrix.indices,
-        indptr=matrix.indptr,
-        shape=np.asarray(matrix.shape),
-        scores=scores,
-        start=np.zeros(0, dtype=bool) if start is None else start,
-        limits=np.asarray([max_nodes, max_seconds]),
-    )
-    command = [sys.executable, "-m", "bridgetrack.inference.solver"]
+    given = (sp.csr_matrix(rows), scores, start, max_nodes, max_seconds)
     try:
         done = subprocess.run(
-            command,
-            input=buffer.getvalue(),
+            [sys.executable, "-m", "bridgetrack.inference.solver"],
+            input=pickle.dumps(given),
             capture_output=True,
             timeout=max_seconds + _GRACE,
             check=False,
@@ -323,37 +315,27 @@ def solve_bounded(
     except subprocess.TimeoutExpired:
         return None
     except OSError:  # an embedded Python has no program to start
-        return solve_integer(matrix, scores, start, max_nodes, max_seconds)
+        return solve_integer(*given)
     if done.returncode != 0:
         return None
-    with np.load(io.BytesIO(done.stdout), allow_pickle=False) as answer:
-        if "infeasible" in answer.files:
-            raise InfeasibleError(str(answer["infeasible"]))
-        return Integral(answer["x"], float(answer["value"]), float(answer["bound"]))
+    answer = pickle.loads(done.stdout)
+    if isinstance(answer, str):
+        raise InfeasibleError(answer)
+    return Integral(*answer)
 
 
 def main() -> None:
     """Read a program from standard input, write its solution to standard output."""
-    answer = os.dup(1)
+    out = os.dup(1)
     os.dup2(2, 1)  # whatever a solver prints must not get into the answer
-    out = io.BytesIO()
+    answer: tuple[Mask, float, float] | str
     try:
-        best = _answer()
-        np.savez(out, x=best.x, value=best.value, bound=best.bound)
+        best = solve_integer(*pickle.load(sys.stdin.buffer))
+        answer = best.x, best.value, best.bound
     except InfeasibleError as error:
-        np.savez(out, infeasible=np.asarray(str(error)))
-    with os.fdopen(answer, "wb") as file:
-        file.write(out.getvalue())
-
-
-def _answer() -> Integral:
-    with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as given:
-        rows = sp.csr_matrix(
-            (given["data"], given["indices"], given["indptr"]), shape=tuple(given["shape"])
-        )
-        start = given["start"] if given["start"].size else None
-        nodes, seconds = given["limits"]
-        return solve_integer(rows, given["scores"], start, int(nodes), float(seconds))
+        answer = str(error)
+    with os.fdopen(out, "wb") as file:
+        pickle.dump(answer, file)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ from bridgetrack.learning.result import (
     TrainingState,
 )
 from bridgetrack.learning.start import untied_start
-from bridgetrack.progress import finish
+from bridgetrack.progress import run as finish
 
 __all__ = [
     "ALGORITHM_1",

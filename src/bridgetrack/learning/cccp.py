@@ -93,7 +93,7 @@ from bridgetrack.learning.result import (
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.subgradient import Subgradient
 from bridgetrack.learning.surrogate import Incumbent, Surrogate
-from bridgetrack.progress import finish
+from bridgetrack.progress import run as finish
 
 S = TypeVar("S")
 

@@ -1,7 +1,4 @@
-"""A movie made ready for inference: detections, hypotheses, features and the problem.
-
-A scene after some frames of its segmentation were touched up.
-"""
+"""A movie made ready for inference: detections, hypotheses, features and the problem."""
 
 from __future__ import annotations
 
@@ -108,14 +105,7 @@ def prepare(
     """
     labels = source if isinstance(source, Movie) else None
     detections = yield from measure(source, image)
-    evidence = None
-    yield Progress("Comparing frames", 0.0)
-    for step in gather_evidence(detections, labels):
-        if isinstance(step, Evidence):
-            evidence = step
-        else:
-            yield Progress("Comparing frames", (step + 1) / detections.geometry.n_frames)
-    assert evidence is not None
+    evidence = yield from gather_evidence(detections, labels)
     yield Progress("Proposing events", 0.0)
     return propose(evidence, labels, annotations, features)
 
@@ -223,11 +213,5 @@ def remeasure(
         else:
             tables.append(old.table.iloc[old.rows(t)].drop(columns="frame"))
     detections = assemble(tables, labels, image)
-    evidence = None
-    for step in gather_evidence(detections, labels):
-        if isinstance(step, Evidence):
-            evidence = step
-        else:
-            yield Progress("Comparing frames", (step + 1) / labels.n_frames)
-    assert evidence is not None
+    evidence = yield from gather_evidence(detections, labels)
     return propose(evidence, labels, features=scene.matrix.features)

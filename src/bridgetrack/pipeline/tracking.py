@@ -1,13 +1,9 @@
-"""Annotations that only together leave no choice of events.
-
-Track a prepared movie with a model.
-
-Honour new annotations in a tracked movie at once, solving again only what they touch.
-"""
+"""Track a prepared movie with a model, and honour new annotations in it at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,70 +21,14 @@ from bridgetrack.inference.solve import Limits, solve, solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.scene import Scene, annotate, prepare
-from bridgetrack.progress import Progress, Steps, run
+from bridgetrack.pipeline.scene import Scene, prepare
+from bridgetrack.progress import Progress, Steps, relayed, run
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.tracks.tracks import Tracks
 
 Index = NDArray[np.int64]
 Array = NDArray[np.float64]
-
-
-def explain_contradiction(scene: Scene) -> ContradictionError:
-    """The error for a movie whose annotations leave no choice of events.
-
-    Annotations that exclude each other at a cell are found without a solver when they are
-    compiled. What is left are circles, such as two cells that may not appear and have only one
-    cell to come from.
-
-    Parameters
-    ----------
-    scene
-        A prepared movie, whose problem has no solution under its constraints.
-
-    Returns
-    -------
-    ContradictionError
-        Naming annotations none of which can be left out of the contradiction.
-    """
-    rows = _culprits(scene)
-    annotations = [scene.anchored.listed[a] for a in scene.constraints.annotation[rows].tolist()]
-    named = "; ".join(f"{describe(a)} ({a.id})" for a in annotations)
-    return ContradictionError(
-        f"annotations contradict each other: these cannot all be true: {named}. "
-        "Remove or change one of them"
-    )
-
-
-def _culprits(scene: Scene) -> Index:
-    """A smallest set of constraints that leaves no choice: none of them can be spared.
-
-    The last row of the shortest run of rows that leaves no choice belongs to it; the search
-    goes on before that row, with it taken as given.
-    """
-    core: list[int] = []
-    rest = np.arange(len(scene.constraints))
-    while _possible(scene, np.asarray(core, dtype=np.int64)):
-        low, high = 0, len(rest)
-        while low + 1 < high:
-            middle = (low + high) // 2
-            if _possible(scene, np.append(rest[:middle], core).astype(np.int64)):
-                low = middle
-            else:
-                high = middle
-        core.append(int(rest[high - 1]))
-        rest = rest[: high - 1]
-    return np.sort(np.asarray(core, dtype=np.int64))
-
-
-def _possible(scene: Scene, rows: Index) -> bool:
-    allowed = np.ones(len(scene.hypotheses), dtype=bool)
-    allowed[scene.constraints.take(rows).left_out] = False
-    try:
-        solve(scene.problem, np.zeros(len(scene.hypotheses)), allowed)
-    except InfeasibleError:
-        return False
-    return True
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -119,7 +59,7 @@ class Tracking:
     tracks: Tracks
 
 
-def allowed_by(scene: Scene) -> NDArray[np.bool_]:
+def allowed_by(scene: Scene) -> Mask:
     """Hypotheses that no annotation excludes, shape (H,)."""
     allowed = np.ones(len(scene.hypotheses), dtype=bool)
     _, forbidden = pins(scene.constraints)
@@ -148,21 +88,28 @@ def track_scene(
         Where annotations exclude each other; the message names them.
     """
     model = model or shipped_model(scene.matrix.features)
-    scores = scene.matrix.scores(model.aligned(scene.matrix.features))
-    allowed = allowed_by(scene)
-    solution: Solution | None = None
+    scores, allowed = scene.matrix.scores(model.aligned(scene.matrix.features)), allowed_by(scene)
+    solution = yield from choose_events(scene, scores, allowed, limits)
+    yield Progress("Joining tracks", 0.0)
+    return _tracked(scene, model, scores, allowed, solution)
+
+
+def choose_events(
+    scene: Scene, scores: Array, allowed: Mask, limits: Limits | None = None
+) -> Steps[Solution]:
+    """Solve the problem of a scene; raises as `track_scene`."""
     yield Progress("Choosing events", 0.0)
+    work = solve_steps(scene.problem, scores, allowed, limits)
     try:
-        for step in solve_steps(scene.problem, scores, allowed, limits):
-            if isinstance(step, Solution):
-                solution = step
-            else:
-                yield Progress("Choosing events", step)
+        return (yield from relayed(work, partial(Progress, "Choosing events")))
     except InfeasibleError as error:
         raise explain_contradiction(scene) from error
-    assert solution is not None
+
+
+def _tracked(
+    scene: Scene, model: Model, scores: Array, allowed: Mask, solution: Solution
+) -> Tracking:
     margins = margin_bounds(scene.problem, scores, solution, allowed)
-    yield Progress("Joining tracks", 0.0)
     tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
     return Tracking(scene, model, scores, solution, margins, tracks)
 
@@ -225,26 +172,17 @@ class Correction:
     touched: int
 
 
-def correct(tracking: Tracking, annotations: AnnotationSet) -> Correction:
-    """Track again under other annotations; equals a full solve in objective.
+def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
+    """Track again under other annotations, solving only what they touch.
+
+    The objective is that of a full solve.
 
     Parameters
     ----------
     tracking
         The tracked movie.
-    annotations
-        All annotations that hold now, not only the new ones.
-
-    Raises
-    ------
-    ContradictionError
-        Where annotations exclude each other.
-    """
-    return resolve_tracking(tracking, annotate(tracking.scene, annotations))
-
-
-def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
-    """As `correct`, for a scene that was annotated already.
+    scene
+        The same movie with all annotations that hold now (`annotate`), not only the new ones.
 
     Raises
     ------
@@ -253,29 +191,74 @@ def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
     ContradictionError
         Where annotations exclude each other; the message names them.
     """
-    old = tracking.scene
+    old, model = tracking.scene, tracking.model
     if not np.array_equal(old.slots, scene.slots):
         raise InputError("the cells have changed since this movie was tracked; track it again")
-    scores = scene.matrix.scores(tracking.model.aligned(scene.matrix.features))
-    allowed = allowed_by(scene)
-    carried = _carried_over(tracking, scene)
+    scores, allowed = scene.matrix.scores(model.aligned(scene.matrix.features)), allowed_by(scene)
+    chosen = tracking.solution.chosen
+    if scene.hypotheses is not old.hypotheses:
+        found = scene.hypotheses.find(old.hypotheses.take(chosen))
+        chosen = np.zeros(len(scene.hypotheses), dtype=bool)
+        chosen[found[found >= 0]] = True
     try:
-        solution, touched = resolve(scene.problem, scores, allowed, carried, tracking.solution)
+        solution, touched = resolve(scene.problem, scores, allowed, chosen, tracking.solution)
     except InfeasibleError as error:
         raise explain_contradiction(scene) from error
-    margins = margin_bounds(scene.problem, scores, solution, allowed)
-    tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
-    renewed = Tracking(scene, tracking.model, scores, solution, margins, tracks)
-    return Correction(renewed, touched)
+    return Correction(_tracked(scene, model, scores, allowed, solution), touched)
 
 
-def _carried_over(tracking: Tracking, scene: Scene) -> np.ndarray:
-    """The old choice among the present hypotheses, shape (H,)."""
-    if scene.hypotheses is tracking.scene.hypotheses:
-        return tracking.solution.chosen.copy()
-    old = tracking.scene.hypotheses
-    rows = np.flatnonzero(tracking.solution.chosen)
-    found = scene.hypotheses.find(old.take(rows))
-    chosen = np.zeros(len(scene.hypotheses), dtype=bool)
-    chosen[found[found >= 0]] = True
-    return chosen
+def explain_contradiction(scene: Scene) -> ContradictionError:
+    """The error for a movie whose annotations leave no choice of events.
+
+    Annotations that exclude each other at a cell are found without a solver when they are
+    compiled. What is left are circles, such as two cells that may not appear and have only one
+    cell to come from.
+
+    Parameters
+    ----------
+    scene
+        A prepared movie, whose problem has no solution under its constraints.
+
+    Returns
+    -------
+    ContradictionError
+        Naming annotations none of which can be left out of the contradiction.
+    """
+    rows = scene.constraints.annotation[_culprits(scene)].tolist()
+    annotations = [scene.anchored.listed[a] for a in rows]
+    named = "; ".join(f"{describe(a)} ({a.id})" for a in annotations)
+    return ContradictionError(
+        f"annotations contradict each other: these cannot all be true: {named}. "
+        "Remove or change one of them"
+    )
+
+
+def _culprits(scene: Scene) -> Index:
+    """A smallest set of constraints that leaves no choice: none of them can be spared.
+
+    The last row of the shortest run of rows that leaves no choice belongs to it; the search
+    goes on before that row, with it taken as given.
+    """
+    core: list[int] = []
+    rest = np.arange(len(scene.constraints))
+    while _possible(scene, np.asarray(core, dtype=np.int64)):
+        low, high = 0, len(rest)
+        while low + 1 < high:
+            middle = (low + high) // 2
+            if _possible(scene, np.append(rest[:middle], core).astype(np.int64)):
+                low = middle
+            else:
+                high = middle
+        core.append(int(rest[high - 1]))
+        rest = rest[: high - 1]
+    return np.sort(np.asarray(core, dtype=np.int64))
+
+
+def _possible(scene: Scene, rows: Index) -> bool:
+    allowed = np.ones(len(scene.hypotheses), dtype=bool)
+    allowed[scene.constraints.take(rows).left_out] = False
+    try:
+        solve(scene.problem, np.zeros(len(scene.hypotheses)), allowed)
+    except InfeasibleError:
+        return False
+    return True

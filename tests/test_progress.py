@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from bridgetrack.progress import finish, relayed
+from bridgetrack.progress import relayed, run
 
 
 def counting(n: int) -> Generator[int, None, str]:
@@ -19,16 +19,16 @@ def failing() -> Generator[int, None, str]:
     raise ValueError("no more")
 
 
-def test_finish_reports_each_step_and_returns_the_result() -> None:
+def test_run_reports_each_step_and_returns_the_result() -> None:
     seen: list[int] = []
-    assert finish(counting(3), seen.append) == "counted to 3"
+    assert run(counting(3), seen.append) == "counted to 3"
     assert seen == [0, 1, 2]
-    assert finish(counting(0)) == "counted to 0"
+    assert run(counting(0)) == "counted to 0"
 
 
 def test_relayed_steps_are_other_words_for_the_same_work() -> None:
     told: list[str] = []
-    assert finish(relayed(counting(2), lambda n: f"step {n}"), told.append) == "counted to 2"
+    assert run(relayed(counting(2), lambda n: f"step {n}"), told.append) == "counted to 2"
     assert told == ["step 0", "step 1"]
 
 
@@ -42,4 +42,4 @@ def test_relayed_work_stops_where_it_is_closed() -> None:
 
 def test_errors_of_the_work_come_through() -> None:
     with pytest.raises(ValueError, match="no more"):
-        finish(relayed(failing(), lambda n: n))
+        run(relayed(failing(), lambda n: n))

@@ -1,0 +1,291 @@
+"""Features of events between one cell and two: divisions, splits and merges."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.features.feature import Feature
+from bridgetrack.features.view import View, measure, ones
+from bridgetrack.hypotheses.events import Event
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+def _fans_out(v: View) -> bool:
+    """Whether one earlier cell stands against two later ones, rather than two against one."""
+    return bool((v.other_target >= 0).any())
+
+
+def _two(v: View) -> tuple[Index, Index]:
+    """Rows of the daughters, pieces or joined cells."""
+    return (v.target, v.other_target) if _fans_out(v) else (v.source, v.other_source)
+
+
+def _whole(v: View) -> Index:
+    """Row of the one cell."""
+    return v.source if _fans_out(v) else v.target
+
+
+def _links(v: View) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
+    """(source, target) of the two links."""
+    if _fans_out(v):
+        return (v.source, v.target), (v.source, v.other_target)
+    return (v.source, v.target), (v.other_source, v.target)
+
+
+def _middle(v: View) -> Array:
+    (s1, t1), (s2, t2) = _links(v)
+    return np.minimum(np.linalg.norm(v.off(s1, t1) + v.off(s2, t2), axis=1) / 2, 5.0)
+
+
+def _covered(v: View) -> Array:
+    (s1, t1), (s2, t2) = _links(v)
+    both = v.evidence.overlap(s1, t1) + v.evidence.overlap(s2, t2)
+    return np.minimum(both / v.area[_whole(v)], 1.0)
+
+
+def _mean(name: str, v: View) -> Array:
+    """Mean of a measure over the two cells."""
+    a, b = _two(v)
+    values: Array = getattr(v.cells, name)
+    return np.asarray((values[a] + values[b]) / 2)
+
+
+def _asymmetry(name: str, v: View) -> Array:
+    """Difference of a measure between the two cells, at most 3."""
+    a, b = _two(v)
+    values: Array = getattr(v.cells, name)
+    return np.minimum(np.abs(values[a] - values[b]), 3.0)
+
+
+def _daughters(v: View) -> tuple[Array, Array]:
+    """Shift from the mother's predicted position to each daughter, in diameters."""
+    return v.off(v.source, v.target), v.off(v.source, v.other_target)
+
+
+def _daughters_apart(v: View) -> Array:
+    one, two = _daughters(v)
+    return np.minimum(np.linalg.norm(one - two, axis=1), 5.0)
+
+
+def _far(v: View) -> Array:
+    return np.maximum(v.offset, v.distance(v.source, v.other_target))
+
+
+def _unevenness(v: View) -> Array:
+    return np.abs(v.offset - v.distance(v.source, v.other_target))
+
+
+def _angle(v: View) -> Array:
+    one, two = _daughters(v)
+    length = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
+    return np.asarray((1.0 + np.sum(one * two, axis=1) / np.maximum(length, 1e-9)) / 2.0)
+
+
+def _growth(v: View) -> Array:
+    together = v.area[v.target] + v.area[v.other_target]
+    return np.clip(np.log(together) - v.cells.size[v.source], -3, 3)
+
+
+def _abs_growth(v: View) -> Array:
+    return np.abs(_growth(v))
+
+
+def _least_covered(v: View) -> Array:
+    return np.minimum(v.shared(v.source, v.target), v.shared(v.source, v.other_target))
+
+
+def _orphans(v: View) -> Array:
+    return 2 * _mean("orphan", v)
+
+
+def _along(v: View) -> Array:
+    one, two = _daughters(v)
+    apart = one - two
+    length = np.maximum(np.linalg.norm(apart, axis=1), 1e-9)
+    cosine = np.abs(np.sum(apart * v.cells.axis[v.source], axis=1)) / length
+    return np.asarray((cosine - 0.5) * v.cells.elongation[v.source])
+
+
+def _brightness_gain(v: View) -> Array:
+    return np.clip(_mean("level", v) - v.cells.level[v.source], -3, 3)
+
+
+def _parts_apart(v: View) -> Array:
+    a, b = _two(v)
+    return np.minimum(np.linalg.norm(v.position[a] - v.position[b], axis=1) / v.diameter, 5.0)
+
+
+def _size_change(v: View) -> Array:
+    a, b = _two(v)
+    return np.abs(np.log((v.area[a] + v.area[b]) / v.area[_whole(v)]))
+
+
+def _smaller(v: View) -> Array:
+    a, b = _two(v)
+    return np.minimum(v.cells.relative_size[a], v.cells.relative_size[b])
+
+
+def _unmatched(v: View) -> Array:
+    a, b = _two(v)
+    lone = v.cells.orphan if _fans_out(v) else v.cells.childless
+    return np.asarray(lone[a] + lone[b])
+
+
+_divide = partial(Feature, Event.DIVIDE)
+
+DIVIDE = (
+    _divide("bias", "1", "1", ones),
+    _divide(
+        "middle",
+        "|midpoint of the daughters - predicted mother| / cell diameter, at most 5",
+        "diameters",
+        _middle,
+    ),
+    _divide(
+        "separation",
+        "distance between the daughters / cell diameter, at most 5",
+        "diameters",
+        _daughters_apart,
+    ),
+    _divide(
+        "far_daughter",
+        "distance of the farther daughter from the predicted mother, at most 5",
+        "diameters",
+        _far,
+    ),
+    _divide("unevenness", "|difference of the daughters' distances|", "diameters", _unevenness),
+    _divide(
+        "angle",
+        "(1 + cosine of the angle daughter-mother-daughter) / 2, 0 when opposite",
+        "1",
+        _angle,
+    ),
+    _divide("growth", "log(areas of the daughters / area of the mother), within +-3", "1", _growth),
+    _divide("size_change", "|growth|", "1", _abs_growth),
+    _divide(
+        "size_asymmetry",
+        "|log ratio of the daughters' areas|, at most 3",
+        "1",
+        partial(_asymmetry, "size"),
+    ),
+    _divide(
+        "daughter_size",
+        "mean log area of the daughters over the movie's median",
+        "1",
+        partial(_mean, "relative_size"),
+    ),
+    _divide(
+        "mother_size",
+        "log area of the mother over the movie's median",
+        "1",
+        partial(measure, "source", "relative_size"),
+    ),
+    _divide("covered", "share of the shifted mother that the daughters cover", "1", _covered),
+    _divide(
+        "least_covered",
+        "smaller of the daughters' overlaps with the shifted mother",
+        "1",
+        _least_covered,
+    ),
+    _divide(
+        "orphans", "daughters without a mutual nearest neighbour before, 0 to 2", "1", _orphans
+    ),
+    _divide(
+        "along_axis",
+        "(|cosine of separation and mother's long axis| - 1/2) * elongation",
+        "1",
+        _along,
+        "mask",
+    ),
+    _divide(
+        "mother_roundness",
+        "isoperimetric ratio of the mother, 1 for a disc",
+        "1",
+        partial(measure, "source", "roundness"),
+        "mask",
+    ),
+    _divide(
+        "mother_elongation",
+        "1 - minor/major axis of the mother",
+        "1",
+        partial(measure, "source", "elongation"),
+        "mask",
+    ),
+    _divide(
+        "mother_brightness",
+        "robust z-score of the mother's mean in its frame",
+        "sd",
+        partial(measure, "source", "brightness"),
+        "image",
+    ),
+    _divide(
+        "daughter_brightness",
+        "mean robust z-score of the daughters",
+        "sd",
+        partial(_mean, "brightness"),
+        "image",
+    ),
+    _divide(
+        "brightness_gain",
+        "daughters' mean level minus the mother's, within +-3",
+        "1",
+        _brightness_gain,
+        "image",
+    ),
+    _divide(
+        "brightness_asymmetry",
+        "|difference of the daughters' levels|, at most 3",
+        "1",
+        partial(_asymmetry, "level"),
+        "image",
+    ),
+)
+"""Features of a division, in the order of its weights."""
+
+
+def _parts_features(event: Event, parts: str, whole: str) -> tuple[Feature, ...]:
+    feature = partial(Feature, event)
+    return (
+        feature("bias", "1", "1", ones),
+        feature(
+            "middle",
+            f"|midpoint of the {parts} - the {whole}|, after prediction",
+            "diameters",
+            _middle,
+        ),
+        feature(
+            "separation",
+            f"distance between the {parts} / cell diameter, at most 5",
+            "diameters",
+            _parts_apart,
+        ),
+        feature(
+            "size_change", f"|log(areas of the {parts} / area of the {whole})|", "1", _size_change
+        ),
+        feature(
+            "smaller_part", "log area of the smaller part over the movie's median", "1", _smaller
+        ),
+        feature(
+            "covered", f"share of the {whole} that overlaps the {parts} after shift", "1", _covered
+        ),
+        feature("unmatched", "parts without a mutual nearest neighbour, 0 to 2", "1", _unmatched),
+        feature(
+            "touching",
+            "mean share of the parts' outline that touches other cells",
+            "1",
+            partial(_mean, "touching"),
+            "mask",
+        ),
+    )
+
+
+SPLIT = _parts_features(Event.SPLIT, "pieces", "earlier cell")
+"""Features of a split, in the order of its weights."""
+
+MERGE = _parts_features(Event.MERGE, "earlier cells", "later region")
+"""Features of a merge, in the order of its weights."""
