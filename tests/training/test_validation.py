@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.learning import L1, L2, loss_values
-from bridgetrack.progress import finish
+from bridgetrack.progress import run
 from bridgetrack.training import fit
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.fit import Movies, cross_validate, regularizer_of
@@ -127,7 +127,7 @@ def test_held_out_annotations_are_not_seen(
     movies = Movies(TrackingModel(data), (), bad_prior().weights, None)
     shares: list[float] = []
     steps = cross_validate(movies, (1.0, 0.1), TrainingOptions(), fold)
-    held_out, _ = finish(steps, shares.append)
+    held_out, _ = run(steps, shares.append)
     assert shares == sorted(shares)
     assert len(seen) == 6
     for k in range(3):
