@@ -145,6 +145,22 @@ FLAT = words(
 STACK = words("--dim 3 --frames 5 --cells 10 --division-rate 0.04 --seed 5 --depth 12 --size 110")
 FOUND = words("--depth 0.01 --sensitivity 3")
 
+FRAGILE = {
+    "asked",
+    "suggested",
+    "train_l1",
+    "train_learner_bundle",
+    "train_source",
+    "train_transfer",
+    "train_transfer_few",
+    "train_transfer_tied",
+    "train_union",
+    "python_transfer",
+}
+"""Cases in which last digits lead to another path, which ends within the precision of training (a
+gap of 0.001) but not at the same numbers. Equal code on an equal machine gives equal numbers, so
+they are compared in full there; elsewhere it is their decisions that must be equal."""
+
 Case = Callable[[Bench], Any]
 CASES: dict[str, Case] = {}
 
@@ -454,7 +470,7 @@ def library(bench: Bench) -> Any:
         "fewer": bench.json("models", "list"),
         "restore": bench.json("models", "restore", "lab one"),
         "more": bench.json("models", "list"),
-        "tracks": bench.track(cells, "--model", "poor one", graphs=False)["events.csv"],
+        "events.csv": bench.track(cells, "--model", "poor one", graphs=False)["events.csv"],
     }
     shutil.rmtree(kept)
     return found
@@ -504,17 +520,26 @@ def scene(bench: Bench, count: int, seed: int) -> Any:
 @case
 def python_training(bench: Bench) -> Any:
     """What only Python offers: literal treatment, two movies at once, going on."""
-    poor, here, more = bt.load_model(bench.poor), scene(bench, 8, 1), scene(bench, 12, 1)
+    poor, here, more = bt.load_model(bench.poor), scene(bench, 60, 1), scene(bench, 80, 1)
     literal = bt.TrainingOptions(treatment="literal")
     other = bt.TrainingOptions(balance=0, hold_sure=False)
     first = bt.run(bt.train_steps(here, poor))
     return {
         "literal": training(bench, bt.run(bt.train_steps(here, poor, literal))),
-        "two": training(bench, bt.run(bt.train_steps([here, scene(bench, 6, 5)], poor))),
+        "two": training(bench, bt.run(bt.train_steps([here, scene(bench, 40, 5)], poor))),
         "first": training(bench, first),
         "again": training(bench, bt.run(bt.train_steps(more, poor, previous=first))),
         "other": training(bench, bt.run(bt.train_steps(here, poor, other))),
     }
+
+
+@case
+def python_transfer(bench: Bench) -> Any:
+    """Two earlier movies."""
+    here, poor = scene(bench, 40, 1), bt.load_model(bench.poor)
+    others = [scene(bench, 60, 7), scene(bench, 50, 8)]
+    done = bt.run(bt.strategy_steps("transfer", here, others, poor, tie=0.5))
+    return training(bench, done)
 
 
 @case
@@ -531,8 +556,8 @@ def python_tracking(bench: Bench) -> Any:
     return bench.plain(
         {
             "counts": bt.count_events(tracking.tracks),
-            "least": bt.least_certain(tracking, 12),
-            "true": events.to_csv(index=False),
+            "least_certain": bt.least_certain(tracking, 12),
+            "true.csv": events.to_csv(index=False),
             "drawn": bench.read(drawn),
             "untrained": bt.untrained_model().weights.tolist(),
             "shipped": dict(zip(*_weights(bt.shipped_model()), strict=True)),

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from golden.cases import CASES, Bench
-from golden.plain import EXPECTED, differences, load, save
+from golden.plain import EXPECTED, differences, load, save, surroundings
 
 
 def main(names: list[str]) -> None:
@@ -35,8 +35,12 @@ def main(names: list[str]) -> None:
                 f"{name:32s} {seconds:5.1f} s {size:8d} bytes  {len(changes)} changes\n"
             )
             sys.stdout.writelines(f"    {line}\n" for line in changes[:5])
+    save("made_with", surroundings())
     if not names:
-        for stale in {p.name.removesuffix(".json.gz") for p in EXPECTED.iterdir()} - set(CASES):
+        for stale in {p.name.removesuffix(".json.gz") for p in EXPECTED.iterdir()} - {
+            *CASES,
+            "made_with",
+        }:
             (EXPECTED / f"{stale}.json.gz").unlink()
 
 
