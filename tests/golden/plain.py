@@ -37,6 +37,9 @@ PASSING = {
     "manifest",
 }
 
+# Keys that files have gained since: what was kept without them stays valid.
+LATER = {"manifest", "retired"}
+
 DECISIONS = {
     "kept",
     "lambda",
@@ -58,7 +61,7 @@ def plain(value: Any, folder: Path) -> Any:
         return {
             k: _counted(v) if k in ("notes", "note") else plain(_timeless(k, _untied(k, v)), folder)
             for k, v in value.items()
-            if k not in WORDS | PASSING
+            if k not in WORDS | PASSING | LATER
         }
     if isinstance(value, list | tuple):
         return [plain(v, folder) for v in value]
