@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.truth import draw
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import L2, LearningOptions
-from bridgetrack.models.entry import statistics_from_json, statistics_to_json
+from bridgetrack.models.entry import StatisticsField, statistics_to_json
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.models.similarity import SIMILAR, VERY_SIMILAR, compare
@@ -34,6 +34,7 @@ from bridgetrack.models.statistics import FeatureStatistics
 from bridgetrack.pipeline.movie_record import statistics_of
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
+from bridgetrack.schema import check
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from common import Part, header, learned, row, score_parts, spread
@@ -123,7 +124,7 @@ def load_kept(path: Path) -> dict[int, Known]:
         entry: dict[str, Any] = json.loads(line)
         number = entry["movie"]
         if "weights" in entry:
-            statistics = statistics_from_json(entry["statistics"])
+            statistics = check(StatisticsField, entry["statistics"], "the table")
             known[number] = Known(number, statistics, np.asarray(entry["weights"]))
         else:
             before = known[number].losses or {}

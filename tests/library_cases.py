@@ -1,4 +1,4 @@
-"""Models, records and statistics for the tests of the library."""
+"""Models, cards and statistics for the tests of the library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.entry import Record
+from bridgetrack.models.entry import ModelCard
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.models.statistics import FeatureStatistics
@@ -53,12 +53,12 @@ def statistics(draw: Any) -> FeatureStatistics:
 
 
 @st.composite
-def records(draw: Any) -> Record:
-    """Any record."""
+def cards(draw: Any) -> ModelCard:
+    """Any card."""
     low, middle, high = sorted(draw(st.tuples(*[st.floats(0, 1)] * 3)))
     accuracy = draw(st.sampled_from([None, (middle, low, high)]))
     kinds = st.sampled_from([e.key for e in Event])
-    return Record(
+    return ModelCard(
         draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=200)),
         draw(st.datetimes()).isoformat(timespec="seconds"),
         draw(st.dictionaries(kinds, st.integers(0, 10**6))),
@@ -78,7 +78,7 @@ def models(draw: Any) -> Model:
         plain.keys,
         weights,
         plain.units,
-        loss=draw(st.sampled_from(["", "bridge"])),
+        loss=draw(st.sampled_from([None, "bridge"])),
         regularizer="l2",
         strength=draw(st.none() | st.floats(1e-6, 1e3)),
         provenance={"program": "0", "note": draw(st.text(st.characters(codec="utf-8")))},

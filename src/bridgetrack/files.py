@@ -157,14 +157,6 @@ def cure(error: OSError) -> str:
     return "choose another place"
 
 
-def unreadable(text: str, kind: str, error: Exception) -> str:
-    """What is wrong with a text that is no JSON: damaged, where it begins like JSON."""
-    if text.lstrip()[:1] in ("{", "["):
-        cause = f"this is {kind} that is damaged or cut off ({error})"
-        return f"{cause}; copy it again or take it from a backup"
-    return f"this is not {kind} ({error})"
-
-
 def program_version() -> str:
     """Version of the installed package, ``"unknown"`` where it runs from a bare folder."""
     try:

@@ -8,7 +8,7 @@ place in it, what is wrong there and what to do.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -103,11 +103,23 @@ def made(content: Any, schema: type[E], make: Callable[[E], T]) -> T:
     make
         Makes something of it; a `BridgetrackError` becomes part of the sentence.
     """
-    entry = schema.model_validate(content)
     try:
-        return make(entry)
+        return make(schema.model_validate(content))
     except BridgetrackError as error:
         raise _refusal("refused", str(error)) from None
+
+
+def of_dataclass(kind: type[T]) -> PlainValidator:
+    """How a field is read that holds fields of a dataclass, as `dataclasses.asdict` gives them."""
+
+    def read(content: Any) -> T:
+        try:
+            text = json.dumps(content)
+            return TypeAdapter(kind).validate_json(text, strict=True, extra="forbid")
+        except BridgetrackError as error:
+            raise _refusal("refused", str(error)) from None
+
+    return PlainValidator(read)
 
 
 def made_by(schema: type[E], make: Callable[[E], T]) -> PlainValidator:
@@ -315,8 +327,10 @@ def _place(content: Any, steps: list[int | str]) -> str:
         if step == "[key]":
             break
         text += f"[{step}]" if isinstance(step, int) else f".{step}"
-        inside = (isinstance(content, Mapping) and step in content) or isinstance(content, list)
-        content = content[step] if inside else None
+        try:
+            content = content[step]
+        except (TypeError, KeyError, IndexError):
+            content = None
         if isinstance(step, int) and isinstance(content, dict):
             name = next((k for k in ("id", "name") if isinstance(content.get(k), str)), None)
             text += f" ({name} {content[name][:64]!r})" if name else ""

@@ -11,7 +11,7 @@ from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations import annotation_set
 from bridgetrack.annotations.annotation_set import AnnotationSet, History, undo
 from bridgetrack.annotations.store import (
-    FORMAT,
+    ANNOTATION_FILE,
     AutosavingStore,
     encode,
     load_annotations,
@@ -37,8 +37,8 @@ def test_encoding_and_decoding_is_identity(listed):
         history = undo(history.record(remove=[listed[0].id]))
         history = undo(undo(history).record(remove=[listed[0].id]))
     text = encode(history)
-    assert FORMAT.parse(text, "x") == history
-    assert encode(FORMAT.parse(text, "x")) == text
+    assert ANNOTATION_FILE.parse(text, "x") == history
+    assert encode(ANNOTATION_FILE.parse(text, "x")) == text
 
 
 def test_the_file_does_not_depend_on_the_order_of_adding(tmp_path):
@@ -231,7 +231,7 @@ def test_another_movie_is_refused(tmp_path):
 
 
 def test_leftovers_of_a_killed_program_are_removed(tmp_path):
-    old, fresh = tmp_path / ".a.json.1.tmp", tmp_path / ".a.json.2.tmp"
+    old, fresh = tmp_path / ".a.json.1.part", tmp_path / ".a.json.2.part"
     for p in (old, fresh):
         p.write_text("{")
     os.utime(old, (0, 0))

@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import BridgetrackError, InputError, ModelError, OutputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.entry import Record, new_record, record_from_text, record_text
+from bridgetrack.models.entry import CARD_FILE, ModelCard, card_to_json, new_card
 from bridgetrack.models.library import (
     ENVIRONMENT,
     KEPT_REMOVED,
@@ -28,7 +29,7 @@ from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.preview import preview_png
 from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.models.similarity import most_suitable, rank
-from library_cases import models, records, statistics_like
+from library_cases import cards, models, statistics_like
 
 QUICK = settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 
@@ -50,42 +51,42 @@ def _same_model(one: Model, two: Model) -> bool:
     )
 
 
-def _same_record(one: Record, two: Record) -> bool:
-    return record_text(one) == record_text(two)
+def _same_card(one: ModelCard, two: ModelCard) -> bool:
+    return card_to_json(one) == card_to_json(two)
 
 
 @QUICK
-@given(models(), records())
-def test_what_is_saved_comes_back(model: Model, record: Record) -> None:
+@given(models(), cards())
+def test_what_is_saved_comes_back(model: Model, card: ModelCard) -> None:
     with tempfile.TemporaryDirectory() as folder:
         library = Library(folder)
         assert library.entries() == ()
-        saved = library.save("mine", model, record)
+        saved = library.save("mine", model, card)
         (entry,) = Library(folder).entries()
         assert entry.name == "mine" == saved.name and not entry.damaged
         assert entry.model is not None and _same_model(entry.model, model)
-        assert entry.record is not None and _same_record(entry.record, record)
+        assert entry.card is not None and _same_card(entry.card, card)
         assert [p.name for p in Path(folder).iterdir()] == ["mine"]
 
 
 @QUICK
-@given(models(), records())
-def test_an_exported_file_brings_everything_along(model: Model, record: Record) -> None:
+@given(models(), cards())
+def test_an_exported_file_brings_everything_along(model: Model, card: ModelCard) -> None:
     with tempfile.TemporaryDirectory() as folder:
         one, two = Library(Path(folder) / "a"), Library(Path(folder) / "b")
-        one.save("mine", model, record)
+        one.save("mine", model, card)
         file = one.export_file("mine", Path(folder) / "theirs.json")
         assert np.array_equal(load_model(file).weights, model.weights)
         entry = two.import_file(file)
         assert entry.name == "theirs"
         assert entry.model is not None and _same_model(entry.model, model)
-        assert entry.record is not None and _same_record(entry.record, record)
+        assert entry.card is not None and _same_card(entry.card, card)
 
 
 @QUICK
-@given(records())
-def test_records_survive_their_file(record: Record) -> None:
-    assert _same_record(record_from_text(record_text(record), "here"), record)
+@given(cards())
+def test_records_survive_their_file(card: ModelCard) -> None:
+    assert _same_card(CARD_FILE.parse(json.dumps(card_to_json(card)), "here"), card)
 
 
 DAMAGE = {
@@ -123,9 +124,9 @@ def _edit(folder: Path, **changes: object) -> None:
 
 @pytest.mark.parametrize("kind", list(DAMAGE))
 def test_damage_is_told_and_hides_nothing(library: Library, kind: str) -> None:
-    model, record = untrained_model(), new_record(untrained_model(), "x", statistics_like())
+    model, card = untrained_model(), new_card(untrained_model(), "x", statistics_like())
     for name in ("a", "b", "c"):
-        library.save(name, model, record)
+        library.save(name, model, card)
     assert not any(e.damaged for e in library.entries())
     DAMAGE[kind](library.folder / "b")
     entries = library.entries()
@@ -142,8 +143,8 @@ def test_damage_is_told_and_hides_nothing(library: Library, kind: str) -> None:
 
 
 def test_a_picture_that_is_none_is_not_shown(library: Library) -> None:
-    record = new_record(untrained_model(), "x", statistics_like())
-    library.save("a", untrained_model(), record, preview_png(record))
+    card = new_card(untrained_model(), "x", statistics_like())
+    library.save("a", untrained_model(), card, preview_png(card))
     assert library.entry("a").preview is not None
     (library.folder / "a" / "preview.png").write_bytes(b"<script>")
     assert library.entry("a").preview is None and not library.entry("a").damaged
@@ -156,7 +157,7 @@ def test_one_of_two_wins_a_name(library: Library) -> None:
         model = untrained_model()
         mine = Model(model.keys, contents[k], model.units)
         try:
-            library.save("same", mine, Record(str(k)))
+            library.save("same", mine, ModelCard(str(k)))
         except InputError:
             return None
         return k
@@ -165,24 +166,24 @@ def test_one_of_two_wins_a_name(library: Library) -> None:
         done = [k for k in pool.map(save, range(8)) if k is not None]
     (winner,) = done
     entry = library.entry("SAME")
-    assert entry.record is not None and entry.record.description == str(winner)
+    assert entry.card is not None and entry.card.description == str(winner)
     assert np.array_equal(library.load("same").weights, contents[winner])
     assert [p.name for p in library.folder.iterdir()] == ["same"]
 
 
 def test_names_of_different_models_can_be_saved_at_once(library: Library) -> None:
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda k: library.save(f"m{k}", untrained_model(), Record()), range(12)))
+        list(pool.map(lambda k: library.save(f"m{k}", untrained_model(), ModelCard()), range(12)))
     assert len(library.entries()) == 12 and not any(e.damaged for e in library.entries())
 
 
 def test_remove_and_restore(library: Library) -> None:
-    library.save("a", untrained_model(), Record("first"))
+    library.save("a", untrained_model(), ModelCard("first"))
     gone = library.remove("A")
     assert library.names() == () and library.removed() == (gone,)
-    library.save("a", untrained_model(), Record("second"))
+    library.save("a", untrained_model(), ModelCard("second"))
     back = library.restore(gone)
-    assert back.name == "a 2" and back.record is not None and back.record.description == "first"
+    assert back.name == "a 2" and back.card is not None and back.card.description == "first"
     assert library.names() == ("a", "a 2")
     with pytest.raises(ModelError, match="not there any more"):
         library.restore(gone)
@@ -192,12 +193,12 @@ def test_remove_and_restore(library: Library) -> None:
 
 def test_only_the_last_removed_are_kept(library: Library) -> None:
     for k in range(KEPT_REMOVED + 2):
-        library.save("a", untrained_model(), Record(str(k)))
+        library.save("a", untrained_model(), ModelCard(str(k)))
         library.remove("a")
     kept = library.removed()
     assert len(kept) == KEPT_REMOVED
-    record = library.restore(kept[0]).record
-    assert record is not None and record.description == str(KEPT_REMOVED + 1)
+    card = library.restore(kept[0]).card
+    assert card is not None and card.description == str(KEPT_REMOVED + 1)
 
 
 BAD_NAMES = ["", "  ", "a/b", "..", ".x", "a\x00b", "CON", "nul.x", "x" * 41, "m.json", "Shipped"]
@@ -206,7 +207,7 @@ BAD_NAMES = ["", "  ", "a/b", "..", ".x", "a\x00b", "CON", "nul.x", "x" * 41, "m
 @pytest.mark.parametrize("name", [*BAD_NAMES, "a\nb", "\ud800", "~x", "x."])
 def test_names_that_cannot_be(library: Library, name: str) -> None:
     with pytest.raises(InputError, match="choose another name"):
-        library.save(name, untrained_model(), Record())
+        library.save(name, untrained_model(), ModelCard())
     assert not library.folder.exists()
 
 
@@ -228,18 +229,18 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot be read"):
         library.entries()
     with pytest.raises(BridgetrackError):
-        library.save("a", untrained_model(), Record())
+        library.save("a", untrained_model(), ModelCard())
 
 
 def test_a_full_disk_leaves_nothing(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    library.save("a", untrained_model(), Record())
+    library.save("a", untrained_model(), ModelCard())
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("bridgetrack.models.entry._write", full)
     with pytest.raises(OutputError, match="No space left"):
-        library.save("b", untrained_model(), Record())
+        library.save("b", untrained_model(), ModelCard())
     assert [p.name for p in library.folder.iterdir()] == ["a"]
 
 
@@ -249,9 +250,21 @@ def test_a_damaged_description_in_a_model_file(library: Library, tmp_path: Path)
         Model(model.keys, model.weights, model.units, provenance={"library": {"format": "x"}}),
         tmp_path / "m.json",
     )
-    with pytest.raises(ModelError, match=r"m\.json: this is no entry of a model library"):
+    with pytest.raises(ModelError, match=r"m\.json: card: this is not an entry of a model library"):
         library.import_file(file)
     assert library.names() == ()
+
+
+def test_a_file_that_an_earlier_copy_exported_brings_its_card(
+    library: Library, tmp_path: Path
+) -> None:
+    model, card = untrained_model(), ModelCard("from long ago")
+    file = save_model(
+        replace(model, provenance={"note": 1, "library": card_to_json(card)}), tmp_path / "m.json"
+    )
+    entry = library.import_file(file)
+    assert entry.card is not None and _same_card(entry.card, card)
+    assert entry.model is not None and entry.model.provenance.keys() == {"note", "program"}
 
 
 def test_the_folder_can_be_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +275,7 @@ def test_the_folder_can_be_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_find_a_model(library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library.save("good one", untrained_model(), Record())
+    library.save("good one", untrained_model(), ModelCard())
     file = save_model(untrained_model(), tmp_path / "file.json")
     monkeypatch.chdir(tmp_path)
     assert find_model("Good one", library).name == "good one"
@@ -282,20 +295,20 @@ def test_find_a_model(library: Library, tmp_path: Path, monkeypatch: pytest.Monk
 def test_only_a_very_similar_model_is_preferred(library: Library) -> None:
     yours = statistics_like()
     far = statistics_like(move__raw_distance=3.0, move__covered=2.0, divide__separation=4.0)
-    library.save("far", untrained_model(), Record(statistics=far))
-    library.save("nobody knows", untrained_model(), Record())
+    library.save("far", untrained_model(), ModelCard(statistics=far))
+    library.save("nobody knows", untrained_model(), ModelCard())
     ranked = rank(library.entries(), yours)
     assert [r.entry.name for r in ranked] == ["far", "nobody knows"]
     assert ranked[1].similarity.level == "unknown"
     assert most_suitable([r for r in ranked if r.similarity.level != "very similar"]) is None
-    library.save("near", untrained_model(), Record(statistics=statistics_like(seed=1)))
+    library.save("near", untrained_model(), ModelCard(statistics=statistics_like(seed=1)))
     ranked = rank(library.entries(), yours)
     best = most_suitable(ranked)
     assert best is not None and best.entry.name == "near" == ranked[0].entry.name
     assert most_suitable(rank(library.entries(), None)) is None
 
 
-def test_a_new_record_takes_over_the_estimate() -> None:
+def test_a_new_card_takes_over_the_estimate() -> None:
     plain = untrained_model()
     estimate = {
         "accuracy": 0.9,
@@ -304,8 +317,8 @@ def test_a_new_record_takes_over_the_estimate() -> None:
         "per_event": [{"event": "move", "annotations": 7, "right": 1.0}],
     }
     model = Model(plain.keys, plain.weights, plain.units, estimate=estimate)
-    record = new_record(model, "  words ")
-    assert record.description == "words" and record.accuracy == (0.9, 0.8, 0.95)
-    assert record.counts == {"move": 7}
-    assert new_record(model, counts={Event.MOVE: 3, Event.DIVIDE: 0}).counts == {"move": 3}
-    assert new_record(plain).accuracy is None
+    card = new_card(model, "  words ")
+    assert card.description == "words" and card.accuracy == (0.9, 0.8, 0.95)
+    assert card.counts == {"move": 7}
+    assert new_card(model, counts={Event.MOVE: 3, Event.DIVIDE: 0}).counts == {"move": 3}
+    assert new_card(plain).accuracy is None

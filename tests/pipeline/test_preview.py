@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.models.entry import Record
+from bridgetrack.models.entry import ModelCard
 from bridgetrack.models.preview import preview_png
 from bridgetrack.pipeline.movie_record import preview_picture
 from bridgetrack.pipeline.scene import prepare
@@ -26,7 +26,7 @@ def test_the_cells_and_their_tracks_are_seen(dim: int) -> None:
         assert min(picture.shape[:2]) > 150 and max(picture.shape[:2]) < 1000
         coloured = np.ptp(picture.astype(int), axis=2) > 40
         assert 0.005 < coloured.mean() < 0.9
-    assert preview_png(Record(), picture)[:4] == b"\x89PNG"
+    assert preview_png(ModelCard(), picture)[:4] == b"\x89PNG"
 
 
 def test_cells_without_masks_have_no_picture() -> None:
@@ -34,4 +34,4 @@ def test_cells_without_masks_have_no_picture() -> None:
     scene = run(prepare(label_movie(movie)))
     tracking = run(track_scene(run(prepare(scene.detections))))
     assert preview_picture(tracking) is None
-    assert len(preview_png(Record())) > 1000
+    assert len(preview_png(ModelCard())) > 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from bridgetrack.models.entry import Record
+from bridgetrack.models.entry import ModelCard
 from bridgetrack.models.library import SHIPPED as SHIPPED_NAME
 from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
@@ -43,10 +43,10 @@ def test_a_very_similar_model_is_chosen(
 ) -> None:
     mine = statistics(session)
     far = replace(mine, mean=mine.mean + 3.0)
-    library.save("far", learned(), Record("other cells", statistics=far))
+    library.save("far", learned(), ModelCard("other cells", statistics=far))
     starts.refresh()
     assert starts.start.key == SHIPPED and not starts.suited
-    library.save("near", learned(factor=1.2), Record("my cells", statistics=mine))
+    library.save("near", learned(factor=1.2), ModelCard("my cells", statistics=mine))
     starts.refresh()
     assert starts.suited == "near" == starts.start.name
     assert "my cells" in starts.start.words and "Very similar" in starts.start.words
@@ -63,7 +63,7 @@ def test_a_very_similar_model_is_chosen(
 def test_a_model_in_use_is_not_replaced_by_a_choice(
     starts: StartChoice, session: Session, library: Library
 ) -> None:
-    library.save("near", learned(factor=1.2), Record(statistics=statistics(session)))
+    library.save("near", learned(factor=1.2), ModelCard(statistics=statistics(session)))
     session.set_model(learned())
     starts.refresh()
     assert starts.start.key == PRESENT and not starts.suited
@@ -81,8 +81,8 @@ def test_keep_remove_undo(
     keeper.keep("mine", "a test")
     assert said == ["Kept as mine."] and not keeper.problem
     (entry,) = library.entries()
-    assert entry.record is not None and entry.record.description == "a test"
-    assert entry.record.statistics is not None and entry.preview is not None
+    assert entry.card is not None and entry.card.description == "a test"
+    assert entry.card.statistics is not None and entry.preview is not None
     assert "kept already" in keeper.why_not
     starts.choose("library/mine")
     assert "very similar" in starts.start.title
@@ -100,13 +100,13 @@ def test_a_model_that_was_not_trained_here_is_kept_without_statistics(
     session.set_model(learned())
     keeper.keep("mine")
     (entry,) = library.entries()
-    assert entry.record is not None and entry.record.statistics is None
+    assert entry.card is not None and entry.card.statistics is None
 
 
 def test_a_taken_name_is_told(
     keeper: ModelKeeper, session: Session, library: Library, said: list[tuple[str, str]]
 ) -> None:
-    library.save("mine", shipped_model(), Record())
+    library.save("mine", shipped_model(), ModelCard())
     session.set_model(learned())
     keeper.keep("mine")
     assert said[-1] == ("error", keeper.problem)
@@ -116,8 +116,8 @@ def test_a_taken_name_is_told(
 def test_a_damaged_model_says_so_and_cannot_be_started_from(
     starts: StartChoice, library: Library
 ) -> None:
-    library.save("bad", learned(), Record())
-    library.save("good", learned(), Record())
+    library.save("bad", learned(), ModelCard())
+    library.save("good", learned(), ModelCard())
     (library.folder / "bad" / "entry.json").write_text("{")
     starts.refresh()
     titles = [s.title for s in starts.starts]
@@ -131,14 +131,14 @@ def test_a_damaged_model_says_so_and_cannot_be_started_from(
 def test_share_a_model(
     starts: StartChoice, keeper: ModelKeeper, library: Library, tmp_path: Path
 ) -> None:
-    library.save("mine", learned(), Record("words"))
+    library.save("mine", learned(), ModelCard("words"))
     starts.refresh()
     starts.choose("library/mine")
     starts.export_file(tmp_path / "theirs.json")
     keeper.import_file(tmp_path / "theirs.json")
     assert library.names() == ("mine", "theirs")
-    record = library.entry("theirs").record
-    assert record is not None and record.description == "words"
+    card = library.entry("theirs").card
+    assert card is not None and card.description == "words"
     (tmp_path / "broken.json").write_text("{}")
     keeper.import_file(tmp_path / "broken.json")
     assert "not a model file" in keeper.problem

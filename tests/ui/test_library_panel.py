@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bridgetrack.models.entry import new_record
+from bridgetrack.models.entry import new_card
 from bridgetrack.models.library import Library
 from bridgetrack.models.preview import preview_png
 from bridgetrack.models.shipped import shipped_model
@@ -33,8 +33,8 @@ def test_from_a_similar_model_to_undo(open_short, viewer, qtbot):
     mine = statistics_of(tracking.scene, tracking.solution.chosen)
     model = shipped_model()
     model = replace(model, loss="bridge", weights=model.weights * 1.1)
-    record = new_record(model, "same lab", mine)
-    library.save("lab", model, record, preview_png(record))
+    card = new_card(model, "same lab", mine)
+    library.save("lab", model, card, preview_png(card))
     workflow.open_step(2)
     qtbot.waitUntil(lambda: start.choice.count() == 3, timeout=20_000)
     assert start.choice.currentText() == "lab – very similar"

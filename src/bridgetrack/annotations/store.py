@@ -121,7 +121,7 @@ class _Content(Entry):
         return History(present, past, future)
 
 
-FORMAT = FileFormat(
+ANNOTATION_FILE = FileFormat(
     "bridgetrack-annotations",
     1,
     "an annotation file",
@@ -202,7 +202,7 @@ def encode(history: History, known: Lines | None = None) -> str:
     """
     known = {} if known is None else known
     present, steps = history.annotations, (*history.past, *history.future)
-    text = f'{{\n  "format": "{FORMAT.name}",\n  "version": {FORMAT.version},\n'
+    text = f'{{\n  "format": "{ANNOTATION_FILE.name}",\n  "version": {ANNOTATION_FILE.version},\n'
     text += f'  "movie": {json.dumps(geometry_to_json(present.geometry), allow_nan=False)},\n'
     text += f'  "annotations": {_list([_known_line(a, known) for a in present], "  ")}'
     if steps:
@@ -223,7 +223,7 @@ def load_history(path: str | os.PathLike[str]) -> History:
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    return FORMAT.read(Path(path))
+    return ANNOTATION_FILE.read(Path(path))
 
 
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
@@ -252,7 +252,7 @@ def save_annotations(annotations: AnnotationSet | History, path: str | os.PathLi
 def _sweep(path: Path) -> None:
     """Remove what a killed program left beside the file a minute ago or earlier."""
     target = path.resolve()
-    for left in target.parent.glob(f".{target.name}.*.tmp"):
+    for left in target.parent.glob(f".{target.name}.*.part"):
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE:
                 left.unlink()

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 def described(ranked: Ranked, compared: bool) -> dict[str, Any]:
     """A model as JSON values."""
-    from bridgetrack.models.entry import record_to_json
+    from bridgetrack.models.entry import card_to_json
 
     entry, similarity = ranked.entry, ranked.similarity
     found: dict[str, Any] = {"name": entry.name, "damaged": entry.problem or None}
-    if entry.record is not None:
-        known = record_to_json(entry.record)
+    if entry.card is not None:
+        known = card_to_json(entry.card)
         found |= {key: known[key] for key in ("description", "created", "counts", "accuracy")}
     if compared and not entry.damaged:
         finite = similarity.level != "unknown"
@@ -36,10 +36,10 @@ def model_lines(ranked: tuple[Ranked, ...], compared: bool) -> list[str]:
     lines = []
     for each in ranked:
         entry = each.entry
-        if entry.record is None:
+        if entry.card is None:
             lines.append(f"{entry.name}: damaged: {entry.problem}")
             continue
-        parts = [entry.record.created[:10], *_learned_from(entry), entry.record.description]
+        parts = [entry.card.created[:10], *_learned_from(entry), entry.card.description]
         lines.append(f"{entry.name}: {'; '.join(p for p in parts if p)}".rstrip(": "))
         if compared:
             lines.append(f"    {each.similarity.words}")
@@ -47,28 +47,28 @@ def model_lines(ranked: tuple[Ranked, ...], compared: bool) -> list[str]:
 
 
 def _learned_from(entry: Entry) -> list[str]:
-    assert entry.record is not None
+    assert entry.card is not None
     parts = []
-    if entry.record.counts:
-        parts.append(plural(sum(entry.record.counts.values()), "answer"))
-    if entry.record.accuracy is not None:
-        parts.append(f"about {100 * entry.record.accuracy[0]:.1f} % of the events right")
+    if entry.card.counts:
+        parts.append(plural(sum(entry.card.counts.values()), "answer"))
+    if entry.card.accuracy is not None:
+        parts.append(f"about {100 * entry.card.accuracy[0]:.1f} % of the events right")
     return parts
 
 
 def shown_lines(entry: Entry) -> list[str]:
     """All that is known of a model that is not damaged."""
-    assert entry.record is not None
-    record = entry.record
-    lines = [f"{entry.name}{f': {record.description}' if record.description else ''}"]
-    lines += [f"made: {record.created}"] if record.created else []
-    if record.counts:
-        counts = ", ".join(f"{key} {n}" for key, n in record.counts.items())
+    assert entry.card is not None
+    card = entry.card
+    lines = [f"{entry.name}{f': {card.description}' if card.description else ''}"]
+    lines += [f"made: {card.created}"] if card.created else []
+    if card.counts:
+        counts = ", ".join(f"{key} {n}" for key, n in card.counts.items())
         lines.append(f"answers: {counts}")
-    if record.accuracy is not None:
-        a, low, high = (100 * v for v in record.accuracy)
+    if card.accuracy is not None:
+        a, low, high = (100 * v for v in card.accuracy)
         lines.append(f"estimated accuracy: {a:.1f} % (95 % interval {low:.1f} to {high:.1f} %)")
-    known = record.statistics
+    known = card.statistics
     lines.append(
         f"learned from a {known.ndim}D movie with {known.n_cells:,} cells in all frames"
         if known is not None

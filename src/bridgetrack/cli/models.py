@@ -83,14 +83,14 @@ def show_(name: Name, json: Json = False) -> None:
     from bridgetrack.models.similarity import UNKNOWN, Ranked
 
     entry = Library().entry(name)
-    record = described(Ranked(entry, UNKNOWN), False)
+    found = described(Ranked(entry, UNKNOWN), False)
     model = entry.model
-    record["preview"] = None if entry.preview is None else str(entry.preview)
-    record["weights"] = (
+    found["preview"] = None if entry.preview is None else str(entry.preview)
+    found["weights"] = (
         None if model is None else dict(zip(model.keys, model.weights.tolist(), strict=True))
     )
     if json:
-        emit(record)
+        emit(found)
     elif not entry.damaged:
         say(*shown_lines(entry))
     if entry.damaged:
@@ -144,7 +144,7 @@ def save(
         emit({"name": entry.name, "folder": str(entry.folder), "notes": notes})
         return
     say(f"kept as {entry.name}; use it with --model '{entry.name}' or --prior '{entry.name}'")
-    if entry.record is not None and entry.record.statistics is None:
+    if entry.card is not None and entry.card.statistics is None:
         say("note: without --labels other movies cannot be compared with it")
     say(*note_lines(notes))
 
@@ -161,22 +161,22 @@ def _save(
 ) -> Entry:
     from dataclasses import replace
 
-    from bridgetrack.models.entry import new_record, read_model_file
+    from bridgetrack.models.entry import new_card, read_model_file
     from bridgetrack.models.library import check_name
     from bridgetrack.models.model import check_usable
     from bridgetrack.models.preview import preview_png
 
-    model, record = read_model_file(file)
+    model, card = read_model_file(file)
     check_usable(model, file)
     name = library.free_name(file.stem) if name is None else check_name(name)
-    record = new_record(model) if record is None else record
+    card = new_card(model) if card is None else card
     if description is not None:
-        record = replace(record, description=description.strip())
+        card = replace(card, description=description.strip())
     picture = None
     if labels is not None:
         statistics, picture = _look_at(labels, image, reading, model, notes)
-        record = replace(record, statistics=statistics)
-    return library.save(name, model, record, preview_png(record, picture))
+        card = replace(card, statistics=statistics)
+    return library.save(name, model, card, preview_png(card, picture))
 
 
 def _look_at(

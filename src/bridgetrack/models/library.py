@@ -33,7 +33,7 @@ from bridgetrack.files import writing
 from bridgetrack.models.entry import (
     MODEL,
     Entry,
-    Record,
+    ModelCard,
     read_entry,
     read_model_file,
     write_entry,
@@ -275,14 +275,14 @@ class Library(Shelf):
         super().__init__(folder)
         self._bin = Bin(self.folder / _REMOVED)
 
-    def save(self, name: str, model: Model, record: Record, preview: bytes | None = None) -> Entry:
+    def save(self, name: str, model: Model, card: ModelCard, preview: bytes | None = None) -> Entry:
         """Keep a model under a new name.
 
         Parameters
         ----------
         name
             See `names.check_name`.
-        model, record
+        model, card
             What to keep.
         preview
             A picture as the bytes of a PNG file.
@@ -300,7 +300,7 @@ class Library(Shelf):
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             try:
-                write_entry(staging, replace(model, name=name), record, preview)
+                write_entry(staging, replace(model, name=name), card, preview)
                 self._place(staging, name)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
@@ -375,8 +375,8 @@ class Library(Shelf):
         OutputError
             Where the file cannot be written.
         """
-        model, record = self.load(name), self.entry(name).record
-        return write_model_file(model, record, path)
+        model, card = self.load(name), self.entry(name).card
+        return write_model_file(model, card, path)
 
     def import_file(self, path: Path | str, name: str | None = None) -> Entry:
         """Take a model file into the library.
@@ -399,9 +399,9 @@ class Library(Shelf):
             Where the library cannot be written.
         """
         path = Path(path)
-        model, record = read_model_file(path)
+        model, card = read_model_file(path)
         name = self.free_name(path.stem) if name is None else name
-        return self.save(name, model, record or Record())
+        return self.save(name, model, card or ModelCard())
 
 
 def find_model(given: Path | str, library: Library | None = None) -> Model:

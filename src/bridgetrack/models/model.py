@@ -1,26 +1,21 @@
-"""A model: weights with the names of their features, and where they came from.
-
-Whether a model can be used with the features of this program.
-
-Model files: readable JSON, checked when read, written atomically.
-"""
+"""A model: weights with the names of their features, and where they came from; model files."""
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from bridgetrack.errors import ModelError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.files import program_version, unreadable, write_text
+from bridgetrack.files import program_version, write_text
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text
 
 Array = NDArray[np.float64]
 
@@ -39,10 +34,9 @@ class Model:
         Unit of every feature, shape (d,).
     name
         A short name for lists.
-    loss, regularizer
-        What it was trained with; empty for weights set by hand.
-    strength
-        The factor λ of the regulariser; None for weights set by hand.
+    loss, regularizer, strength
+        What it was trained with, and the factor λ of the regulariser; None for weights set by
+        hand.
     history
         Objective and gap of the training, as plain lists.
     provenance
@@ -59,8 +53,8 @@ class Model:
     weights: Array
     units: tuple[str, ...]
     name: str = "unnamed"
-    loss: str = ""
-    regularizer: str = ""
+    loss: str | None = None
+    regularizer: str | None = None
     strength: float | None = None
     history: dict[str, Any] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -89,6 +83,11 @@ class Model:
         if wrong.any():
             bad = self.keys[int(np.flatnonzero(wrong)[0])]
             raise ModelError(f"the model's tightness of {bad} is not a positive number")
+
+    @property
+    def trained(self) -> bool:
+        """Whether the weights were learned, and not set by hand."""
+        return self.loss is not None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -139,63 +138,101 @@ def check_usable(model: Model, where: Path | str) -> Model:
     return model
 
 
-FORMAT = "bridgetrack-model"
-VERSION = 1
+class _Feature(OpenEntry):
+    name: str
+    weight: float
+    unit: str = "1"
+    tightness: float | None = Field(default=None, gt=0)
 
-_TEXT = ("name", "loss", "regularizer")
-_OBJECTS = ("history", "provenance", "estimate")
+
+class _Content(OpenEntry):
+    name: str = ""
+    loss: str = ""
+    regularizer: str = ""
+    strength: float | None = Field(default=None, alias="lambda")
+    features: list[_Feature] = Field(min_length=1)
+    history: JsonObject = Field(default_factory=dict)
+    provenance: JsonObject = Field(default_factory=dict)
+    estimate: JsonObject = Field(default_factory=dict)
+
+    def model(self) -> Model:
+        keys = tuple(f.name for f in self.features)
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            raise ModelError(f"features: {twice!r} is listed twice")
+        return Model(
+            keys,
+            np.asarray([f.weight for f in self.features], dtype=np.float64),
+            tuple(f.unit for f in self.features),
+            name=self.name,
+            loss=self.loss or None,
+            regularizer=self.regularizer or None,
+            strength=self.strength,
+            history=self.history,
+            provenance=self.provenance,
+            estimate=self.estimate,
+            tightness=self._tightness(),
+        )
+
+    def _tightness(self) -> Array | None:
+        known = [f.tightness for f in self.features if f.tightness is not None]
+        if not known:
+            return None
+        lacking = next((f.name for f in self.features if f.tightness is None), None)
+        if lacking is not None:
+            raise ModelError(f"features: {lacking!r} needs a tightness, as others have one")
+        return np.asarray(known, dtype=np.float64)
 
 
-def to_json(model: Model) -> str:
-    """A model as the text of its file.
+MODEL_FILE = FileFormat(
+    "bridgetrack-model", 1, "a model file", _Content, _Content.model, ModelError
+)
+"""Model files; `model_to_json` makes their content."""
+
+
+def model_to_json(model: Model) -> dict[str, Any]:
+    """A model as the JSON values of its file."""
+    features: list[dict[str, Any]] = [
+        {"name": key, "weight": float(weight), "unit": unit}
+        for key, weight, unit in zip(model.keys, model.weights, model.units, strict=True)
+    ]
+    if model.tightness is not None:
+        for entry, tightness in zip(features, model.tightness, strict=True):
+            entry["tightness"] = float(tightness)
+    return {
+        **MODEL_FILE.head,
+        "name": model.name,
+        "loss": model.loss or "",
+        "regularizer": model.regularizer or "",
+        "lambda": model.strength,
+        "events": [event.key for event in model.events],
+        "features": features,
+        "history": model.history,
+        "provenance": {"program": program_version(), **model.provenance},
+        "estimate": model.estimate,
+    }
+
+
+def model_text(model: Model, **more: Any) -> str:
+    """The text of a model's file, with more entries at its end where they are given.
 
     Raises
     ------
     ModelError
         Where its history, provenance or estimate is not made of finite JSON values.
     """
-    content = {
-        "format": FORMAT,
-        "version": VERSION,
-        "name": model.name,
-        "loss": model.loss,
-        "regularizer": model.regularizer,
-        "lambda": model.strength,
-        "events": [event.key for event in model.events],
-        "features": _entries(model),
-        "history": model.history,
-        "provenance": {"program": program_version(), **model.provenance},
-        "estimate": model.estimate,
-    }
-    try:
-        return json.dumps(content, indent=1, allow_nan=False) + "\n"
-    except (TypeError, ValueError) as error:
-        raise ModelError(
-            f"the history, provenance or estimate of model {model.name!r} holds what JSON cannot "
-            f"say ({error})"
-        ) from error
-
-
-def _entries(model: Model) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = [
-        {"name": key, "weight": float(weight), "unit": unit}
-        for key, weight, unit in zip(model.keys, model.weights, model.units, strict=True)
-    ]
-    if model.tightness is not None:
-        for entry, tightness in zip(entries, model.tightness, strict=True):
-            entry["tightness"] = float(tightness)
-    return entries
+    return json_text({**model_to_json(model), **more}, f"the model {model.name!r}", ModelError)
 
 
 def save_model(model: Model, path: Path | str) -> Path:
-    """Write a model file.
+    """Write a model file; raises as `model_text`.
 
     Raises
     ------
     OutputError
         Where the file cannot be written; an older file stays as it was.
     """
-    return write_text(Path(path), to_json(model), "the model")
+    return write_text(Path(path), model_text(model), "the model")
 
 
 def load_model(path: Path | str) -> Model:
@@ -206,92 +243,4 @@ def load_model(path: Path | str) -> Model:
     ModelError
         Where the file is missing, damaged, of another kind or of a later version.
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ModelError(f"{path}: the model cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise ModelError(f"{path}: this is not a model file (it is not text)") from error
-    return from_json(text, str(path))
-
-
-def from_json(text: str, where: str) -> Model:
-    """A model from the text of its file; `where` names it in messages.
-
-    Raises
-    ------
-    ModelError
-        Where the text is not a valid model.
-    """
-    try:
-        content = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{where}: {unreadable(text, 'a model file', error)}") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ModelError(f'{where}: this is not a model file (no "format": "{FORMAT}")')
-    version = content.get("version")
-    if version != VERSION:
-        raise ModelError(
-            f"{where}: the model has file version {version}, this program (bridgetrack "
-            f"{program_version()}) reads {VERSION}; update Bridgetrack or train the model again"
-        )
-    keys, weights, units = _features(content.get("features"), where)
-    strength = content.get("lambda")
-    if strength is not None and not _number(strength):
-        raise ModelError(f'{where}: "lambda" must be a number or null')
-    return Model(
-        keys,
-        np.asarray(weights, dtype=np.float64),
-        units,
-        strength=None if strength is None else float(strength),
-        **{key: _typed(content, key, str, where) for key in _TEXT},
-        **{key: _typed(content, key, dict, where) for key in _OBJECTS},
-        tightness=_tightness(content["features"], where),
-    )
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a number")
-
-
-def _typed(content: dict[str, Any], key: str, kind: type, where: str) -> Any:
-    value = content.get(key, kind())
-    if not isinstance(value, kind):
-        raise ModelError(f'{where}: "{key}" must be {"text" if kind is str else "an object"}')
-    return value
-
-
-def _number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) <= sys.float_info.max
-
-
-def _features(entries: Any, where: str) -> tuple[tuple[str, ...], list[float], tuple[str, ...]]:
-    if not isinstance(entries, list) or not entries:
-        raise ModelError(f'{where}: "features" must be a list with at least one entry')
-    keys, weights, units = [], [], []
-    for k, entry in enumerate(entries):
-        good = isinstance(entry, dict) and isinstance(entry.get("name"), str)
-        if not good or not _number(entry.get("weight")):
-            raise ModelError(f"{where}: feature number {k + 1} needs a name and a finite weight")
-        keys.append(entry["name"])
-        weights.append(float(entry["weight"]))
-        units.append(str(entry.get("unit", "1")))
-    if len(set(keys)) < len(keys):
-        raise ModelError(f"{where}: a feature is listed twice")
-    return tuple(keys), weights, tuple(units)
-
-
-def _tightness(entries: list[dict[str, Any]], where: str) -> Array | None:
-    """The tightness of all features, or None where none has any."""
-    given = [entry.get("tightness") for entry in entries]
-    if all(value is None for value in given):
-        return None
-    for k, value in enumerate(given):
-        if value is None or not _number(value) or value <= 0:
-            raise ModelError(
-                f"{where}: feature number {k + 1} needs a positive tightness, as others have one"
-            )
-    return np.asarray(given, dtype=np.float64)
+    return MODEL_FILE.read(path)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.entry import Record
+from bridgetrack.models.entry import ModelCard
 from bridgetrack.models.statistics import FeatureStatistics
 
 Picture = NDArray[np.uint8]
@@ -24,12 +24,12 @@ _SHOWN = (
 )
 
 
-def preview_png(record: Record, picture: Picture | None = None) -> bytes:
+def preview_png(card: ModelCard, picture: Picture | None = None) -> bytes:
     """Draw the preview of a model.
 
     Parameters
     ----------
-    record
+    card
         What is known of it.
     picture
         Some of its cells with their tracks, shape (h, w, 3); without it the rest has the room.
@@ -50,9 +50,9 @@ def preview_png(record: Record, picture: Picture | None = None) -> bytes:
         axes.imshow(_square(picture), interpolation="antialiased")
         axes.set_axis_off()
         left = 0.5
-    _draw_counts(figure, left, record)
-    if record.statistics is not None:
-        _draw_features(figure, left, record.statistics)
+    _draw_counts(figure, left, card)
+    if card.statistics is not None:
+        _draw_features(figure, left, card.statistics)
     out = io.BytesIO()
     canvas.print_png(out)
     return out.getvalue()
@@ -76,12 +76,12 @@ def _panel(figure: Any, left: float, bottom: float, height: float, title: str) -
     return axes
 
 
-def _draw_counts(figure: Any, left: float, record: Record) -> None:
+def _draw_counts(figure: Any, left: float, card: ModelCard) -> None:
     """Bars of how many answers of every kind there were."""
-    found = [(e.key, record.counts[e.key]) for e in Event if record.counts.get(e.key)][:4]
+    found = [(e.key, card.counts[e.key]) for e in Event if card.counts.get(e.key)][:4]
     title = "answers"
-    if record.accuracy is not None:
-        title += f"; about {100 * record.accuracy[0]:.0f} % right"
+    if card.accuracy is not None:
+        title += f"; about {100 * card.accuracy[0]:.0f} % right"
     axes = _panel(figure, left, 0.56, 0.34, title)
     axes.set_xticks([])
     if not found:

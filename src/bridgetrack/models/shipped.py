@@ -17,7 +17,7 @@ import numpy as np
 
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.models.model import Model, from_json
+from bridgetrack.models.model import MODEL_FILE, Model
 
 MOVE = {
     "bias": 3.0,
@@ -129,7 +129,7 @@ def shipped_model(features: FeatureSet | None = None) -> Model:
         have weight 0 and the middle tightness.
     """
     file = resources.files("bridgetrack.models").joinpath("pretrained.json")
-    model = from_json(file.read_text(encoding="utf-8"), "the shipped model")
+    model = MODEL_FILE.parse(file.read_text(encoding="utf-8"), "the shipped model")
     if features is None or features.keys == model.keys or model.tightness is None:
         return model
     plain = untrained_model(features)

@@ -298,5 +298,5 @@ def most_suitable(ranked: Iterable[Ranked]) -> Ranked | None:
 
 
 def _similarity(entry: Entry, yours: FeatureStatistics | None) -> Similarity:
-    theirs = None if entry.record is None else entry.record.statistics
+    theirs = None if entry.card is None else entry.card.statistics
     return UNKNOWN if yours is None or theirs is None else compare(yours, theirs)

@@ -1,27 +1,26 @@
-"""Projects: everything that is needed to go on or to repeat a run (files: `project_file`).
-
-Project files: written in one step, read with every entry checked.
-"""
+"""Projects: everything that is needed to go on or to repeat a run, and their files."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from bridgetrack.annotations.annotation_set import History
-from bridgetrack.annotations.store import FORMAT as ANNOTATIONS
-from bridgetrack.annotations.store import encode
+from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.export.results import FORMATS, write_results
-from bridgetrack.files import program_version, unreadable, write_text
+from bridgetrack.files import program_version, write_text
 from bridgetrack.importing.detections_csv import read_detections_csv
-from bridgetrack.models.model import Model, from_json, to_json
+from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.tracking import Tracking, track_steps
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, made_by
 
 PRESETS = ("plain", "trackmate", "ilastik")
 
@@ -162,8 +161,64 @@ def export_project(project: Project, tracking: Tracking, folder: Path) -> Steps[
     )
 
 
-FORMAT = "bridgetrack-project"
-VERSION = 1
+class _File(OpenEntry):
+    path: str
+    axes: str | None = None
+    channels: list[str] = Field(default_factory=list)
+
+    def movie(self) -> MovieFile:
+        return MovieFile(Path(self.path), self.axes, tuple(self.channels))
+
+
+_MovieField = Annotated[MovieFile, made_by(_File, _File.movie)]
+
+
+class _Export(OpenEntry):
+    formats: list[str] = Field(default_factory=lambda: ["csv"])
+    preset: str = "plain"
+
+
+class _Content(OpenEntry):
+    labels: _MovieField
+    image: _MovieField | None = None
+    n_frames: int
+    shape: list[int]
+    scale: list[float]
+    unit: str
+    frame_interval: float | None = None
+    export: _Export
+    model: Annotated[Model, MODEL_FILE.nested]
+    start: Annotated[Model, MODEL_FILE.nested] | None = None
+    annotations: Annotated[History, ANNOTATION_FILE.nested]
+    notes: JsonObject
+
+    def project(self) -> Project:
+        return Project(
+            labels=self.labels,
+            image=self.image,
+            n_frames=self.n_frames,
+            shape=tuple(self.shape),
+            scale=tuple(self.scale),
+            unit=self.unit,
+            frame_interval=self.frame_interval,
+            history=self.annotations,
+            model=self.model,
+            formats=tuple(self.export.formats),
+            preset=self.export.preset,
+            notes=self.notes,
+            start=self.start,
+        )
+
+
+PROJECT_FILE = FileFormat(
+    "bridgetrack-project",
+    1,
+    "a project file",
+    _Content,
+    _Content.project,
+    largest=1_000_000_000,
+)
+"""Project files; paths of movies in them are relative to the file."""
 
 
 def save_project(project: Project, path: Path | str) -> Path:
@@ -171,13 +226,14 @@ def save_project(project: Project, path: Path | str) -> Path:
 
     Raises
     ------
+    InputError
+        Where its models or notes are not made of finite JSON values.
     OutputError
         Where it cannot be written; an older file stays as it was.
     """
     path = Path(path)
     content = {
-        "format": FORMAT,
-        "version": VERSION,
+        **PROJECT_FILE.head,
         "program": program_version(),
         "labels": _file_to_json(project.labels, path),
         "image": None if project.image is None else _file_to_json(project.image, path),
@@ -187,13 +243,12 @@ def save_project(project: Project, path: Path | str) -> Path:
         "unit": project.unit,
         "frame_interval": project.frame_interval,
         "export": {"formats": list(project.formats), "preset": project.preset},
-        "model": json.loads(to_json(project.model)),
-        "start": None if project.start is None else json.loads(to_json(project.start)),
+        "model": model_to_json(project.model),
+        "start": None if project.start is None else model_to_json(project.start),
         "annotations": json.loads(encode(project.history)),
         "notes": project.notes,
     }
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return write_text(path, text, "the project")
+    return write_text(path, json_text(content, "the project", ascii_only=False), "the project")
 
 
 def _file_to_json(movie: MovieFile, project: Path) -> dict[str, Any]:
@@ -213,7 +268,7 @@ def is_project(path: Path | str) -> bool:
     path = Path(path)
     try:
         with path.open(encoding="utf-8") as file:
-            return f'"{FORMAT}"' in file.read(400)
+            return f'"{PROJECT_FILE.name}"' in file.read(400)
     except (OSError, UnicodeDecodeError):
         return False
 
@@ -224,97 +279,14 @@ def load_project(path: Path | str) -> Project:
     Raises
     ------
     InputError
-        Where the file is missing, damaged, of another kind or of a later version.
-    ModelError
-        Where its model cannot be used.
+        Where the file is missing, damaged, of another kind or of a later version, or its model
+        or annotations are.
     """
-    path = Path(path)
-    content = _content(path)
-    read = _Reader(path, content)
-    export = read.get("export", dict)
-    labels = read.movie("labels")
-    if labels is None:
-        raise InputError(f'{path}: "labels" must name a file')
-    return Project(
-        labels=labels,
-        image=read.movie("image"),
-        n_frames=read.get("n_frames", int),
-        shape=tuple(read.numbers("shape", int)),
-        scale=tuple(read.numbers("scale", float)),
-        unit=read.get("unit", str),
-        frame_interval=read.optional_number("frame_interval"),
-        history=ANNOTATIONS.check(read.get("annotations", dict), f"{path}, annotations"),
-        model=from_json(json.dumps(read.get("model", dict)), f"{path}, model"),
-        formats=tuple(str(f) for f in export.get("formats", ["csv"])),
-        preset=str(export.get("preset", "plain")),
-        notes=read.get("notes", dict),
-        start=read.start(),
-    )
+    project = PROJECT_FILE.read(path)
+    base = Path(path).resolve().parent
 
+    def found(movie: MovieFile) -> MovieFile:
+        return replace(movie, path=base / movie.path)
 
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: the project cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: this is not a project file (it is not text)") from error
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: {unreadable(text, 'a project file', error)}") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f'{path}: this is not a project file (no "format": "{FORMAT}")')
-    if content.get("version") != VERSION:
-        raise InputError(
-            f"{path}: the project has file version {content.get('version')}, this program "
-            f"(bridgetrack {program_version()}) reads {VERSION}; update Bridgetrack"
-        )
-    return content
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Checked access to the entries of a project file."""
-
-    path: Path
-    content: dict[str, Any]
-
-    def get(self, name: str, kind: type) -> Any:
-        value = self.content.get(name)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise InputError(f'{self.path}: "{name}" is missing or of the wrong kind')
-        return value
-
-    def numbers(self, name: str, kind: type) -> list[Any]:
-        values = self.get(name, list)
-        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            raise InputError(f'{self.path}: "{name}" must be a list of numbers')
-        return [kind(v) for v in values]
-
-    def optional_number(self, name: str) -> float | None:
-        return None if self.content.get(name) is None else self.numbers_of([name])[0]
-
-    def numbers_of(self, names: list[str]) -> list[float]:
-        values = [self.content[n] for n in names]
-        if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            raise InputError(f"{self.path}: {names[0]!r} must be a number")
-        return [float(v) for v in values]
-
-    def start(self) -> Model | None:
-        """Absent from projects of earlier versions."""
-        if self.content.get("start") is None:
-            return None
-        return from_json(json.dumps(self.get("start", dict)), f"{self.path}, start")
-
-    def movie(self, name: str) -> MovieFile | None:
-        entry = self.content.get(name)
-        if entry is None:
-            return None
-        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
-            raise InputError(f'{self.path}: "{name}" must name a file')
-        channels = entry.get("channels", [])
-        if not isinstance(channels, list) or not isinstance(entry.get("axes"), str | None):
-            raise InputError(f'{self.path}: "{name}" has "axes" or "channels" of the wrong kind')
-        full = self.path.resolve().parent / entry["path"]
-        return MovieFile(full, entry.get("axes"), tuple(str(c) for c in channels))
+    image = None if project.image is None else found(project.image)
+    return replace(project, labels=found(project.labels), image=image)

@@ -9,7 +9,7 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.models.entry import new_record
+from bridgetrack.models.entry import new_card
 from bridgetrack.models.library import Entry, check_name, free_name
 from bridgetrack.models.preview import preview_png
 from bridgetrack.pipeline.movie_record import preview_picture
@@ -48,7 +48,7 @@ class ModelKeeper:
     def why_not(self) -> str:
         """Why the model in use cannot be kept; empty where it can."""
         model = self._movie.model
-        if not model.loss:
+        if not model.trained:
             return "The model in use is the shipped one; train first, then keep what was learned."
         if self._movie.tracking is None:
             return "Keeping a model needs its movie with its cells; see the step Cells."
@@ -85,10 +85,10 @@ class ModelKeeper:
             statistics = None
             if learned:
                 statistics = known or (yield from look_at(tracking))
-            record = new_record(model, description, statistics, counts)
+            card = new_card(model, description, statistics, counts)
             yield Progress("Drawing a picture of it", 0.8)
             picture = preview_picture(tracking, image)
-            return library.save(name, model, record, preview_png(record, picture))
+            return library.save(name, model, card, preview_png(card, picture))
 
         movie.run(JOB, work, self._kept, self._failed)
         self.changed.emit()
@@ -96,7 +96,7 @@ class ModelKeeper:
 
     def _kept(self, entry: Entry) -> None:
         words = f"Kept as {entry.name}."
-        if entry.record is not None and entry.record.statistics is not None:
+        if entry.card is not None and entry.card.statistics is not None:
             self._movie.message.emit("info", words)
         else:
             self._movie.message.emit(

@@ -161,7 +161,7 @@ class StartChoice:
         answered = bool(self._movie.annotations)
         others = [r for r in self._ranked if not (answered and r.same_movie)]
         best = None if self._statistics is None else most_suitable(others)
-        trained = bool(self._movie.model.loss)
+        trained = self._movie.model.trained
         self.suited = "" if best is None or trained else best.entry.name
         self.chosen = key_of(self.suited) if self.suited else PRESENT if trained else SHIPPED
 
@@ -312,7 +312,7 @@ def list_starts(
     `start` is what the model in use began with in this movie, `ranked` the models of the library.
     """
     starts = []
-    if model.loss:
+    if model.trained:
         words = "Training goes on from the model in use."
         if start is not model:
             where = "the shipped model" if start.name == SHIPPED else f"the model {start.name!r}"
@@ -328,23 +328,23 @@ def list_starts(
 def _of_library(ranked: Ranked) -> Start:
     entry, similarity = ranked.entry, ranked.similarity
     key = key_of(entry.name)
-    if entry.damaged or entry.record is None:
+    if entry.damaged or entry.card is None:
         words = f"This model is damaged: {entry.problem}. Remove it, or put its files back."
         return Start(key, f"{entry.name} (damaged)", words, False, entry.name, entry.preview)
-    record = entry.record
+    card = entry.card
     said = [_sentence(similarity.words)]
     if ranked.same_movie:
         said.append("It seems to have learned from this movie: those answers would count twice.")
     more = [d.words for d in similarity.differences[1:3] if d.words]
     if similarity.level in ("similar", "different") and more:
         said.append(f"Also, {' and '.join(more)}.")
-    learned = sum(record.counts.values())
+    learned = sum(card.counts.values())
     facts = [
-        f"kept on {record.created[:10]}" if record.created else "",
+        f"kept on {card.created[:10]}" if card.created else "",
         f"{learned} answers" if learned else "",
-        f"about {100 * record.accuracy[0]:.0f} % right" if record.accuracy else "",
+        f"about {100 * card.accuracy[0]:.0f} % right" if card.accuracy else "",
     ]
-    described = [f"“{record.description}”."] if record.description else []
+    described = [f"“{card.description}”."] if card.description else []
     words = " ".join([*described, *said, _sentence(", ".join(f for f in facts if f))]).strip()
     level = "" if similarity.level == "unknown" else f" – {similarity.level}"
     return Start(key, f"{entry.name}{level}", words, True, entry.name, entry.preview)
@@ -373,7 +373,7 @@ def survey_steps(
     """The kept models, and the movie's statistics where these can be compared with theirs."""
     yield Progress("Looking at the kept models", 0.0)
     entries = library.entries()
-    comparable = any(e.record is not None and e.record.statistics for e in entries)
+    comparable = any(e.card is not None and e.card.statistics for e in entries)
     if known is None and tracking is not None and comparable:
         known = yield from look_at(tracking)
     return entries, known

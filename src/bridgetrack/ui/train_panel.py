@@ -182,6 +182,6 @@ class TrainPanel(Panel):
 
 def _described(model: Any) -> str:
     n = model.provenance.get("annotations")
-    if model.loss and n:
+    if model.trained and n:
         return f"In use: {model.name}, learned from {n} answers."
-    return f"In use: the {model.name} model." if not model.loss else f"In use: {model.name}."
+    return f"In use: the {model.name} model." if not model.trained else f"In use: {model.name}."
