@@ -177,7 +177,9 @@ def test_no_id_is_given_again(tmp_path):
     assert store.annotations.next_id() == "a3"
     assert AutosavingStore(path, MOVIE).annotations.next_id() == "a3", "it can be redone"
     store.remove("a1")
-    assert "a2" not in json.dumps(json.loads(path.read_text())["history"])
+    kept = json.loads(path.read_text())
+    assert "a2" not in json.dumps(kept["history"])
+    assert kept["last_ids"] == {"a": 2}
     assert store.annotations.next_id() == "a3", "nobody can redo it, but somebody noted its id"
     again = AutosavingStore(path, MOVIE)
     assert again.annotations.next_id() == "a3"

@@ -6,7 +6,6 @@ import json
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -250,21 +249,11 @@ def test_a_damaged_description_in_a_model_file(library: Library, tmp_path: Path)
         Model(model.keys, model.weights, model.units, provenance={"library": {"format": "x"}}),
         tmp_path / "m.json",
     )
-    with pytest.raises(ModelError, match=r"m\.json: card: this is not an entry of a model library"):
+    with pytest.raises(
+        ModelError, match=r"m\.json: the card: this is not an entry of a model library"
+    ):
         library.import_file(file)
     assert library.names() == ()
-
-
-def test_a_file_that_an_earlier_copy_exported_brings_its_card(
-    library: Library, tmp_path: Path
-) -> None:
-    model, card = untrained_model(), ModelCard("from long ago")
-    file = save_model(
-        replace(model, provenance={"note": 1, "library": card_to_json(card)}), tmp_path / "m.json"
-    )
-    entry = library.import_file(file)
-    assert entry.card is not None and _same_card(entry.card, card)
-    assert entry.model is not None and entry.model.provenance.keys() == {"note", "program"}
 
 
 def test_the_folder_can_be_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,14 @@ class ActiveSession:
         have = self.annotations
         return tuple(r for r in self.records if r.id in have)
 
+    def forget_unknown(self) -> None:
+        """Drop records of answers that the annotations never held, as where another file is used.
+
+        A later answer must not be taken for the one that such a record speaks of.
+        """
+        given = self.annotations.given
+        self.records = tuple(r for r in self.records if given(r.id))
+
     def next(self) -> Suggestion | None:
         """The next suggestion, without removing it; None where there is none (yet).
 

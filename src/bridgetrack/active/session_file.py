@@ -169,9 +169,7 @@ def _resumed(content: _Content, scene: Scene, answers: Answers | None, where: st
         raise InputError(
             f"{where}: the session is of another program or movie ({error})"
         ) from error
-    # A record that the annotations know nothing of must not speak of a later answer.
-    given = session.annotations.given
-    session.records = tuple(r for r in content.records if given(r.id))
+    session.records = tuple(content.records)
     session.skipped = frozenset(content.skipped)
     session.points = tuple(content.points)
     session.judged = Judged(content.held_out, content.seen)

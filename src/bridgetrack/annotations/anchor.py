@@ -321,7 +321,9 @@ class Anchored:
 
         gone = (self.annotations[i.id] for i in self.lost)
         renewals = (renewed(a) for a in self.listed)
-        return AnnotationSet(self.detections.geometry, (*renewals, *gone), self.annotations.retired)
+        return AnnotationSet(
+            self.detections.geometry, (*renewals, *gone), self.annotations.last_ids
+        )
 
 
 def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef]:

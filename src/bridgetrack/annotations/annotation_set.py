@@ -37,9 +37,9 @@ class AnnotationSet:
     annotations
         The annotations; ids must differ. Iteration is in the natural order of ids, whatever
         the order of adding.
-    retired
-        Ids of annotations that were there once. They are never given again, for what was noted
-        of those annotations elsewhere must not speak of others.
+    last_ids
+        Highest number given with each prefix of ids, where an annotation of that id is gone. No
+        id is given twice, for what was noted elsewhere of one must not speak of another.
 
     Raises
     ------
@@ -51,13 +51,13 @@ class AnnotationSet:
         self,
         geometry: Geometry,
         annotations: Iterable[Annotation] = (),
-        retired: Iterable[str] = (),
+        last_ids: Mapping[str, int] | None = None,
     ) -> None:
         self._geometry = geometry
         self._items: dict[str, Annotation] = {}
         self._cells: dict[Cell, tuple[str, ...]] = {}
+        self._last_ids = dict(last_ids or {})
         self._insert(annotations)
-        self._retired = frozenset(retired).difference(self._items)
 
     def _insert(self, annotations: Iterable[Annotation]) -> None:
         for a in annotations:
@@ -65,6 +65,8 @@ class AnnotationSet:
                 raise InputError(f"there are two annotations with the id {a.id!r}")
             self._check(a)
             self._items[a.id] = a
+            prefix, number, _ = natural_key(a.id)
+            self._last_ids[prefix] = max(number, self._last_ids.get(prefix, number))
             for cell in {c.cell for c in a.cells}:
                 self._cells[cell] = (*self._cells.get(cell, ()), a.id)
 
@@ -87,9 +89,9 @@ class AnnotationSet:
         return self._geometry
 
     @property
-    def retired(self) -> frozenset[str]:
-        """Ids of annotations that were there once; they do not count for equality."""
-        return self._retired
+    def last_ids(self) -> Mapping[str, int]:
+        """Highest number ever given with each prefix of ids; does not count for equality."""
+        return self._last_ids
 
     def __len__(self) -> int:
         return len(self._items)
@@ -131,11 +133,10 @@ class AnnotationSet:
         new = AnnotationSet(self._geometry)
         new._items = dict(self._items)
         new._cells = dict(self._cells)
-        gone = list(remove)
-        for i in gone:
+        new._last_ids = dict(self._last_ids)
+        for i in remove:
             new._drop(i)
         new._insert(add)
-        new._retired = self._retired.union(gone).difference(new._items)
         return new
 
     def _drop(self, annotation_id: str) -> None:
@@ -179,13 +180,13 @@ class AnnotationSet:
         return {e: found[e] for e in Event}
 
     def given(self, annotation_id: str) -> bool:
-        """Whether an id is, or ever was, that of an annotation."""
-        return annotation_id in self._items or annotation_id in self._retired
+        """Whether an id is or may once have been that of an annotation."""
+        prefix, number, _ = natural_key(annotation_id)
+        return annotation_id in self._items or number <= self._last_ids.get(prefix, number - 1)
 
     def next_id(self, prefix: str = "a") -> str:
         """An id that was never given and is later than all others with this prefix."""
-        given = map(natural_key, (*self._items, *self._retired))
-        return f"{prefix}{1 + max((k[1] for k in given if k[0] == prefix), default=0)}"
+        return f"{prefix}{1 + self._last_ids.get(prefix, 0)}"
 
 
 LIMIT = 500

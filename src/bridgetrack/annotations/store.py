@@ -25,7 +25,7 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import Event, EventKey
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
-from bridgetrack.schema import Entry, FileFormat, made, made_by
+from bridgetrack.schema import Count, Entry, FileFormat, made, made_by
 
 Lines = dict[str, tuple[Annotation, str]]
 """Annotations written before and their lines, by id."""
@@ -93,17 +93,27 @@ class _Steps(Entry):
     redo: list[_Step]
 
 
+def _last_ids(annotations: Iterable[Annotation]) -> dict[str, int]:
+    """Highest number of each prefix of ids."""
+    found: dict[str, int] = {}
+    for a in annotations:
+        prefix, number, _ = natural_key(a.id)
+        found[prefix] = max(number, found.get(prefix, number))
+    return found
+
+
 class _Content(Entry):
     movie: GeometryField
     annotations: list[Annotated[Annotation, made_by(_Annotation, _Annotation.annotation)]]
     history: _Steps = Field(default_factory=lambda: _Steps(undo=[], redo=[]))
-    retired: list[str] = Field(default_factory=list)
+    last_ids: dict[str, Count] = Field(default_factory=dict)
 
     def made(self) -> History:
         steps = (*self.history.undo, *self.history.redo)
         mentions = (m for step in steps for m in (*step.removed, *step.added))
-        gone = (m.id for m in mentions if isinstance(m, Annotation))
-        present = AnnotationSet(self.movie, self.annotations, (*self.retired, *gone))
+        shown = _last_ids(m for m in mentions if isinstance(m, Annotation))
+        last_ids = {key: max(n, self.last_ids.get(key, n)) for key, n in shown.items()}
+        present = AnnotationSet(self.movie, self.annotations, {**self.last_ids, **last_ids})
         try:
             past, future = (
                 tuple(step.change(present) for step in side)
@@ -197,8 +207,8 @@ def encode(history: History, known: Lines | None = None) -> str:
     Returns
     -------
     str
-        JSON with a line per annotation, in the natural order of ids. Retired ids are listed where
-        no step shows them.
+        JSON with a line per annotation, in the natural order of ids. `AnnotationSet.last_ids` are
+        there where no annotation or step shows them.
     """
     known = {} if known is None else known
     present, steps = history.annotations, (*history.past, *history.future)
@@ -209,9 +219,11 @@ def encode(history: History, known: Lines | None = None) -> str:
         past = _list([_step_line(c, present) for c in history.past], "    ")
         future = _list([_step_line(c, present) for c in history.future], "    ")
         text += f',\n  "history": {{\n    "undo": {past},\n    "redo": {future}\n  }}'
-    hidden = present.retired.difference(a.id for c in steps for a in (*c.removed, *c.added))
+    changed = (a for change in steps for a in (*change.removed, *change.added))
+    shown = _last_ids((*present, *changed))
+    hidden = {key: n for key, n in present.last_ids.items() if n > shown.get(key, 0)}
     if hidden:
-        text += f',\n  "retired": {json.dumps(sorted(hidden, key=natural_key))}'
+        text += f',\n  "last_ids": {json.dumps(hidden, sort_keys=True)}'
     return text + "\n}\n"
 
 

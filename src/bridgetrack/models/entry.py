@@ -14,25 +14,22 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from bridgetrack.errors import ModelError
-from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import Event, EventKey
-from bridgetrack.models.model import MODEL_FILE, Model, load_model, model_text
+from bridgetrack.models.model import Model, load_model, model_text, save_model
 from bridgetrack.models.statistics import QUANTILES, FeatureStatistics
 from bridgetrack.schema import (
     Count,
     FileFormat,
     OpenEntry,
     Share,
-    check,
     json_text,
     made_by,
-    parse_json,
-    read_text,
 )
 
 MODEL, CARD, PREVIEW = "model.json", "entry.json", "preview.png"
 """Names of the files of a model in the library."""
 
+_IN_PROVENANCE = "library"
 _LARGEST = 20_000_000
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -265,9 +262,9 @@ def write_entry(folder: Path, model: Model, card: ModelCard, preview: bytes | No
 
 
 def write_model_file(model: Model, card: ModelCard | None, path: Path | str) -> Path:
-    """A model file that holds the card of the model too."""
-    more = {} if card is None else {"card": card_to_json(card)}
-    return write_text(Path(path), model_text(model, **more), "the model")
+    """A model file that holds the card of the model, too, among its provenance."""
+    more = {} if card is None else {_IN_PROVENANCE: card_to_json(card)}
+    return save_model(replace(model, provenance={**model.provenance, **more}), path)
 
 
 def read_model_file(path: Path | str) -> tuple[Model, ModelCard | None]:
@@ -278,19 +275,11 @@ def read_model_file(path: Path | str) -> tuple[Model, ModelCard | None]:
     ModelError
         Where the file cannot be read or is damaged.
     """
-    where, what = str(path), MODEL_FILE.what
-    text = read_text(Path(path), what, ModelError, MODEL_FILE.largest)
-    content = parse_json(text, what, where, ModelError)
-    model = MODEL_FILE.check(content, where)
-    # Files of earlier copies of the program hold the card among the provenance.
+    model = load_model(path)
     provenance = dict(model.provenance)
-    within = {"card": provenance.pop("library", None)} | content
-    known: _Carded = check(_Carded, within, where, ModelError)
-    return replace(model, provenance=provenance), known.card
-
-
-class _Carded(OpenEntry):
-    card: Annotated[ModelCard, CARD_FILE.nested] | None = None
+    content = provenance.pop(_IN_PROVENANCE, None)
+    card = None if content is None else CARD_FILE.check(content, f"{path}: the card")
+    return replace(model, provenance=provenance), card
 
 
 def _write(path: Path, content: bytes) -> None:

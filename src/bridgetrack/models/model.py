@@ -213,15 +213,15 @@ def model_to_json(model: Model) -> dict[str, Any]:
     }
 
 
-def model_text(model: Model, **more: Any) -> str:
-    """The text of a model's file, with more entries at its end where they are given.
+def model_text(model: Model) -> str:
+    """The text of a model's file.
 
     Raises
     ------
     ModelError
         Where its history, provenance or estimate is not made of finite JSON values.
     """
-    return json_text({**model_to_json(model), **more}, f"the model {model.name!r}", ModelError)
+    return json_text(model_to_json(model), f"the model {model.name!r}", ModelError)
 
 
 def save_model(model: Model, path: Path | str) -> Path:

@@ -273,7 +273,9 @@ class Questions:
     def _resumed(self, scene: Scene, answers: Answers, path: Path | None) -> ActiveSession:
         if path is not None and path.exists():
             try:
-                return load_session(path, scene, answers)
+                found = load_session(path, scene, answers)
+                found.forget_unknown()
+                return found
             except InputError as error:
                 aside = path.with_name(path.name + ".old")
                 path.replace(aside)
