@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bridgetrack.cli.console import plural
 
 if TYPE_CHECKING:
-    from bridgetrack.models.library import Entry
+    from bridgetrack.models.entry import Entry
     from bridgetrack.models.similarity import Ranked
 
 

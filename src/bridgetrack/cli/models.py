@@ -16,7 +16,7 @@ from bridgetrack.errors import ModelError
 from bridgetrack.export.may_write import sign
 
 if TYPE_CHECKING:
-    from bridgetrack.models.library import Entry
+    from bridgetrack.models.entry import Entry
     from bridgetrack.models.model import Model
     from bridgetrack.models.statistics import FeatureStatistics
 

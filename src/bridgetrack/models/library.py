@@ -1,18 +1,8 @@
-"""Names of models in the library: they are names of folders on every system.
+"""The library of models: a folder that holds one folder for each model.
 
-Reading a folder of models: one folder each, with the model, what is known of it, and a picture.
-
-A folder whose name begins with a dot is not listed.
-
-Models that were taken off the list: the last `KEPT_REMOVED` of them are kept.
-
-Changing a folder of models (`shelf`), and sharing them.
-
-An entry appears under its name only when it is complete, and two programs that save under one
+A model appears under its name only when it is complete, and two programs that save under one
 name at the same time do not mix: one of them is told that the name is taken. What is removed
-is kept under a name that is not listed, until `KEPT_REMOVED` others were removed.
-
-A model by what a user calls it: a file, or a name in the library.
+is kept in a folder that is not listed, until `KEPT_REMOVED` others were removed.
 """
 
 from __future__ import annotations
@@ -42,93 +32,42 @@ from bridgetrack.models.entry import (
 from bridgetrack.models.model import Model, load_model
 from bridgetrack.models.shipped import shipped_model
 
-LONGEST = 40
-SHIPPED = "shipped"
-"""The name of the model that comes with the program."""
-
-_FORBIDDEN = '/\\:*?"<>|'
-_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{k}" for d in ("com", "lpt") for k in range(1, 10))}
-
-
-def check_name(name: str) -> str:
-    """A name as it is kept: without blanks around it, in composed characters.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be the name of a model; the message says why.
-    """
-    clean = unicodedata.normalize("NFC", name).strip()
-    problem = _problem(clean)
-    if problem:
-        raise InputError(f"a model cannot be called {name!r}: {problem}; choose another name")
-    return clean
-
-
-def _problem(name: str) -> str:
-    if not name:
-        return "the name is empty"
-    if len(name) > LONGEST:
-        return f"the name has more than {LONGEST} characters"
-    if not name.isprintable():
-        return "the name holds characters that cannot be shown"
-    bad = sorted(set(name) & set(_FORBIDDEN))
-    if bad:
-        return f"the name holds {' '.join(bad)}"
-    if name[0] in ".~" or name[-1] == ".":
-        return "the name begins or ends with a dot, or begins with ~"
-    if name.casefold().endswith(".json"):
-        return "names that end in .json are for files"
-    if name.casefold() == SHIPPED:
-        return "that is the name of the model that comes with the program"
-    if name.casefold().split(".")[0].strip() in _DEVICES:
-        return "some systems keep that name for themselves"
-    return ""
-
-
-def same_name(one: str, two: str) -> bool:
-    """Whether some system would take two names for one."""
-    return _folded(one) == _folded(two)
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).strip().casefold()
-
-
-def free_name(wanted: str, taken: Iterable[str]) -> str:
-    """A name like the wanted one that can be used and is not taken."""
-    plain = "".join(c if c.isprintable() and c not in _FORBIDDEN else " " for c in wanted)
-    plain = unicodedata.normalize("NFC", " ".join(plain.split()).lstrip(".~ "))
-    while plain.casefold().endswith(".json"):
-        plain = plain[: -len(".json")].rstrip(". ")
-    plain = plain[: LONGEST - 6].rstrip(". ") or "model"
-    if _problem(plain):
-        plain = "model"
-    known = {_folded(name) for name in taken}
-    if _folded(plain) not in known:
-        return plain
-    k = 2
-    while _folded(f"{plain} {k}") in known:
-        k += 1
-    return f"{plain} {k}"
-
-
 ENVIRONMENT = "BRIDGETRACK_MODELS"
 """Variable that names another folder than the user's."""
 
+KEPT_REMOVED = 20
 
-class Shelf:
-    """The models in a folder, to read them.
+
+def library_folder() -> Path:
+    """Where the models are kept unless somebody says otherwise."""
+    given = os.environ.get(ENVIRONMENT, "")
+    if given:
+        return Path(given)
+    return user_data_path("bridgetrack", appauthor=False) / "models"
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A model that was removed and can be restored."""
+
+    name: str
+    folder: Path
+
+
+class Library:
+    """The models in a folder, to read and to change them.
 
     Parameters
     ----------
     folder
         Where they are; without it the folder named by the variable `ENVIRONMENT`, without that
-        one in the user's data folder. It need not exist.
+        one in the user's data folder. It need not exist. Folders in it whose names begin with a
+        dot are no models.
     """
 
     def __init__(self, folder: Path | str | None = None) -> None:
         self.folder = library_folder() if folder is None else Path(folder)
+        self._removed = self.folder / ".removed"
 
     def names(self) -> tuple[str, ...]:
         """Names of all models, damaged ones too, sorted.
@@ -206,75 +145,6 @@ class Shelf:
     def _read(self, name: str) -> Entry:
         return read_entry(self.folder / name)
 
-
-def library_folder() -> Path:
-    """Where the models are kept unless somebody says otherwise."""
-    given = os.environ.get(ENVIRONMENT, "")
-    if given:
-        return Path(given)
-    return user_data_path("bridgetrack", appauthor=False) / "models"
-
-
-KEPT_REMOVED = 20
-
-
-@dataclass(frozen=True)
-class Removed:
-    """A model that was removed and can be restored."""
-
-    name: str
-    folder: Path
-
-
-class Bin:
-    """The removed models in a folder, which need not exist.
-
-    The name of each tells when it was removed and what it was called.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def take(self, folder: Path, name: str) -> Removed:
-        """Move the folder of a model here, and drop the oldest if there are too many.
-
-        Raises
-        ------
-        OSError
-            Where it cannot be moved.
-        """
-        place = self.folder / f"{time.time_ns():020d}~{uuid.uuid4().hex[:8]}~{name}"
-        self.folder.mkdir(exist_ok=True)
-        folder.rename(place)
-        for old in self.contents()[KEPT_REMOVED:]:
-            shutil.rmtree(old.folder, ignore_errors=True)
-        return Removed(name, place)
-
-    def contents(self) -> tuple[Removed, ...]:
-        """What can be restored, the last removed first."""
-        try:
-            found = [p for p in self.folder.iterdir() if p.name.count("~") >= 2]
-        except OSError:
-            return ()
-        found.sort(key=lambda p: p.name, reverse=True)
-        return tuple(Removed(p.name.split("~", 2)[2], p) for p in found)
-
-
-__all__ = ["ENVIRONMENT", "KEPT_REMOVED", "Entry", "Library", "Removed", "library_folder"]
-
-_REMOVED = ".removed"
-
-
-class Library(Shelf):
-    """The models in a folder, to read and to change them.
-
-    Parameters as in `Shelf`.
-    """
-
-    def __init__(self, folder: Path | str | None = None) -> None:
-        super().__init__(folder)
-        self._bin = Bin(self.folder / _REMOVED)
-
     def save(self, name: str, model: Model, card: ModelCard, preview: bytes | None = None) -> Entry:
         """Keep a model under a new name.
 
@@ -311,7 +181,7 @@ class Library(Shelf):
         return free_name(wanted, self.names())
 
     def remove(self, name: str) -> Removed:
-        """Take a model off the list; `restore` brings it back.
+        """Take a model off the list; `restore` brings it back, until many others were removed.
 
         Raises
         ------
@@ -321,12 +191,23 @@ class Library(Shelf):
             Where it cannot be moved.
         """
         entry = self.entry(name)
+        # The name tells when it was removed and what it was called.
+        place = self._removed / f"{time.time_ns():020d}~{uuid.uuid4().hex[:8]}~{entry.name}"
         with writing(self.folder):
-            return self._bin.take(entry.folder, entry.name)
+            self._removed.mkdir(exist_ok=True)
+            entry.folder.rename(place)
+        for old in self.removed()[KEPT_REMOVED:]:
+            shutil.rmtree(old.folder, ignore_errors=True)
+        return Removed(entry.name, place)
 
     def removed(self) -> tuple[Removed, ...]:
         """What can be restored, the last removed first."""
-        return self._bin.contents()
+        try:
+            found = [p for p in self._removed.iterdir() if p.name.count("~") >= 2]
+        except OSError:
+            return ()
+        found.sort(key=lambda p: p.name, reverse=True)
+        return tuple(Removed(p.name.split("~", 2)[2], p) for p in found)
 
     def restore(self, removed: Removed) -> Entry:
         """Bring a removed model back, under its old name or, where it is taken, one like it.
@@ -440,3 +321,74 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
         f"{name}: there is no such file, and no model of that name in the library "
         f"({library.listed()}); see bridgetrack models list"
     )
+
+
+LONGEST = 40
+SHIPPED = "shipped"
+"""The name of the model that comes with the program."""
+
+_FORBIDDEN = '/\\:*?"<>|'
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{k}" for d in ("com", "lpt") for k in range(1, 10))}
+
+
+def check_name(name: str) -> str:
+    """A name as it is kept: without blanks around it, in composed characters.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be the name of a model; the message says why.
+    """
+    clean = unicodedata.normalize("NFC", name).strip()
+    problem = _problem(clean)
+    if problem:
+        raise InputError(f"a model cannot be called {name!r}: {problem}; choose another name")
+    return clean
+
+
+def _problem(name: str) -> str:
+    if not name:
+        return "the name is empty"
+    if len(name) > LONGEST:
+        return f"the name has more than {LONGEST} characters"
+    if not name.isprintable():
+        return "the name holds characters that cannot be shown"
+    bad = sorted(set(name) & set(_FORBIDDEN))
+    if bad:
+        return f"the name holds {' '.join(bad)}"
+    if name[0] in ".~" or name[-1] == ".":
+        return "the name begins or ends with a dot, or begins with ~"
+    if name.casefold().endswith(".json"):
+        return "names that end in .json are for files"
+    if name.casefold() == SHIPPED:
+        return "that is the name of the model that comes with the program"
+    if name.casefold().split(".")[0].strip() in _DEVICES:
+        return "some systems keep that name for themselves"
+    return ""
+
+
+def same_name(one: str, two: str) -> bool:
+    """Whether some system would take two names for one."""
+    return _folded(one) == _folded(two)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip().casefold()
+
+
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """A name like the wanted one that can be used and is not taken."""
+    plain = "".join(c if c.isprintable() and c not in _FORBIDDEN else " " for c in wanted)
+    plain = unicodedata.normalize("NFC", " ".join(plain.split()).lstrip(".~ "))
+    while plain.casefold().endswith(".json"):
+        plain = plain[: -len(".json")].rstrip(". ")
+    plain = plain[: LONGEST - 6].rstrip(". ") or "model"
+    if _problem(plain):
+        plain = "model"
+    known = {_folded(name) for name in taken}
+    if _folded(plain) not in known:
+        return plain
+    k = 2
+    while _folded(f"{plain} {k}") in known:
+        k += 1
+    return f"{plain} {k}"

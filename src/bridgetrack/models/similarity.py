@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.library import Entry
+from bridgetrack.models.entry import Entry
 from bridgetrack.models.statistics import FeatureStatistics
 
 Array = NDArray[np.float64]

@@ -9,8 +9,8 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.models.entry import new_card
-from bridgetrack.models.library import Entry, check_name, free_name
+from bridgetrack.models.entry import Entry, new_card
+from bridgetrack.models.library import check_name, free_name
 from bridgetrack.models.preview import preview_png
 from bridgetrack.pipeline.movie_record import preview_picture
 from bridgetrack.progress import Progress, Steps

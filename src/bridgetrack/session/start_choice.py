@@ -10,7 +10,8 @@ import numpy as np
 from psygnal import Signal
 
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.models.library import Entry, Library, Removed
+from bridgetrack.models.entry import Entry
+from bridgetrack.models.library import Library, Removed
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.models.similarity import Ranked, most_suitable, rank
