@@ -9,6 +9,7 @@ import pytest
 
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie import Movie
 from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.layers import find_role
 
@@ -157,7 +158,7 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
     assert session.scene.detections.geometry.n_frames == 3
 
 
-def test_painting_measures_again(open_short, viewer, qtbot):
+def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
     from bridgetrack.ui.viewer_state import state_of
 
     open_short("Bridgetrack")
@@ -166,12 +167,20 @@ def test_painting_measures_again(open_short, viewer, qtbot):
     layer = viewer.layers["cells"]
     label = int(layer.data[0].max())
     where = np.argwhere(layer.data[0] == label)[0]
+    read, channel_frame = [], Movie.channel_frame
+
+    def counted(movie, t, channel=0):
+        read.append(t)
+        return channel_frame(movie, t, channel)
+
+    monkeypatch.setattr(Movie, "channel_frame", counted)
     layer.fill((0, *where), 0)
     qtbot.waitUntil(
         lambda: session.scene is not None and len(session.scene.detections) == before - 1,
         timeout=20_000,
     )
     qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
+    assert set(read) == {0, 1}, "the frame that was painted and the one it is compared with"
     viewer.layers.selection.active = layer
     layer.mode = "fill"
     layer.undo()

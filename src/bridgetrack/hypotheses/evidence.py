@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -75,6 +75,9 @@ class Evidence:
         return np.asarray(self.predicted[i] + travelled[frame[j]] - travelled[frame[i] + 1])
 
 
+Known = tuple[Evidence, Collection[int]]
+
+
 def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
     """Shared area of two discs, taken as linear between touching and covering.
 
@@ -91,7 +94,7 @@ def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
 
 
 def _pair_overlaps(
-    labels: Movie, detections: Detections, predicted: Array
+    labels: Movie, detections: Detections, predicted: Array, known: Known | None
 ) -> Iterator[tuple[Index, Array]]:
     """Overlap keys and pixels, frame pair by frame pair, in order."""
     offsets = detections.offsets
@@ -107,6 +110,9 @@ def _pair_overlaps(
         if here.start == here.stop or not len(following):
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         shift = (predicted[here] - position[here]) / detections.geometry.scale_array
+        found = None if known is None else _known_overlaps(known, detections, t, shift)
+        if found is not None:
+            return found
         row, label, pixels = shifted_overlap(frame(t), frame(t + 1), detections.label[here], shift)
         j = np.searchsorted(following, label) + offsets[t + 1]
         return (row + here.start) * n + j, pixels.astype(np.float64)
@@ -115,7 +121,29 @@ def _pair_overlaps(
         yield from pool.map(one, range(labels.n_frames - 1))
 
 
-def gather_evidence(detections: Detections, labels: Movie | None = None) -> Steps[Evidence]:
+def _known_overlaps(
+    known: Known, detections: Detections, t: int, shift: Array
+) -> tuple[Index, Array] | None:
+    """Overlaps of frames t and t + 1 where neither was changed and the cells move as before."""
+    before, changed = known
+    if t in changed or t + 1 in changed:
+        return None
+    old, offsets = before.detections, detections.offsets
+    n, n_old = len(detections), len(old)
+    here = slice(int(old.offsets[t]), int(old.offsets[t + 1]))
+    moved = (before.predicted[here] - old.position[here]) / old.geometry.scale_array
+    # Overlaps are of cells shifted by whole pixels.
+    if not np.array_equal(np.rint(moved), np.rint(shift)):
+        return None
+    low, high = np.searchsorted(before.overlap_key, [here.start * n_old, here.stop * n_old])
+    i, j = np.divmod(before.overlap_key[low:high], n_old)
+    i, j = i + (offsets[t] - old.offsets[t]), j + (offsets[t + 1] - old.offsets[t + 1])
+    return i * n + j, before.overlap_pixels[low:high]
+
+
+def gather_evidence(
+    detections: Detections, labels: Movie | None = None, known: Known | None = None
+) -> Steps[Evidence]:
     """Collect the evidence of a movie.
 
     Parameters
@@ -124,6 +152,17 @@ def gather_evidence(detections: Detections, labels: Movie | None = None) -> Step
         The cells.
     labels
         Label movie the detections came from; None for tables, which are taken for discs.
+    known
+        Evidence of the same movie before some frames of it were changed, and these frames: the
+        others are read only where their cells are expected to move otherwise than before.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    Evidence
     """
     yield Progress("Comparing frames", 0.0)
     motion = estimate_motion(detections)
@@ -140,7 +179,7 @@ def gather_evidence(detections: Detections, labels: Movie | None = None) -> Step
     keys: list[Index] = [np.zeros(0, dtype=np.int64)]
     pixels: list[Array] = [np.zeros(0)]
     if labels is not None and detections.has_masks:
-        for t, (key, count) in enumerate(_pair_overlaps(labels, detections, predicted)):
+        for t, (key, count) in enumerate(_pair_overlaps(labels, detections, predicted, known)):
             keys.append(key)
             pixels.append(count)
             yield Progress("Comparing frames", (t + 1) / labels.n_frames)

@@ -172,20 +172,21 @@ def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
     return replace(scene, anchored=anchored, constraints=constraints)
 
 
-def fingerprints(labels: Movie) -> Steps[tuple[int, ...]]:
-    """A number per frame that changes when its pixels do."""
-    found = []
+def fingerprints(labels: Movie, frames: Collection[int] | None = None) -> Steps[dict[int, int]]:
+    """A number for each of some frames (None: all) that changes when its pixels do."""
+    found = {}
+    wanted = range(labels.n_frames) if frames is None else sorted(frames)
     yield Progress("Looking for changes", 0.0)
-    for t in range(labels.n_frames):
-        found.append(zlib.crc32(np.ascontiguousarray(labels.frame(t)).data))
-        yield Progress("Looking for changes", (t + 1) / labels.n_frames)
-    return tuple(found)
+    for k, t in enumerate(wanted, 1):
+        found[t] = zlib.crc32(np.ascontiguousarray(labels.frame(t)).data)
+        yield Progress("Looking for changes", k / len(wanted))
+    return found
 
 
 def remeasure(
     scene: Scene, labels: Movie, image: Movie | None, frames: Collection[int]
 ) -> Steps[Scene]:
-    """As `prepare`, measuring the cells of some frames only.
+    """As `prepare`, reading only some frames and those beside them.
 
     Parameters
     ----------
@@ -213,5 +214,5 @@ def remeasure(
         else:
             tables.append(old.table.iloc[old.rows(t)].drop(columns="frame"))
     detections = assemble(tables, labels, image)
-    evidence = yield from gather_evidence(detections, labels)
+    evidence = yield from gather_evidence(detections, labels, (scene.evidence, frames))
     return propose(evidence, labels, features=scene.matrix.features)

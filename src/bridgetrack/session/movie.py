@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import Answers, autosave_path, words_of
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
 
-Prints = tuple[int, ...]
+Prints = dict[int, int]
+"""A number for each frame that changes when its pixels do."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,9 @@ class MovieAndCells:
 
 
 def measured(
-    movie: MovieAndCells, known: tuple[Scene, Prints] | None
+    movie: MovieAndCells,
+    known: tuple[Scene, Prints] | None = None,
+    touched: Collection[int] | None = None,
 ) -> Steps[tuple[Scene, Prints]]:
     """The cells of a movie with what can happen to them, and marks to notice changes by.
 
@@ -80,18 +83,20 @@ def measured(
     known
         What this returned before the cells were touched up: then only frames that changed are
         measured again.
+    touched
+        The frames that may have changed since; None: all are looked at.
     """
     labels = movie.labels
     if labels is None:
         assert movie.table is not None
-        return (yield from prepare(movie.table)), ()
-    prints = yield from fingerprints(labels)
+        return (yield from prepare(movie.table)), {}
     if known is None:
+        prints = yield from fingerprints(labels)
         return (yield from prepare(labels, movie.image)), prints
     scene, before = known
-    pairs = enumerate(zip(before, prints, strict=True))
-    changed = {t for t, (a, b) in pairs if a != b}
-    return (yield from remeasure(scene, labels, movie.image, changed)), prints
+    prints = yield from fingerprints(labels, touched)
+    changed = {t for t, mark in prints.items() if mark != before.get(t)}
+    return (yield from remeasure(scene, labels, movie.image, changed)), {**before, **prints}
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,8 @@ class TrackedMovie(BackgroundWork):
         self.tracking: Tracking | None = None
         self.model: Model = shipped_model()
         self._base: Scene | None = None
-        self._prints: Prints = ()
+        self._prints: Prints = {}
+        self._touched: set[int] | None = set()
         self._began: _Began | None = None
         self._earlier: list[tuple[Model, _Began | None]] = []
         self._tracked_answers: AnnotationSet | None = None
@@ -193,10 +199,17 @@ class TrackedMovie(BackgroundWork):
             self.answers_changed.emit()
             self.tracking_changed.emit()
 
-    def measure(self, movie: MovieAndCells | None = None) -> None:
+    def measure(
+        self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
+    ) -> None:
         """Measure the cells anew, after painting those of the frames touched; tracking follows.
 
-        `movie` is the same one with other cells, where they are a table.
+        Parameters
+        ----------
+        movie
+            The same movie with other cells, where they are a table.
+        touched
+            Frames that may have changed; None: any.
         """
         if self.movie is None or self.answers is None:
             return
@@ -204,10 +217,13 @@ class TrackedMovie(BackgroundWork):
         annotations = self.answers.annotations
         for name in ("track", "correct"):
             self._runner.cancel(name)
+        # What was touched before measuring that is cancelled now counts as well.
+        touched = None if touched is None or self._touched is None else {*self._touched, *touched}
+        self._touched = touched
         known = None if self._base is None else (self._base, self._prints)
 
         def work() -> Steps[tuple[Scene, Scene, Prints]]:
-            base, prints = yield from measured(movie, known)
+            base, prints = yield from measured(movie, known, touched)
             return base, annotate(base, annotations), prints
 
         self.run("measure", work, self._measured)
@@ -216,6 +232,7 @@ class TrackedMovie(BackgroundWork):
         # Every later scene is made from the same base, so that it does not depend on the order
         # of the answers.
         self._base, scene, self._prints = found
+        self._touched = set()
         self.scene, self.tracking = scene, None
         self.scene_changed.emit()
         lost = scene.anchored.lost

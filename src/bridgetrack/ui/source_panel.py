@@ -5,10 +5,12 @@ Choosing the movie and its cells; the first thing that every workflow needs.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from qtpy.QtCore import QTimer, Signal
 from qtpy.QtWidgets import QComboBox, QSizePolicy, QWidget
 
@@ -99,6 +101,9 @@ class LayerChoice(QComboBox):
 _REST = 800
 """Milliseconds without painting after which the cells are measured anew."""
 
+_UNDOABLE = 100
+"""Strokes that napari can undo."""
+
 
 class SourceChooser(QWidget):
     """Image and segmentation layers; opens the movie as soon as both make sense."""
@@ -123,6 +128,8 @@ class SourceChooser(QWidget):
         self._opened: tuple[Any, Any] | None = None
         self._painted: Any = None
         self._step: Any = None
+        self._painting = False
+        self._strokes: deque[set[int] | None] = deque(maxlen=_UNDOABLE)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.timeout.connect(self._measure)
@@ -184,12 +191,16 @@ class SourceChooser(QWidget):
             _edits(self._painted).disconnect(self._on_paint)
             self._painted.events.set_data.disconnect(self._on_drawn)
         self._painted = labels
+        self._strokes.clear()
         if labels is not None:
             _edits(labels).connect(self._on_paint)
             labels.events.set_data.connect(self._on_drawn)
             self._step = self._panel.state.viewer.dims.current_step
 
-    def _on_paint(self, _: Any = None) -> None:
+    def _on_paint(self, event: Any) -> None:
+        if not is_points(self._painted):
+            self._strokes.append(painted_frames(event, self._painted))
+            self._painting = True
         self._pause.start(_REST)
 
     def _on_drawn(self, _: Any = None) -> None:
@@ -197,7 +208,7 @@ class SourceChooser(QWidget):
         step = self._panel.state.viewer.dims.current_step
         moved, self._step = step != self._step, step
         if not moved and not is_points(self._painted) and str(self._painted.mode) != "pan_zoom":
-            self._on_paint()
+            self._pause.start(_REST)
 
     def _measure(self) -> None:
         """Measure what was touched up."""
@@ -205,7 +216,12 @@ class SourceChooser(QWidget):
         if session.movie is None or labels is None or session.movie.layers[1] is not labels:
             return
         if session.movie.labels is not None:
-            session.measure()
+            # An undo at the same time changed frames that were painted earlier; one by itself is
+            # not told apart from changes by other programs, which may be anywhere.
+            strokes = [s for s in self._strokes if s is not None]
+            known = self._painting and len(strokes) == len(self._strokes)
+            session.measure(touched=set().union(*strokes) if known else None)
+            self._painting = False
             return
         try:
             table = detections_of(labels, session.movie.image)
@@ -214,6 +230,22 @@ class SourceChooser(QWidget):
             return
         self.notice.say("", "")
         session.measure(replace(session.movie, table=table))
+
+
+def painted_frames(event: Any, layer: Any) -> set[int] | None:
+    """Frames that a stroke changed, None where napari does not say.
+
+    Parts of a stroke are slices of the data, or tuples of indices, old and new values.
+    """
+    frames: set[int] = set()
+    for part in event.value:
+        where = part[0] if isinstance(part, tuple) else getattr(part, "slice_key", None)
+        if where is None:
+            return None
+        along = where[0]
+        number = range(layer.data.shape[0])
+        frames.update(number[along] if isinstance(along, slice) else np.ravel(along).tolist())
+    return frames
 
 
 def _edits(layer: Any) -> Any:
