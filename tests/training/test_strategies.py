@@ -162,8 +162,9 @@ def test_misleading_movies_do_no_harm(count: int) -> None:
     training = run(strategy_steps("transfer", this_movie(count), [misleading()], None, QUICK))
     assert right(training.model) >= right(untrained_model()) - 1e-9
     assert training.transfer is not None
-    assert training.kept == "prior" or training.transfer.tie in ALONE
+    assert training.kept == ("prior" if count == 5 else "trained")
     if count == 40:
+        assert training.transfer.tie in ALONE
         assert [t.tie for t in training.transfer.trials] == list(DOUBTFUL)
     union = run(strategy_steps("union", this_movie(count), [misleading()]))
     assert union.kept == "prior"

@@ -134,13 +134,11 @@ def test_lies_do_not_replace_a_good_start() -> None:
     good = [c for c in some_true(40).tolist() if not used[scene.problem.incidence[c].indices].any()]
     found = run(train_steps(confirmed(scene, np.array([*wrong, *good]))))
     assert right(found.model) > right(untrained_model()) - 0.05
-    if found.kept == "prior":
-        np.testing.assert_array_equal(found.model.weights, untrained_model().weights)
+    assert found.decision.reason == Reason.BY_CHANCE
     assert found.validation is not None
     held = found.validation.held_out[found.validation.best]
     worse = held.wrong - found.validation.prior.wrong
-    clearly = worse.mean() > worse.std(ddof=1) / np.sqrt(len(worse))
-    assert (found.kept == "prior") == clearly
+    assert 0 < worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse))
 
 
 def test_progress_and_the_best_model_so_far() -> None:
@@ -258,8 +256,8 @@ def test_other_losses_and_regularisers(options: TrainingOptions) -> None:
     found = run(train_steps(scene, bad_prior(), options))
     assert np.isfinite(found.model.weights).all()
     assert found.result.objective <= found.result.objectives[0]
-    if found.kept == "trained":
-        assert (found.model.loss, found.model.regularizer) == (options.loss, options.regularizer)
+    assert found.kept == "trained"
+    assert (found.model.loss, found.model.regularizer) == (options.loss, options.regularizer)
 
 
 def test_two_movies() -> None:
