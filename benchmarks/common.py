@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.truth import draw, read_events
+from bridgetrack.annotations.truth import draw_annotations, read_events
 from bridgetrack.evaluation.match import match_detections
 from bridgetrack.evaluation.true_events import true_events
 from bridgetrack.hypotheses.events import Event, Events
@@ -118,7 +118,7 @@ class Task:
 
     def clicks(self, seed: int, **how: Any) -> AnnotationSet:
         """Simulated answers about the training part (``count`` or ``fraction``)."""
-        return draw(self.train.events, self.train.scene.detections, seed=seed, **how)
+        return draw_annotations(self.train.events, self.train.scene.detections, seed=seed, **how)
 
     def annotated(self, seed: int, **how: Any) -> Scene:
         """The training movie with simulated answers."""
@@ -233,7 +233,7 @@ def some_frames(folder: Path, target: Path, data: DataSet) -> Path:
 def with_truth(scene: Scene, events: Events) -> Scene:
     """The movie with these events among its hypotheses, and no annotations."""
     geometry = scene.detections.geometry
-    everything = draw(events, scene.detections, fraction=1.0)
+    everything = draw_annotations(events, scene.detections, fraction=1.0)
     return annotate(propose(scene.evidence, None, everything), AnnotationSet(geometry))
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.truth import draw
+from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import L2, LearningOptions
 from bridgetrack.models.entry import StatisticsField, statistics_to_json
@@ -290,7 +290,7 @@ def train_from(known: Sequence[Known], seeds: int) -> str:
 
 
 def _after_clicks(part: Part, start: Model, seed: int) -> Array:
-    clicks = draw(part.events, part.scene.detections, count=CLICKS, seed=seed)
+    clicks = draw_annotations(part.events, part.scene.detections, count=CLICKS, seed=seed)
     return run(train_steps(annotate(part.scene, clicks), start)).model.weights
 
 

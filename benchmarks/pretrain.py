@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bridgetrack
-from bridgetrack.annotations.truth import draw
+from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.model import Model, save_model
@@ -74,7 +74,7 @@ def _training_set(part: Part) -> TrainingSet:
     some = order[: int(np.searchsorted(count, EVENTS)) + 1]
     events = part.events.take(np.flatnonzero(np.isin(pair, some)))
     return build_training_set(
-        [annotate(scene, draw(events, scene.detections, fraction=1.0, seed=0))]
+        [annotate(scene, draw_annotations(events, scene.detections, fraction=1.0, seed=0))]
     )
 
 

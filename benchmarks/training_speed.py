@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.truth import draw
+from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.inference.solver import solve_integer
@@ -85,10 +85,10 @@ def load(root: Any) -> tuple[list[Part], tuple[Part, ...]]:
 def answers(part: Part, seed: int, extra: int) -> tuple[AnnotationSet, AnnotationSet]:
     """A quarter of the events, and the same with some more."""
     detections = part.scene.detections
-    few = draw(part.events, detections, seed=seed, fraction=0.25)
+    few = draw_annotations(part.events, detections, seed=seed, fraction=0.25)
     seen = {a.events for a in few}
     new = []
-    for a in draw(part.events, detections, seed=seed, fraction=0.75):
+    for a in draw_annotations(part.events, detections, seed=seed, fraction=0.75):
         if a.events not in seen and len(new) < extra:
             new.append(replace(a, id=f"more{len(new)}"))
     return few, AnnotationSet(detections.geometry, [*few, *new])

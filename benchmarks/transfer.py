@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.truth import draw
+from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
@@ -135,7 +135,7 @@ def source_scene(pair: Pair, root: Path) -> Scene:
     """The annotated source movie."""
     scene, events = load_movie(pair.source, root)
     scene = with_truth(scene, events)
-    return annotate(scene, draw(events, scene.detections, seed=0, fraction=pair.share))
+    return annotate(scene, draw_annotations(events, scene.detections, seed=0, fraction=pair.share))
 
 
 def learn(pair: Pair, task: Task, source: Scene, strategy: str, share: int, seed: int) -> Row:

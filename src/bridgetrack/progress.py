@@ -53,6 +53,9 @@ class Progress:
     stage: str
     done: float
 
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.done:.0%}"
+
 
 Steps = Generator[Progress, None, Result]
 """Long work: yields progress, returns its result; closing it ends the work."""

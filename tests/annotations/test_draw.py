@@ -12,7 +12,7 @@ from bridgetrack.annotations.annotation import RANDOM, Kind
 from bridgetrack.annotations.constraints import compile_constraints, required_events
 from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.annotations.store import load_annotations, save_annotations
-from bridgetrack.annotations.truth import allot, draw, from_truth, read_events
+from bridgetrack.annotations.truth import allot, draw_annotations, from_truth, read_events
 from bridgetrack.detections.measure import measure
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.match import match_detections
@@ -111,7 +111,7 @@ def test_events_may_be_numbers_and_pairs_in_any_order():
     ],
 )
 def test_counts_are_stratified(count, shares):
-    found = draw(TRUTH, CELLS, count=count, seed=3)
+    found = draw_annotations(TRUTH, CELLS, count=count, seed=3)
     counts = found.counts()
     if shares is None:
         assert len(found) == len(TRUTH) - 2
@@ -122,7 +122,7 @@ def test_counts_are_stratified(count, shares):
 
 
 def test_what_a_rare_kind_lacks_goes_to_the_others():
-    counts = draw(TRUTH, CELLS, count=50).counts()
+    counts = draw_annotations(TRUTH, CELLS, count=50).counts()
     assert counts[Event.DIVIDE] == 3
     assert counts[Event.SPLIT] == 1
     assert counts[Event.MERGE] == counts[Event.APPEAR] == 3
@@ -143,7 +143,7 @@ def test_allotted_numbers_add_up_and_are_there(available, count):
 @given(st.floats(0.001, 1.0), st.floats(0.001, 1.0), st.integers(0, 5))
 def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
     small, large = sorted([one, two])
-    less, more = (draw(TRUTH, CELLS, fraction=f, seed=seed) for f in (small, large))
+    less, more = (draw_annotations(TRUTH, CELLS, fraction=f, seed=seed) for f in (small, large))
     assert keys(less) <= keys(more)
     for kind, number in from_truth(TRUTH, CELLS).counts().items():
         assert less.counts()[kind] == min(number, max(1, int(small * number + 0.5))) * (number > 0)
@@ -152,26 +152,27 @@ def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
 def test_draws_repeat_with_the_seed_and_only_with_it(tmp_path):
     for name, seed in (("a", 7), ("b", 7), ("c", 8)):
         save_annotations(
-            draw(TRUTH, CELLS, count=30, seed=seed, wrong=0.2, cannot_tell=0.1), tmp_path / name
+            draw_annotations(TRUTH, CELLS, count=30, seed=seed, wrong=0.2, cannot_tell=0.1),
+            tmp_path / name,
         )
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert keys(load_annotations(tmp_path / "a")) != keys(load_annotations(tmp_path / "c"))
 
 
 def test_uniform_draws_are_marked_as_random():
-    found = draw(TRUTH, CELLS, fraction=0.5, stratified=False)
+    found = draw_annotations(TRUTH, CELLS, fraction=0.5, stratified=False)
     assert {a.source for a in found} == {RANDOM}
     assert len(found) == round((len(TRUTH) - 2) / 2)
     assert found.counts()[Event.MOVE] > 0.8 * len(found)
-    assert {a.source for a in draw(TRUTH, CELLS, count=5)} == {"simulated"}
+    assert {a.source for a in draw_annotations(TRUTH, CELLS, count=5)} == {"simulated"}
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_wrong_and_undecided_answers(seed):
     true = keys(from_truth(TRUTH, CELLS))
-    right = draw(TRUTH, CELLS, fraction=0.4, seed=seed)
+    right = draw_annotations(TRUTH, CELLS, fraction=0.4, seed=seed)
     assert keys(right) <= true
-    found = draw(TRUTH, CELLS, fraction=0.4, seed=seed, wrong=0.3, cannot_tell=0.2)
+    found = draw_annotations(TRUTH, CELLS, fraction=0.4, seed=seed, wrong=0.3, cannot_tell=0.2)
     assert len(found) == len(right)
     said = [a for a in found if a.kind == Kind.CONFIRM]
     wrong = [a for a in said if a.events[0].key not in true]
@@ -182,7 +183,7 @@ def test_wrong_and_undecided_answers(seed):
 
 def test_every_kind_of_event_can_be_mistaken():
     true = keys(from_truth(TRUTH, CELLS))
-    found = draw(TRUTH, CELLS, fraction=0.05, seed=2, wrong=1.0)
+    found = draw_annotations(TRUTH, CELLS, fraction=0.05, seed=2, wrong=1.0)
     assert find_contradictions(found) == []
     assert not keys(found) & true
 
@@ -202,12 +203,12 @@ def test_every_kind_of_event_can_be_mistaken():
 )
 def test_bad_wishes_are_refused(wishes, words):
     with pytest.raises(InputError, match=words):
-        draw(TRUTH, CELLS, **wishes)
+        draw_annotations(TRUTH, CELLS, **wishes)
 
 
 def test_a_truth_without_events_is_refused():
     with pytest.raises(InputError, match="no event"):
-        draw(TRUTH.iloc[-2:], CELLS, count=1)
+        draw_annotations(TRUTH.iloc[-2:], CELLS, count=1)
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +241,7 @@ def test_a_whole_ground_truth_compiles_to_one_output(sample):
 
 def test_drawn_clicks_survive_the_way_through_a_file(sample, tmp_path):
     labels, detections, events = sample
-    clicks = draw(events, detections, count=50, seed=1)
+    clicks = draw_annotations(events, detections, count=50, seed=1)
     save_annotations(clicks, tmp_path / "a.json")
     found = anchor(load_annotations(tmp_path / "a.json"), detections, labels)
     assert found.annotations == clicks

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import tifffile
 
+from bridgetrack import track
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -21,7 +22,7 @@ from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.pipeline.tracking import Tracking, track, track_scene, track_steps
+from bridgetrack.pipeline.tracking import Tracking, track_scene, track_steps
 from bridgetrack.progress import Progress, run
 from bridgetrack.simulation.folder import sample_folder
 from gallery import BY_NAME, GALLERY, Situation, movie_of

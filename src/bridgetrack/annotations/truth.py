@@ -299,7 +299,7 @@ def _check(count: int | None, fraction: float | None, wrong: float, cannot_tell:
         )
 
 
-def draw(
+def draw_annotations(
     events: pd.DataFrame | Events,
     detections: Detections,
     *,

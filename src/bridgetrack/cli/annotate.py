@@ -84,7 +84,7 @@ def _draw(
     stratified: bool,
 ) -> dict[str, int]:
     from bridgetrack.annotations.store import save_annotations
-    from bridgetrack.annotations.truth import draw
+    from bridgetrack.annotations.truth import draw_annotations
     from bridgetrack.detections.table import Detections
     from bridgetrack.evaluation.match import match_detections
     from bridgetrack.evaluation.true_events import true_events
@@ -98,7 +98,7 @@ def _draw(
     detections = show(measure(cells, sources.image))
     match = match_detections(detections, movie, truth.tracks, truth.labels)
     events = true_events(detections, truth.tracks, match)
-    chosen = draw(
+    chosen = draw_annotations(
         events.to_frame(),
         detections,
         count=count,

@@ -55,7 +55,7 @@ def evaluate(
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
     """The tracked label movie: given, or named in ``run.json`` and still there."""
-    from bridgetrack.cli.sources import TABLES
+    from bridgetrack.importing.detections_csv import TABLES
     from bridgetrack.movie.opening import open_labels
 
     if labels is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from bridgetrack.models.model import Model
     from bridgetrack.pipeline.scene import Scene
     from bridgetrack.progress import Progress
-
-TABLES = (".csv", ".tsv", ".txt")
 
 
 @dataclass(frozen=True)
@@ -54,51 +52,25 @@ def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
     InputError
         Where one of them cannot be read.
     """
-    notes: list[str] = []
-    opener = _open_table if labels.suffix.lower() in TABLES else _open_movies
-    with collecting_warnings(notes):
-        found = opener(labels, image, reading)
-    return replace(found, notes=(*found.notes, *notes))
+    from bridgetrack.api import open_cells
+    from bridgetrack.importing.detections_csv import TABLES
 
-
-def _open_table(labels: Path, image: Path | None, reading: Reading) -> Sources:
-    from bridgetrack.importing.detections_csv import read_detections_csv
-
-    if image is not None:
+    table = labels.suffix.lower() in TABLES
+    if table and image is not None:
         raise typer.BadParameter(
             "--image needs a label movie: a table of detections says nothing of pixels"
         )
-    cells = read_detections_csv(
-        labels,
-        scale=parse_scale(reading.scale),
-        unit=reading.unit,
-        frame_interval=reading.frame_interval,
-    )
-    note = "a table of detections: cells are taken for discs, without shape and intensity"
-    return Sources(cells, None, (note,))
-
-
-def _open_movies(labels: Path, image: Path | None, reading: Reading) -> Sources:
-    from bridgetrack.movie.opening import open_labels, open_movie
-
-    scale, interval = parse_scale(reading.scale), reading.frame_interval
-    cells = open_labels(
-        labels, axes=reading.axes, scale=scale, unit=reading.unit, frame_interval=interval
-    )
-    if image is None:
-        return Sources(cells, None, ("no image: features of intensity are left out",))
-    pixels = open_movie(
-        image, axes=reading.image_axes, scale=scale, unit=reading.unit, frame_interval=interval
-    )
-    here, there = cells.geometry, pixels.geometry
-    if here.unit == "pixel" and reading.unit is None and here.ndim == there.ndim:
-        cells = open_labels(
-            cells,
-            scale=there.scale,
-            unit=there.unit,
-            frame_interval=here.frame_interval or there.frame_interval,
+    notes: list[str] = []
+    if table:
+        notes.append(
+            "a table of detections: cells are taken for discs, without shape and intensity"
         )
-    return Sources(cells, pixels, ())
+    elif image is None:
+        notes.append("no image: features of intensity are left out")
+    with collecting_warnings(notes):
+        how = {**asdict(reading), "scale": parse_scale(reading.scale)}
+        cells, pixels = open_cells(labels, image, **how)
+    return Sources(cells, pixels, tuple(notes))
 
 
 def open_answers(path: Path | None) -> AnnotationSet | None:

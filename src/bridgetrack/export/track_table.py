@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Rows = NDArray[np.int64]
 
@@ -22,6 +26,22 @@ def space_unit(geometry: Geometry) -> str:
 def time_unit(geometry: Geometry) -> str:
     """``min`` where the interval is known, else ``frames``."""
     return "frames" if geometry.frame_interval is None else "min"
+
+
+def lineage_graph(tracks: Tracks) -> nx.DiGraph:
+    """Detections as nodes, named by their ``id``, and links as edges from earlier to later.
+
+    Nodes and edges have the columns of `Tracks` as attributes.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph = nx.DiGraph()
+    nodes, edges = tracks.nodes.set_index("id"), tracks.edges
+    graph.add_nodes_from(nodes.to_dict("index").items())
+    ends = zip(edges["source"].tolist(), edges["target"].tolist(), strict=True)
+    columns = edges.drop(columns=["source", "target"]).to_dict("records")
+    graph.add_edges_from((*pair, row) for pair, row in zip(ends, columns, strict=True))
+    return graph
 
 
 def track_table(tracks: Tracks) -> pd.DataFrame:

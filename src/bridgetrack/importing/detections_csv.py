@@ -29,6 +29,9 @@ from bridgetrack.importing.text_table import (
 from bridgetrack.movie.geometry import Geometry, GeometryField
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 
+TABLES = (".csv", ".tsv", ".txt")
+"""How names of tables of detections end."""
+
 SIDECAR = "units.json"
 _WHAT = "what the program writes beside its tables"
 

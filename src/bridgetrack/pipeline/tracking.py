@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -13,6 +17,8 @@ from bridgetrack.annotations.constraints import pins
 from bridgetrack.annotations.words import describe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
+from bridgetrack.export.results import write_results
+from bridgetrack.export.track_table import lineage_graph, track_table
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
@@ -22,13 +28,50 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.progress import Progress, Steps, relayed, run
+from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.tracks.tracks import Tracks
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Index = NDArray[np.int64]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tables(Mapping[str, pd.DataFrame]):
+    """The tables of a result, by attribute or by name.
+
+    Parameters
+    ----------
+    nodes
+        One row per cell and frame, see `Tracks`.
+    edges
+        One row per link.
+    events
+        One row per event.
+    tracks
+        One row per track, see `track_table`.
+    """
+
+    nodes: pd.DataFrame
+    edges: pd.DataFrame
+    events: pd.DataFrame
+    tracks: pd.DataFrame
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        if name not in list(self):
+            raise KeyError(name)
+        table: pd.DataFrame = getattr(self, name)
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        return (field.name for field in fields(self))
+
+    def __len__(self) -> int:
+        return len(fields(self))
 
 
 @dataclass(frozen=True)
@@ -57,6 +100,26 @@ class Tracking:
     solution: Solution
     margins: Array
     tracks: Tracks
+
+    @property
+    def graph(self) -> nx.DiGraph:
+        """Detections as nodes and links as edges from earlier to later, with all their columns.
+
+        A node is named by its ``id`` in the tables.
+        """
+        return lineage_graph(self.tracks)
+
+    @property
+    def tables(self) -> Tables:
+        """``nodes``, ``edges``, ``events`` and ``tracks``, pandas tables."""
+        tracks = self.tracks
+        return Tables(tracks.nodes, tracks.edges, tracks.events, track_table(tracks))
+
+    def save(
+        self, out: Path | str, formats: Sequence[str] = ("csv",), *, preset: str = "plain"
+    ) -> tuple[str, ...]:
+        """Write the result into a folder; see `write_results` for what is returned and raised."""
+        return write_results(self.tracks, self.scene.labels, out, formats, preset=preset)
 
 
 def allowed_by(scene: Scene) -> Mask:
@@ -121,39 +184,30 @@ def track_steps(
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
 ) -> Steps[Tracking]:
-    """As `track`, step by step."""
-    scene = yield from prepare(source, image, annotations, features)
-    return (yield from track_scene(scene, model))
-
-
-def track(
-    source: Movie | Detections,
-    image: Movie | None = None,
-    model: Model | None = None,
-    annotations: AnnotationSet | None = None,
-    features: FeatureSet | None = None,
-) -> Tracking:
     """Track the cells of a movie.
 
     Parameters
     ----------
     source
         Label movie (see `open_labels`), or a table of detections.
-    image
-        Intensities; optional.
-    model
-        Weights; those of the shipped model where None.
-    annotations
-        Events that must or must not hold; optional.
-    features
-        The features; the built-in ones where None.
+    image, model, annotations, features
+        As in `bridgetrack.track`.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    Tracking
 
     Raises
     ------
     BridgetrackError
         Where the input cannot be used; the message says why and what to do.
     """
-    return run(track_steps(source, image, model, annotations, features))
+    scene = yield from prepare(source, image, annotations, features)
+    return (yield from track_scene(scene, model))
 
 
 @dataclass(frozen=True)

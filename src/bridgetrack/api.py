@@ -1,0 +1,206 @@
+"""Track and train in one call: arrays, movies or paths in, a result or a model out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import load_annotations
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.features.feature import FeatureSet
+from bridgetrack.importing.detections_csv import TABLES, read_detections_csv
+from bridgetrack.models.library import find_model
+from bridgetrack.models.model import Model, check_usable
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.pipeline.scene import Scene, annotate, prepare
+from bridgetrack.pipeline.tracking import Tracking, track_steps
+from bridgetrack.progress import Progress, run
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.outcome import Training
+from bridgetrack.training.sources import Source, Strategy, open_source
+from bridgetrack.training.train import strategy_steps
+
+Report = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class TrainedModel(Model):
+    """A model with all that is known of its training.
+
+    Parameters
+    ----------
+    training
+        What was kept and why, the estimated accuracy, doubtful annotations and more.
+    """
+
+    training: Training | None = field(default=None, compare=False, repr=False)
+
+
+def track(
+    labels: Any,
+    image: Any = None,
+    model: Model | Path | str | None = None,
+    annotations: AnnotationSet | Path | str | None = None,
+    features: FeatureSet | None = None,
+    *,
+    progress: Report | None = None,
+    **reading: Any,
+) -> Tracking:
+    """Track the cells of a movie.
+
+    Parameters
+    ----------
+    labels
+        Label movie: an array of shape (T, [Z,] Y, X) (numpy, dask), a path (see `open_labels`) or
+        an opened movie. Or a table of detections: `Detections`, or the path of a CSV file.
+    image
+        Intensities of the same movie, in any of these forms; optional.
+    model
+        Weights: a model, its file, or its name in the library; the shipped ones where None.
+    annotations
+        Events that must or must not hold, or a file of them; optional.
+    features
+        The features; the built-in ones where None.
+    progress
+        Called with every step, ``print`` for instance.
+    **reading
+        ``scale``, ``unit``, ``frame_interval``, ``axes`` and ``image_axes``, where the files do
+        not say them; see `open_movie`.
+
+    Returns
+    -------
+    Tracking
+        With ``graph``, ``tables`` and ``save``.
+
+    Raises
+    ------
+    BridgetrackError
+        Where the input cannot be used; the message says why and what to do.
+    """
+    cells, pixels = open_cells(labels, image, **reading)
+    answers = _answers(annotations)
+    return run(track_steps(cells, pixels, _model(model), answers, features), progress)
+
+
+def train(
+    labels: Any,
+    image: Any = None,
+    clicks: AnnotationSet | Path | str | None = None,
+    sources: Sequence[Source | Tracking | Path | str] = (),
+    *,
+    start: Model | Path | str | None = None,
+    strategy: Strategy | None = None,
+    options: TrainingOptions | None = None,
+    progress: Report | None = None,
+    **reading: Any,
+) -> TrainedModel:
+    """Learn from annotations how the cells of a movie behave.
+
+    Parameters
+    ----------
+    labels, image
+        The movie, see `track`. Or, without an image, a `Tracking` or a `Scene`.
+    clicks
+        Annotations of this movie, or a file of them; those of a `Tracking` or a `Scene` unless
+        given.
+    sources
+        Help from before: models (also files, and names in the library), or annotated movies
+        (`Tracking`, `Scene`, project files).
+    start
+        Weights to start from and to stay close to; the shipped ones where None.
+    strategy
+        What to do with the sources; ``"transfer"`` for movies and ``"prior"`` for a model where
+        None. See `bridgetrack.training.train`.
+    options
+        Choices; the defaults need no thought.
+    progress
+        Called with every step, ``print`` for instance.
+    **reading
+        See `track`.
+
+    Returns
+    -------
+    TrainedModel
+        The starting weights, where they are better on annotations that the training has not
+        seen; ``model.training`` says so.
+
+    Raises
+    ------
+    BridgetrackError
+        Where there is nothing to learn from, or the input cannot be used.
+    """
+    found = [run(open_source(s), progress) if isinstance(s, Path | str) else s for s in sources]
+    opened = [s.scene if isinstance(s, Tracking) else s for s in found]
+    scene = labels.scene if isinstance(labels, Tracking) else labels
+    answers = _answers(clicks)
+    if not isinstance(scene, Scene):
+        cells, pixels = open_cells(labels, image, **reading)
+        scene = run(prepare(cells, pixels, answers), progress)
+    elif image is not None or reading:
+        raise InputError("a movie that was tracked or prepared has its image; give labels instead")
+    elif answers is not None:
+        scene = annotate(scene, answers)
+    if strategy is None:
+        movies = any(isinstance(s, Scene) for s in opened)
+        strategy = "transfer" if movies else "prior" if opened else "target"
+    steps = strategy_steps(strategy, scene, opened, _model(start), options)
+    training = run(steps, progress)
+    known = {f.name: getattr(training.model, f.name) for f in fields(Model)}
+    return TrainedModel(**known, training=training)
+
+
+def open_cells(
+    labels: Any,
+    image: Any = None,
+    *,
+    axes: str | None = None,
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
+    frame_interval: float | None = None,
+    image_axes: str | None = None,
+) -> tuple[Movie | Detections, Movie | None]:
+    """Open labels, or a table of detections, and the image; labels without a scale take its one.
+
+    Parameters
+    ----------
+    labels, image
+        See `track`.
+    axes, scale, unit, frame_interval
+        See `open_movie`.
+    image_axes
+        Axis order of the image.
+
+    Raises
+    ------
+    InputError
+        Where one of them cannot be read, or an image is given for a table.
+    """
+    known: dict[str, Any] = {"scale": scale, "unit": unit, "frame_interval": frame_interval}
+    if isinstance(labels, Path | str) and Path(labels).suffix.lower() in TABLES:
+        labels = read_detections_csv(labels, **known)
+    if isinstance(labels, Detections):
+        if image is not None:
+            raise InputError("a table of detections says nothing of pixels; leave the image out")
+        return labels, None
+    cells = open_labels(labels, axes=axes, **known)
+    if image is None:
+        return cells, None
+    pixels = open_movie(image, axes=image_axes, **known)
+    here, there = cells.geometry, pixels.geometry
+    if here.unit == "pixel" and unit is None and here.ndim == there.ndim:
+        interval = here.frame_interval or there.frame_interval
+        cells = open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
+    return cells, pixels
+
+
+def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
+    return load_annotations(given) if isinstance(given, Path | str) else given
+
+
+def _model(given: Model | Path | str | None) -> Model | None:
+    return check_usable(find_model(given), given) if isinstance(given, Path | str) else given

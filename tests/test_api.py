@@ -1,0 +1,119 @@
+"""Arrays or paths in; a graph, tables, files or a model out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+
+import bridgetrack as bt
+
+HOW = {"scale": (0.645, 0.645), "frame_interval": 10.0}
+
+
+@pytest.fixture(scope="module")
+def movie() -> Any:
+    """A small movie with its truth."""
+    settings = bt.SimulationSettings(frames=10, cells=14, size=160, division_rate=0.03, seed=3)
+    return bt.simulate(settings)
+
+
+@pytest.fixture(scope="module")
+def clicks() -> bt.AnnotationSet:
+    """Answers about the sample movie."""
+    truth = bt.read_ctc(bt.sample_folder() / "01_GT")
+    detections = bt.run(bt.steps.measure(truth.labels))
+    match = bt.match_detections(detections, truth.labels, truth.tracks, truth.labels)
+    events = bt.true_events(detections, truth.tracks, match).to_frame()
+    return bt.draw_annotations(events, detections, count=20, seed=1)
+
+
+def test_arrays_and_paths_give_the_same(movie: Any, tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "labels.tif", movie.labels)
+    tifffile.imwrite(tmp_path / "image.tif", movie.image)
+    opened = bt.open_labels(movie.labels), bt.open_movie(movie.image)
+    pairs = (
+        (movie.labels, movie.image),
+        (da.from_array(movie.labels), da.from_array(movie.image)),
+        (tmp_path / "labels.tif", str(tmp_path / "image.tif")),
+        opened,
+    )
+    first, *others = (bt.track(*pair).tables for pair in pairs)
+    for other in others:
+        for name, table in first.items():
+            pd.testing.assert_frame_equal(other[name], table)
+    assert bt.track(movie.labels).tables.nodes.shape[0] == len(first.nodes)
+    with_scale = bt.track(movie.labels, movie.image, **HOW).tracks.geometry
+    assert (with_scale.unit, with_scale.frame_interval) == ("micrometer", 10.0)
+
+
+def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:
+    seen: list[str] = []
+    result = bt.track(movie.labels, movie.image, progress=lambda step: seen.append(str(step)))
+    assert "Choosing events: 0%" in seen
+    graph, tables = result.graph, result.tables
+    assert sorted(graph) == sorted(tables.nodes["id"])
+    assert sorted(graph.edges) == sorted(
+        zip(tables.edges["source"], tables.edges["target"], strict=True)
+    )
+    for source, target, link in graph.edges(data=True):
+        assert graph.nodes[source]["frame"] < graph.nodes[target]["frame"]
+        assert {"event", "score", "margin"} <= set(link)
+    divisions = [n for n in graph if graph.out_degree(n) == 2]
+    assert len(divisions) == (tables.events["event"] == "divide").sum() > 0
+    assert list(tables) == ["nodes", "edges", "events", "tracks"]
+    assert len(tables.tracks) == result.tracks.n_tracks == len(tables["tracks"])
+    with pytest.raises(KeyError):
+        tables["scene"]
+    assert result.save(tmp_path / "out", ["csv", "ctc", "geff"]) == ()
+    assert {p.name for p in (tmp_path / "out").iterdir()} >= {"ctc", "tracks.geff", "edges.csv"}
+    points = bt.track(tmp_path / "out" / "detections.csv")
+    assert points.scene.labels is None
+    with pytest.raises(bt.BridgetrackError, match="leave the image out"):
+        bt.track(tmp_path / "out" / "detections.csv", movie.image)
+
+
+def test_a_model_comes_with_its_training(clicks: bt.AnnotationSet, tmp_path: Path) -> None:
+    folder = bt.sample_folder()
+    masks = folder / "01_GT" / "TRA"
+    bt.save_annotations(clicks, tmp_path / "clicks.json")
+    seen: list[bt.Progress] = []
+    model = bt.train(masks, clicks=tmp_path / "clicks.json", progress=seen.append)
+    assert seen and model.training is not None
+    assert model.training.n_annotations > 10
+    assert model.training.reason
+    bt.save_model(model, tmp_path / "model.json")
+    saved = bt.load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(saved.weights, model.weights)
+    held = bt.track(masks, model=tmp_path / "model.json", annotations=clicks)
+    again = bt.train(held)
+    np.testing.assert_allclose(again.weights, model.weights)
+    helped = bt.train(masks, clicks=clicks, sources=[tmp_path / "model.json"])
+    assert helped.training is not None
+    assert helped.training.origin[0] == "prior"
+    tied = bt.train(held, sources=[held])
+    assert tied.training is not None
+    assert tied.training.origin[0] == "transfer"
+    with pytest.raises(bt.BridgetrackError, match="give labels instead"):
+        bt.train(held, np.zeros((3, 8, 8)))
+
+
+def test_a_typing_mistake_is_told() -> None:
+    with pytest.raises(AttributeError, match="tracke"):
+        bt.tracke  # noqa: B018
+    assert {"track", "train", "steps", "SegmentationSettings"} <= set(dir(bt)) & set(bt.__all__)
+    for name in bt.__all__:
+        assert getattr(bt, name) is not None
+
+
+def test_the_import_is_light() -> None:
+    code = "import bridgetrack, sys; print('numpy' in sys.modules, bridgetrack.__version__)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("False ")
