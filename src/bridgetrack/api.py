@@ -178,19 +178,17 @@ def open_cells(
     Raises
     ------
     InputError
-        Where one of them cannot be read, or an image is given for a table.
+        Where one of them cannot be read.
     """
     known: dict[str, Any] = {"scale": scale, "unit": unit, "frame_interval": frame_interval}
     if isinstance(labels, Path | str) and Path(labels).suffix.lower() in TABLES:
         labels = read_detections_csv(labels, **known)
+    pixels = None if image is None else open_movie(image, axes=image_axes, **known)
     if isinstance(labels, Detections):
-        if image is not None:
-            raise InputError("a table of detections says nothing of pixels; leave the image out")
-        return labels, None
+        return labels, pixels
     cells = open_labels(labels, axes=axes, **known)
-    if image is None:
+    if pixels is None:
         return cells, None
-    pixels = open_movie(image, axes=image_axes, **known)
     here, there = cells.geometry, pixels.geometry
     if here.unit == "pixel" and unit is None and here.ndim == there.ndim:
         interval = here.frame_interval or there.frame_interval
