@@ -16,7 +16,6 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import (
     MissingHypothesisError,
     compile_constraints,
-    pins,
     required_events,
 )
 from bridgetrack.errors import ContradictionError
@@ -78,7 +77,7 @@ def test_a_confirmed_event_is_one_constraint_at_its_first_slot(kind, sources, ta
     h = index(kind, sources, targets)
     assert made.slot.tolist() == [slot]
     assert made.allowed(0).tolist() == [h]
-    must, forbid = pins(made)
+    must, forbid = made.forced, made.forbidden
     assert must.tolist() == [h]
     assert set(forbid.tolist()) == at_slot(slot) - {h}
 
@@ -98,7 +97,7 @@ def test_a_rejected_event_leaves_all_others_of_its_slot(kind, sources, targets, 
     h = index(kind, sources, targets)
     assert made.slot.tolist() == [slot]
     assert set(made.allowed(0).tolist()) == at_slot(slot) - {h}
-    assert [p.tolist() for p in pins(made)] == [[], [h]]
+    assert [made.forced.tolist(), made.forbidden.tolist()] == [[], [h]]
 
 
 def test_a_rejected_kind_leaves_all_other_kinds_of_its_slot():
@@ -151,7 +150,7 @@ def test_what_says_nothing_here_is_listed_with_the_reason():
 def test_no_annotations():
     made = compiled()
     assert len(made) == 0
-    assert [p.tolist() for p in pins(made)] == [[], []]
+    assert [made.forced.tolist(), made.forbidden.tolist()] == [[], []]
     assert len(required_events(anchored()).event) == 0
 
 
@@ -329,7 +328,7 @@ def test_constraints_hold_exactly_where_the_annotations_are_true(listed):
         assert good == []
         return
     said = [found.listed[k] for k in made.annotation.tolist()]
-    must, forbid = (set(p.tolist()) for p in pins(made))
+    must, forbid = (set(p.tolist()) for p in (made.forced, made.forbidden))
     for y in OUTPUTS:
         sums = [len(y & set(made.allowed(r).tolist())) for r in range(len(made))]
         assert sums == [int(truth_of(a, y, REFS)) for a in said]

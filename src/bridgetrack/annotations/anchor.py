@@ -1,9 +1,4 @@
-"""Finding the detection that a remembered cell is now, one frame at a time.
-
-Annotations tied to the rows of a table of detections.
-
-Tying annotations to the detections of a movie, also after a new segmentation.
-"""
+"""Which detections annotations speak of, also after a new segmentation."""
 
 from __future__ import annotations
 
@@ -35,218 +30,6 @@ Where a cell was cut in two, the ratio is that of the areas of the pieces."""
 
 FAR = 1e9
 """Pixels beyond which a position is no place in any movie; keeps squares finite."""
-
-
-class Outcome(IntEnum):
-    """How a cell was found, or why not."""
-
-    LABEL = 0
-    MASK = 1
-    NEAREST = 2
-    NO_FRAME = 3
-    NOTHING_NEAR = 4
-    AMBIGUOUS = 5
-    SHARED = 6
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """Cells as they were when somebody pointed at them.
-
-    Parameters
-    ----------
-    frame, label
-        Shape (m,).
-    position
-        Centroids in pixels, shape (m, ndim).
-    """
-
-    frame: NDArray[np.int64]
-    label: NDArray[np.int64]
-    position: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Located:
-    """Rows of cells that were looked for.
-
-    Parameters
-    ----------
-    row
-        Row of the detection, shape (m,), -1 where none was found.
-    outcome
-        How, shape (m,), values of `Outcome`.
-    """
-
-    row: NDArray[np.int64]
-    outcome: NDArray[np.int8]
-
-
-def cell_diameters(detections: Detections) -> NDArray[np.float64]:
-    """Diameter of the disc or ball with each detection's area, in ``geometry.unit``.
-
-    Parameters
-    ----------
-    detections
-        The table. Where the masks are not known and an area says nothing (missing, or at most
-        one pixel), half the median distance between nearest neighbours stands in.
-
-    Returns
-    -------
-    ndarray
-        Shape (n,).
-    """
-    area = detections.table["area"].to_numpy(dtype=np.float64)
-    known = area > (0 if detections.has_masks else 1)
-    diameter = np.where(known, equivalent_diameter(detections), np.nan)
-    unknown = np.isnan(diameter)
-    if unknown.any():
-        diameter[unknown] = _half_spacing(detections)
-    return np.asarray(diameter, dtype=np.float64)
-
-
-def _half_spacing(detections: Detections) -> float:
-    position, offsets = detections.position, detections.offsets
-    found = []
-    for start, stop in pairwise(offsets.tolist()):
-        if stop - start > 1:
-            distance, _ = cKDTree(position[start:stop]).query(position[start:stop], k=2)
-            found.append(distance[:, 1])
-    if not found:
-        return float(10 * detections.geometry.scale_array.max())
-    return float(np.median(np.concatenate(found)) / 2)
-
-
-def locate(
-    cells: Remembered, detections: Detections, labels: Movie | None, reach: float
-) -> Located:
-    """Find the detections that m remembered cells are now.
-
-    Parameters
-    ----------
-    cells
-        The cells to find.
-    detections
-        The present detections.
-    labels
-        Their label movie, where there is one; frames are read only where labels do not decide.
-    reach
-        Largest distance to a centroid, in diameters of its cell.
-
-    Returns
-    -------
-    Located
-        Same label at the same place first, then the mask that covers the position, then the
-        nearest centroid within reach; a second cell about as near makes it ambiguous.
-    """
-    position = np.clip(cells.position, -FAR, FAR)
-    row = np.full(len(cells.frame), -1, dtype=np.int64)
-    outcome = np.full(len(cells.frame), Outcome.NO_FRAME, dtype=np.int8)
-    diameter, present = cell_diameters(detections), detections.position
-    scale, offsets, own = detections.geometry.scale_array, detections.offsets, detections.label
-    known = cells.frame[cells.frame < detections.geometry.n_frames]
-    for t in np.unique(known).tolist():
-        here = np.flatnonzero(cells.frame == t)
-        rows = slice(int(offsets[t]), int(offsets[t + 1]))
-        if rows.start == rows.stop:
-            outcome[here] = Outcome.NOTHING_NEAR
-            continue
-        view = _Frame(present[rows], diameter[rows], own[rows], scale, reach)
-        k, how = view.find(cells.label[here], position[here], labels, t)
-        row[here] = np.where(k >= 0, k + rows.start, -1)
-        outcome[here] = how
-    _part_shared(row, outcome, position * scale, present, diameter * reach)
-    return Located(row, outcome)
-
-
-_Answer = tuple[NDArray[np.int64], NDArray[np.int8]]
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """The detections of one frame: positions, diameters and rising labels."""
-
-    position: NDArray[np.float64]
-    diameter: NDArray[np.float64]
-    label: NDArray[np.int64]
-    scale: NDArray[np.float64]
-    reach: float
-
-    def find(
-        self, label: NDArray[np.int64], pixel: NDArray[np.float64], labels: Movie | None, t: int
-    ) -> _Answer:
-        """Rows within the frame, -1 where none, and how they were found; shapes (m,)."""
-        point = pixel * self.scale
-        distance, near = cKDTree(self.position).query(point, k=2)
-        near = np.minimum(near, len(self.position) - 1).astype(np.int64)
-        row, how = self._by_centroid(near, distance)
-        same = self._same_label(label, point, distance[:, 0])
-        if labels is not None and (same < 0).any():
-            covering = self._covering(pixel, labels.channel_frame(t))
-            # a mask cut in two covers the old centroid by chance: its other half is as near
-            by_chance = (how == Outcome.AMBIGUOUS) & (covering[:, None] == near).any(axis=1)
-            clear = (covering >= 0) & ~by_chance
-            row = np.where(clear, covering, row)
-            how = np.where(clear, np.int8(Outcome.MASK), how)
-        row = np.where(same >= 0, same, row)
-        return row, np.where(same >= 0, np.int8(Outcome.LABEL), how)
-
-    def _same_label(
-        self,
-        label: NDArray[np.int64],
-        point: NDArray[np.float64],
-        nearest: NDArray[np.float64],
-    ) -> NDArray[np.int64]:
-        k = self._row_of(label)
-        away = np.linalg.norm(self.position[k] - point, axis=1)
-        slack = ROUNDING * float(self.scale.max())
-        good = (k >= 0) & (away <= SAME_PLACE * self.diameter[k] + slack)
-        return np.where(good & (away <= nearest + slack), k, -1)
-
-    def _row_of(self, label: NDArray[np.int64]) -> NDArray[np.int64]:
-        k = np.minimum(np.searchsorted(self.label, label), len(self.label) - 1)
-        return np.where(self.label[k] == label, k, -1)
-
-    def _by_centroid(self, near: NDArray[np.int64], distance: NDArray[np.float64]) -> _Answer:
-        within = distance <= self.reach * self.diameter[near]
-        rivals = within[:, 1] & (distance[:, 0] > CLEARLY_NEARER * distance[:, 1])
-        how = np.where(within[:, 0], np.int8(Outcome.NEAREST), np.int8(Outcome.NOTHING_NEAR))
-        how = np.where(rivals, np.int8(Outcome.AMBIGUOUS), how)
-        return np.where(how == Outcome.NEAREST, near[:, 0], -1), how
-
-    def _covering(
-        self, pixel: NDArray[np.float64], image: NDArray[np.integer]
-    ) -> NDArray[np.int64]:
-        """Rows of the masks that cover positions in pixels."""
-        at = np.rint(pixel).astype(np.int64)
-        inside = ((at >= 0) & (at < image.shape)).all(axis=1)
-        value = np.zeros(len(pixel), dtype=np.int64)
-        value[inside] = image[tuple(at[inside].T)]
-        return np.where(value > 0, self._row_of(value), -1)
-
-
-def _part_shared(
-    row: NDArray[np.int64],
-    outcome: NDArray[np.int8],
-    point: NDArray[np.float64],
-    present: NDArray[np.float64],
-    reach: NDArray[np.float64],
-) -> None:
-    """Unanchor cells that lay apart and are one detection now (changes row and outcome).
-
-    The one that kept its label and place keeps its detection.
-    """
-    found = np.flatnonzero(row >= 0)
-    found = found[np.argsort(row[found], kind="stable")]
-    _, start, count = np.unique(row[found], return_index=True, return_counts=True)
-    for s, c in zip(start[count > 1].tolist(), count[count > 1].tolist(), strict=True):
-        group = found[s : s + c]
-        r = row[group[0]]
-        leader = group[np.argmin(np.linalg.norm(point[group] - present[r], axis=1))]
-        apart = np.linalg.norm(point[group] - point[leader], axis=1) > reach[r]
-        if apart.any():
-            lost = group[apart] if outcome[leader] == Outcome.LABEL else group
-            row[lost], outcome[lost] = -1, Outcome.SHARED
 
 
 @dataclass(frozen=True)
@@ -341,15 +124,10 @@ def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef
     list of CellRef
         With positions in pixels, rounded to a hundredth.
     """
-    table = detections.table
-    axes = [table[a].to_numpy(dtype=np.float64)[rows].round(2).tolist() for a in _axes(detections)]
-    frames, labels = detections.frame[rows].tolist(), detections.label[rows].tolist()
-    positions = zip(*axes, strict=True)
-    return [CellRef(f, b, p) for f, b, p in zip(frames, labels, positions, strict=True)]
-
-
-def _axes(detections: Detections) -> tuple[str, ...]:
-    return detections.geometry.axes
+    axes = list(detections.geometry.axes)
+    position = detections.table[axes].to_numpy(dtype=np.float64)[rows].round(2).tolist()
+    columns = (detections.frame[rows].tolist(), detections.label[rows].tolist(), position)
+    return [CellRef(t, label, tuple(place)) for t, label, place in zip(*columns, strict=True)]
 
 
 def event_refs(detections: Detections, events: Events) -> list[EventRef]:
@@ -417,23 +195,18 @@ def anchor(
     frame = np.array([c.frame for c in cells], dtype=np.int64)
     label = np.array([c.label for c in cells], dtype=np.int64)
     position = np.array([c.position for c in cells], dtype=np.float64).reshape(-1, ndim)
-    located = locate(Remembered(frame, label, position), detections, labels, reach)
-    rows = {c: r for c, r in zip(cells, located.row.tolist(), strict=True) if r >= 0}
-    listed, lost = _sort_out(annotations, rows, _reasons(cells, located, detections, reach))
-    return _anchored(annotations, detections, listed, lost, rows)
-
-
-def _reasons(
-    cells: list[CellRef], located: Located, detections: Detections, reach: float
-) -> dict[CellRef, str]:
-    words = {
-        Outcome.NO_FRAME: f"the movie has only {detections.geometry.n_frames} frames",
-        Outcome.NOTHING_NEAR: f"there is no detection within {reach:g} cell diameters of it now",
-        Outcome.AMBIGUOUS: "two detections are about equally near to it now",
-        Outcome.SHARED: "it and another annotated cell are one detection now",
+    row, how = _locate(frame, label, position, detections, labels, reach)
+    rows = {c: r for c, r in zip(cells, row.tolist(), strict=True) if r >= 0}
+    why = {
+        _How.NO_FRAME: f"the movie has only {detections.geometry.n_frames} frames",
+        _How.NOTHING_NEAR: f"there is no detection within {reach:g} cell diameters of it now",
+        _How.AMBIGUOUS: "two detections are about equally near to it now",
+        _How.SHARED: "it and another annotated cell are one detection now",
     }
-    gone = np.flatnonzero(located.row < 0).tolist()
-    return {cells[k]: words[Outcome(int(located.outcome[k]))] for k in gone}
+    missing = np.flatnonzero(row < 0).tolist()
+    reasons = {cells[k]: why[_How(int(how[k]))] for k in missing}
+    listed, lost = _sort_out(annotations, rows, reasons)
+    return _anchored(annotations, detections, listed, lost, rows)
 
 
 def _sort_out(
@@ -492,3 +265,170 @@ def _anchored(
         lost=tuple(lost),
         rows=rows,
     )
+
+
+class _How(IntEnum):
+    """How a cell was found, or why not."""
+
+    LABEL = 0
+    MASK = 1
+    NEAREST = 2
+    NO_FRAME = 3
+    NOTHING_NEAR = 4
+    AMBIGUOUS = 5
+    SHARED = 6
+
+
+_Index = NDArray[np.int64]
+_Found = tuple[_Index, NDArray[np.int8]]
+"""Rows of cells that were looked for, -1 where none was found, and how (`_How`)."""
+
+
+def _locate(
+    frame: _Index,
+    label: _Index,
+    position: NDArray[np.float64],
+    detections: Detections,
+    labels: Movie | None,
+    reach: float,
+) -> _Found:
+    """Find what m cells are now; positions in pixels, shape (m, ndim); see `anchor`.
+
+    Frames of the label movie are read only where labels do not decide.
+    """
+    position = np.clip(position, -FAR, FAR)
+    row = np.full(len(frame), -1, dtype=np.int64)
+    how = np.full(len(frame), _How.NO_FRAME, dtype=np.int8)
+    diameter, present = cell_diameters(detections), detections.position
+    scale, own = detections.geometry.scale_array, detections.label
+    for t in np.unique(frame[frame < detections.geometry.n_frames]).tolist():
+        here = np.flatnonzero(frame == t)
+        rows = detections.rows(t)
+        if rows.start == rows.stop:
+            how[here] = _How.NOTHING_NEAR
+            continue
+        view = _Frame(present[rows], diameter[rows], own[rows], scale, reach)
+        k, how[here] = view.find(label[here], position[here], labels, t)
+        row[here] = np.where(k >= 0, k + rows.start, -1)
+    _part_shared(row, how, position * scale, present, diameter * reach)
+    return row, how
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The detections of one frame: positions, diameters and rising labels."""
+
+    position: NDArray[np.float64]
+    diameter: NDArray[np.float64]
+    label: _Index
+    scale: NDArray[np.float64]
+    reach: float
+
+    def find(
+        self, label: _Index, pixel: NDArray[np.float64], labels: Movie | None, t: int
+    ) -> _Found:
+        """Rows within the frame, -1 where none, and how they were found; shapes (m,)."""
+        point = pixel * self.scale
+        distance, near = cKDTree(self.position).query(point, k=2)
+        near = np.minimum(near, len(self.position) - 1).astype(np.int64)
+        row, how = self._by_centroid(near, distance)
+        same = self._same_label(label, point, distance[:, 0])
+        if labels is not None and (same < 0).any():
+            covering = self._covering(pixel, labels.channel_frame(t))
+            # a mask cut in two covers the old centroid by chance: its other half is as near
+            by_chance = (how == _How.AMBIGUOUS) & (covering[:, None] == near).any(axis=1)
+            clear = (covering >= 0) & ~by_chance
+            row = np.where(clear, covering, row)
+            how = np.where(clear, np.int8(_How.MASK), how)
+        row = np.where(same >= 0, same, row)
+        return row, np.where(same >= 0, np.int8(_How.LABEL), how)
+
+    def _same_label(
+        self,
+        label: _Index,
+        point: NDArray[np.float64],
+        nearest: NDArray[np.float64],
+    ) -> _Index:
+        k = self._row_of(label)
+        away = np.linalg.norm(self.position[k] - point, axis=1)
+        slack = ROUNDING * float(self.scale.max())
+        good = (k >= 0) & (away <= SAME_PLACE * self.diameter[k] + slack)
+        return np.where(good & (away <= nearest + slack), k, -1)
+
+    def _row_of(self, label: _Index) -> _Index:
+        k = np.minimum(np.searchsorted(self.label, label), len(self.label) - 1)
+        return np.where(self.label[k] == label, k, -1)
+
+    def _by_centroid(self, near: _Index, distance: NDArray[np.float64]) -> _Found:
+        within = distance <= self.reach * self.diameter[near]
+        rivals = within[:, 1] & (distance[:, 0] > CLEARLY_NEARER * distance[:, 1])
+        how = np.where(within[:, 0], np.int8(_How.NEAREST), np.int8(_How.NOTHING_NEAR))
+        how = np.where(rivals, np.int8(_How.AMBIGUOUS), how)
+        return np.where(how == _How.NEAREST, near[:, 0], -1), how
+
+    def _covering(self, pixel: NDArray[np.float64], image: NDArray[np.integer]) -> _Index:
+        """Rows of the masks that cover positions in pixels."""
+        at = np.rint(pixel).astype(np.int64)
+        inside = ((at >= 0) & (at < image.shape)).all(axis=1)
+        value = np.zeros(len(pixel), dtype=np.int64)
+        value[inside] = image[tuple(at[inside].T)]
+        return np.where(value > 0, self._row_of(value), -1)
+
+
+def _part_shared(
+    row: _Index,
+    how: NDArray[np.int8],
+    point: NDArray[np.float64],
+    present: NDArray[np.float64],
+    reach: NDArray[np.float64],
+) -> None:
+    """Unanchor cells that lay apart and are one detection now (changes row and how).
+
+    The one that kept its label and place keeps its detection.
+    """
+    found = np.flatnonzero(row >= 0)
+    found = found[np.argsort(row[found], kind="stable")]
+    _, start, count = np.unique(row[found], return_index=True, return_counts=True)
+    for s, c in zip(start[count > 1].tolist(), count[count > 1].tolist(), strict=True):
+        group = found[s : s + c]
+        r = row[group[0]]
+        leader = group[np.argmin(np.linalg.norm(point[group] - present[r], axis=1))]
+        apart = np.linalg.norm(point[group] - point[leader], axis=1) > reach[r]
+        if apart.any():
+            lost = group[apart] if how[leader] == _How.LABEL else group
+            row[lost], how[lost] = -1, _How.SHARED
+
+
+def cell_diameters(detections: Detections) -> NDArray[np.float64]:
+    """Diameter of the disc or ball with each detection's area, in ``geometry.unit``.
+
+    Parameters
+    ----------
+    detections
+        The table. Where the masks are not known and an area says nothing (missing, or at most
+        one pixel), half the median distance between nearest neighbours stands in.
+
+    Returns
+    -------
+    ndarray
+        Shape (n,).
+    """
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    known = area > (0 if detections.has_masks else 1)
+    diameter = np.where(known, equivalent_diameter(detections), np.nan)
+    unknown = np.isnan(diameter)
+    if unknown.any():
+        diameter[unknown] = _half_spacing(detections)
+    return np.asarray(diameter, dtype=np.float64)
+
+
+def _half_spacing(detections: Detections) -> float:
+    position, offsets = detections.position, detections.offsets
+    found = []
+    for start, stop in pairwise(offsets.tolist()):
+        if stop - start > 1:
+            distance, _ = cKDTree(position[start:stop]).query(position[start:stop], k=2)
+            found.append(distance[:, 1])
+    if not found:
+        return float(10 * detections.geometry.scale_array.max())
+    return float(np.median(np.concatenate(found)) / 2)

@@ -1,13 +1,9 @@
-"""Annotations as sets of hypotheses, one slot each.
-
-Whether constraints can hold together, checked on hypotheses without a solver.
-
-From anchored annotations to constraints on hypotheses.
-"""
+"""The hypotheses that annotations allow: sets of one slot each, of which exactly one holds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +19,21 @@ from bridgetrack.hypotheses.events import Events, active_slots
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+_SHOWN = 5
+
+
+class MissingHypothesisError(BridgetrackError):
+    """Internal: the hypotheses lack an event that annotations name."""
+
+
+class WhyUnused(StrEnum):
+    """Why an annotation constrains nothing, as sentences without a full stop."""
+
+    OUTSIDE = "its cell's fate or history lies outside the movie (first or last frame)"
+    NOT_PROPOSED = "what it rejects is not proposed here anyway"
+    CANNOT_TELL = "the answer was: cannot tell"
+    ALL_REJECTED = "everything proposed for this cell is rejected; say what happens instead"
+
 
 @dataclass(frozen=True)
 class Unused:
@@ -33,11 +44,11 @@ class Unused:
     id
         The annotation.
     reason
-        Why, as a sentence without a full stop.
+        Why.
     """
 
     id: str
-    reason: str
+    reason: WhyUnused
 
 
 @dataclass(frozen=True)
@@ -95,7 +106,10 @@ class Constraints:
 
     @property
     def forbidden(self) -> Index:
-        """Hypotheses that cannot hold because some S_a leaves them out; rising, unique."""
+        """Hypotheses at an annotated slot outside its S_a; rising, unique.
+
+        Setting them to 0 is the same as all constraints, since every slot is covered once.
+        """
         return np.unique(self.left_out)
 
     def take(self, rows: Index) -> Constraints:
@@ -116,150 +130,6 @@ def _take_rows(indptr: Index, indices: Index, rows: Index) -> tuple[Index, Index
     return new, indices[entries]
 
 
-def pins(constraints: Constraints) -> tuple[Index, Index]:
-    """What annotations fix outright, for pinning before inference.
-
-    Parameters
-    ----------
-    constraints
-        From `bridgetrack.annotations.constraints.compile_constraints`.
-
-    Returns
-    -------
-    must_one
-        Hypotheses that must hold, rising.
-    forbid
-        Hypotheses that must not hold: those at an annotated slot outside its S_a, rising.
-        Setting them to 0 is the same as all constraints, since every slot is covered once.
-    """
-    return constraints.forced, constraints.forbidden
-
-
-_SHOWN = 5
-
-
-def _excluded(incidence: sp.csr_matrix, chosen: Index) -> Mask:
-    """Hypotheses that share a slot with a chosen one, the chosen ones left aside."""
-    taken = np.zeros(incidence.shape[1])
-    taken[incidence[chosen].indices] = 1
-    excluded = np.asarray(incidence @ taken > 0)
-    excluded[chosen] = False
-    return excluded
-
-
-def _open(incidence: sp.csr_matrix, constraints: Constraints, confirmed: Index) -> Mask:
-    """Hypotheses that no annotation rules out."""
-    shut = _excluded(incidence, confirmed)
-    shut[constraints.left_out] = True
-    return ~shut
-
-
-def _confirmed(constraints: Constraints, reject: Mask) -> Index:
-    single = np.diff(constraints.indptr) == 1
-    rows = np.flatnonzero(single & ~reject[constraints.annotation])
-    return np.unique(constraints.indices[constraints.indptr[rows]])
-
-
-def check_consistent(
-    anchored: Anchored, incidence: sp.csr_matrix, constraints: Constraints, reject: Mask
-) -> None:
-    """Refuse annotations that exclude each other.
-
-    Parameters
-    ----------
-    anchored
-        The annotations, for the explanation.
-    incidence
-        Hypotheses x slots (`Events.incidence`).
-    constraints
-        What the annotations amount to.
-    reject
-        Which of ``anchored.listed`` are rejections.
-
-    Raises
-    ------
-    ContradictionError
-        With every contradiction in plain words (the first few).
-    """
-    confirmed = _confirmed(constraints, reject)
-    covered = np.asarray(incidence[confirmed].sum(axis=0)).ravel()
-    live = _open(incidence, constraints, confirmed)
-    positive = np.flatnonzero(~reject[constraints.annotation])
-    options = np.bincount(
-        constraints.row, weights=live[constraints.indices], minlength=len(constraints)
-    )
-    impossible = positive[options[positive] == 0]
-    if len(impossible) == 0 and (covered <= 1).all():
-        return
-    found = [f"{c.message} ({', '.join(c.ids)})" for c in find_contradictions(anchored.refreshed())]
-    if not found:
-        names = ", ".join(constraints.ids[r] for r in impossible[:_SHOWN].tolist())
-        found = [f"other annotations leave nothing that fits annotation {names}"]
-    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    raise ContradictionError(
-        f"annotations contradict each other: {'; '.join(found[:_SHOWN])}{more}. "
-        f"Remove or change one of each"
-    )
-
-
-def exhausted_rejections(incidence: sp.csr_matrix, constraints: Constraints, reject: Mask) -> Mask:
-    """Rejections that leave nothing at their slot.
-
-    Somebody who rejects every proposal for a cell says that the right event was not proposed,
-    which is no contradiction but cannot be met either.
-
-    Parameters
-    ----------
-    incidence
-        Hypotheses x slots.
-    constraints
-        Consistent in their confirmed and ambiguous annotations.
-    reject
-        Which of ``anchored.listed`` are rejections.
-
-    Returns
-    -------
-    ndarray
-        Rows of `constraints` to leave out, shape (A,).
-    """
-    live = _open(incidence, constraints, _confirmed(constraints, reject))
-    open_ = np.bincount(
-        constraints.row, weights=live[constraints.indices], minlength=len(constraints)
-    )
-    return np.asarray((open_ == 0) & reject[constraints.annotation])
-
-
-_NOWHERE = "its cell's fate or history lies outside the movie (first or last frame)"
-_ALREADY = "what it rejects is not proposed here anyway"
-_UNDECIDED = "the answer was: cannot tell"
-_EXHAUSTED = "everything proposed for this cell is rejected; say what happens instead"
-
-
-class MissingHypothesisError(BridgetrackError):
-    """Internal: the hypotheses lack an event that annotations name."""
-
-
-def _slot_of_events(slots: Index, active: NDArray[np.bool_]) -> Index:
-    """First active slot of every event, -1 where it has none, shape (E,)."""
-    live = slots >= 0
-    live[live] = active[slots[live]]
-    first = np.argmax(live, axis=1)
-    return np.where(live.any(axis=1), slots[np.arange(len(slots)), first], -1)
-
-
-def _slot_of_annotations(anchored: Anchored, active: NDArray[np.bool_]) -> Index:
-    """The one slot of every annotation, -1 where there is none, shape (A,)."""
-    slots = anchored.events.slots(len(anchored.detections))
-    of_event = _slot_of_events(slots, active)
-    start = np.searchsorted(anchored.owner, np.arange(len(anchored.listed) + 1))
-    chosen = of_event[start[:-1]].copy() if len(of_event) else np.zeros(0, dtype=np.int64)
-    for a in np.flatnonzero(np.diff(start) > 1).tolist():
-        own = slots[start[a] : start[a + 1]]
-        common = (s for s in own[0].tolist() if s >= 0 and (own == s).any(axis=1).all())
-        chosen[a] = next((s for s in common if active[s]), -1)
-    return chosen
-
-
 def required_events(anchored: Anchored) -> Events:
     """Events that annotations say hold or may hold, which must be among the hypotheses.
 
@@ -274,54 +144,11 @@ def required_events(anchored: Anchored) -> Events:
         Confirmed events and alternatives, each once; not those outside the movie's slots.
         Rejected events need not be proposed.
     """
-    positive = np.array([k in (Kind.CONFIRM, Kind.ONE_OF) for k in anchored.kind], dtype=bool)
+    positive = _said(anchored, Kind.CONFIRM, Kind.ONE_OF)
     detections = anchored.detections
     events = anchored.events.take(positive[anchored.owner])
     inside = _slot_of_events(events.slots(len(detections)), active_slots(detections)) >= 0
     return events.take(inside).unique()
-
-
-@dataclass(frozen=True)
-class _Members:
-    """Hypotheses at the slot of each annotation, flat: owner (index into A) and hypothesis."""
-
-    owner: Index
-    hypothesis: Index
-
-
-def _members(slot: Index, incidence: sp.csr_matrix) -> _Members:
-    by_slot = incidence.tocsc()
-    by_slot.sort_indices()
-    live = np.flatnonzero(slot >= 0)
-    start = by_slot.indptr[slot[live]].astype(np.int64)
-    length = by_slot.indptr[slot[live] + 1].astype(np.int64) - start
-    ends = np.cumsum(length)
-    entries = np.arange(int(length.sum())) - np.repeat(ends - length - start, length)
-    return _Members(np.repeat(live, length), by_slot.indices[entries].astype(np.int64))
-
-
-def _named(
-    anchored: Anchored, members: _Members, found: Index, hypotheses: Events
-) -> NDArray[np.bool_]:
-    """Which members an annotation names, by itself or by its pattern, shape (M,)."""
-    total = np.int64(len(hypotheses) + 1)
-    named = np.isin(members.owner * total + members.hypothesis, anchored.owner * total + found)
-    first = np.searchsorted(anchored.owner, members.owner)
-    pattern = ~anchored.events.complete[first]
-    same_kind = hypotheses.event[members.hypothesis] == anchored.events.event[first]
-    return np.asarray(np.where(pattern, same_kind, named))
-
-
-def _check_found(anchored: Anchored, found: Index, slot: Index) -> None:
-    positive = np.array([k in (Kind.CONFIRM, Kind.ONE_OF) for k in anchored.kind], dtype=bool)
-    missing = np.flatnonzero((found < 0) & positive[anchored.owner] & (slot[anchored.owner] >= 0))
-    if len(missing):
-        a = anchored.listed[int(anchored.owner[missing[0]])]
-        raise MissingHypothesisError(
-            f"internal error: the hypotheses lack {len(missing)} annotated events, first that of "
-            f"annotation {a.id} ({describe(a)}); generate them with "
-            f"required=required_events(anchored)"
-        )
 
 
 def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
@@ -352,54 +179,141 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     """
     active = active_slots(anchored.detections)
     slot = _slot_of_annotations(anchored, active)
-    slot[[k == Kind.CANNOT_TELL for k in anchored.kind]] = -1
+    slot[_said(anchored, Kind.CANNOT_TELL)] = -1
     found = hypotheses.find(anchored.events)
     _check_found(anchored, found, slot)
     incidence = hypotheses.incidence(active)
-    members = _members(slot, incidence)
-    named = _named(anchored, members, found, hypotheses)
-    reject = np.array([k == Kind.REJECT for k in anchored.kind], dtype=bool)
-    keep = named ^ reject[members.owner]
+    owner, member = _members(slot, incidence)
+    reject = _said(anchored, Kind.REJECT)
+    keep = _named(anchored, owner, member, found, hypotheses) ^ reject[owner]
     idle = reject & (slot >= 0)
-    idle[members.owner[~keep]] = False
-    constraints = _build(anchored, slot, members, keep, np.flatnonzero((slot >= 0) & ~idle))
-    check_consistent(anchored, incidence, constraints, reject)
-    dead = exhausted_rejections(incidence, constraints, reject)
-    unused = _unused(anchored, slot, idle, constraints.annotation[dead])
-    alive = constraints.take(np.flatnonzero(~dead))
-    return replace(alive, unused=unused)
-
-
-def _build(
-    anchored: Anchored, slot: Index, members: _Members, keep: NDArray[np.bool_], used: Index
-) -> Constraints:
-    number = np.full(len(anchored.listed), -1, dtype=np.int64)
-    number[used] = np.arange(len(used))
-    row = number[members.owner]
-
-    def part(mask: NDArray[np.bool_]) -> tuple[Index, Index]:
-        mask = mask & (row >= 0)
-        counts = np.bincount(row[mask], minlength=len(used))
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), members.hypothesis[mask]
-
-    indptr, indices = part(keep)
-    left_indptr, left = part(~keep)
+    idle[owner[~keep]] = False
+    used = np.flatnonzero((slot >= 0) & ~idle)
+    row = np.full(len(slot), -1, dtype=np.int64)
+    row[used] = np.arange(len(used))
+    indptr, indices = _rows(row[owner], member, keep, len(used))
+    left_indptr, left = _rows(row[owner], member, ~keep, len(used))
     ids = tuple(anchored.listed[a].id for a in used.tolist())
-    return Constraints(slot[used], indptr, indices, left_indptr, left, used, ids)
+    constraints = Constraints(slot[used], indptr, indices, left_indptr, left, used, ids)
+    exhausted = _exhausted(anchored, incidence, constraints, reject[used])
+    unused = _unused(anchored, slot, idle, used[exhausted])
+    return replace(constraints.take(np.flatnonzero(~exhausted)), unused=unused)
 
 
-def _unused(
-    anchored: Anchored, slot: Index, idle: NDArray[np.bool_], exhausted: Index
-) -> tuple[Unused, ...]:
+def _said(anchored: Anchored, *kinds: Kind) -> Mask:
+    """Which annotations are of some kinds, shape (A,)."""
+    return np.array([a.kind in kinds for a in anchored.listed], dtype=bool)
+
+
+def _slot_of_events(slots: Index, active: NDArray[np.bool_]) -> Index:
+    """First active slot of every event, -1 where it has none, shape (E,)."""
+    live = slots >= 0
+    live[live] = active[slots[live]]
+    first = np.argmax(live, axis=1)
+    return np.where(live.any(axis=1), slots[np.arange(len(slots)), first], -1)
+
+
+def _slot_of_annotations(anchored: Anchored, active: NDArray[np.bool_]) -> Index:
+    """The one slot of every annotation, -1 where there is none, shape (A,)."""
+    slots = anchored.events.slots(len(anchored.detections))
+    of_event = _slot_of_events(slots, active)
+    start = np.searchsorted(anchored.owner, np.arange(len(anchored.listed) + 1))
+    chosen = of_event[start[:-1]].copy() if len(of_event) else np.zeros(0, dtype=np.int64)
+    for a in np.flatnonzero(np.diff(start) > 1).tolist():
+        own = slots[start[a] : start[a + 1]]
+        common = (s for s in own[0].tolist() if s >= 0 and (own == s).any(axis=1).all())
+        chosen[a] = next((s for s in common if active[s]), -1)
+    return chosen
+
+
+def _check_found(anchored: Anchored, found: Index, slot: Index) -> None:
+    needed = (_said(anchored, Kind.CONFIRM, Kind.ONE_OF) & (slot >= 0))[anchored.owner]
+    missing = np.flatnonzero((found < 0) & needed)
+    if len(missing):
+        a = anchored.listed[int(anchored.owner[missing[0]])]
+        raise MissingHypothesisError(
+            f"internal error: the hypotheses lack {len(missing)} annotated events, first that of "
+            f"annotation {a.id} ({describe(a)}); generate them with "
+            f"required=required_events(anchored)"
+        )
+
+
+def _members(slot: Index, incidence: sp.csr_matrix) -> tuple[Index, Index]:
+    """Hypotheses at the slot of each annotation, flat: index into A, and hypothesis; (M,) each."""
+    by_slot = incidence.tocsc()
+    by_slot.sort_indices()
+    live = np.flatnonzero(slot >= 0)
+    start = by_slot.indptr.astype(np.int64)
+    indptr, members = _take_rows(start, by_slot.indices.astype(np.int64), slot[live])
+    return np.repeat(live, np.diff(indptr)), members
+
+
+def _named(
+    anchored: Anchored, owner: Index, member: Index, found: Index, hypotheses: Events
+) -> Mask:
+    """Which members an annotation names, by itself or by its pattern, shape (M,)."""
+    total = np.int64(len(hypotheses) + 1)
+    named = np.isin(owner * total + member, anchored.owner * total + found)
+    first = np.searchsorted(anchored.owner, owner)
+    pattern = ~anchored.events.complete[first]
+    same_kind = hypotheses.event[member] == anchored.events.event[first]
+    return np.asarray(np.where(pattern, same_kind, named))
+
+
+def _rows(row: Index, member: Index, chosen: Mask, n_rows: int) -> tuple[Index, Index]:
+    """Row pointers and members of the chosen ones that have a row; rows ascend."""
+    chosen = chosen & (row >= 0)
+    counts = np.bincount(row[chosen], minlength=n_rows)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), member[chosen]
+
+
+def _exhausted(
+    anchored: Anchored, incidence: sp.csr_matrix, constraints: Constraints, reject: Mask
+) -> Mask:
+    """Which rows are rejections that leave nothing at their slot, shape (A,).
+
+    Somebody who rejects every proposal for a cell says that the right event was not proposed,
+    which is no contradiction but cannot be met either. Other rows that leave nothing contradict
+    each other, which raises ContradictionError.
+    """
+    single = np.flatnonzero((np.diff(constraints.indptr) == 1) & ~reject)
+    confirmed = np.unique(constraints.indices[constraints.indptr[single]])
+    covered = np.asarray(incidence[confirmed].sum(axis=0)).ravel()
+    # What shares a slot with a confirmed event, and what a row leaves out, cannot hold.
+    live = np.asarray(incidence @ (covered > 0).astype(np.float64) == 0)
+    live[confirmed] = True
+    live[constraints.left_out] = False
+    options = np.bincount(
+        constraints.row, weights=live[constraints.indices], minlength=len(constraints)
+    )
+    nothing = options == 0
+    if (nothing & ~reject).any() or (covered > 1).any():
+        raise ContradictionError(_contradiction(anchored, constraints, nothing & ~reject))
+    return np.asarray(nothing & reject)
+
+
+def _contradiction(anchored: Anchored, constraints: Constraints, impossible: Mask) -> str:
+    found = [f"{c.message} ({', '.join(c.ids)})" for c in find_contradictions(anchored.refreshed())]
+    if not found:
+        names = ", ".join(constraints.ids[r] for r in np.flatnonzero(impossible)[:_SHOWN].tolist())
+        found = [f"other annotations leave nothing that fits annotation {names}"]
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return (
+        f"annotations contradict each other: {'; '.join(found[:_SHOWN])}{more}. "
+        f"Remove or change one of each"
+    )
+
+
+def _unused(anchored: Anchored, slot: Index, idle: Mask, exhausted: Index) -> tuple[Unused, ...]:
     dead = set(exhausted.tolist())
     found = []
     for k, a in enumerate(anchored.listed):
         if a.kind == Kind.CANNOT_TELL:
-            found.append(Unused(a.id, _UNDECIDED))
+            found.append(Unused(a.id, WhyUnused.CANNOT_TELL))
         elif slot[k] < 0:
-            found.append(Unused(a.id, _NOWHERE))
+            found.append(Unused(a.id, WhyUnused.OUTSIDE))
         elif idle[k]:
-            found.append(Unused(a.id, _ALREADY))
+            found.append(Unused(a.id, WhyUnused.NOT_PROPOSED))
         elif k in dead:
-            found.append(Unused(a.id, _EXHAUSTED))
+            found.append(Unused(a.id, WhyUnused.ALL_REJECTED))
     return tuple(found)

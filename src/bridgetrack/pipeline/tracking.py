@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.constraints import pins
 from bridgetrack.annotations.words import describe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
@@ -125,7 +124,7 @@ class Tracking:
 def allowed_by(scene: Scene) -> Mask:
     """Hypotheses that no annotation excludes, shape (H,)."""
     allowed = np.ones(len(scene.hypotheses), dtype=bool)
-    _, forbidden = pins(scene.constraints)
+    forbidden = scene.constraints.forbidden
     allowed[forbidden] = False
     return allowed
 
