@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from active.active_cases import annotator, session, true_rows
-from bridgetrack.active.records import HistoryAnswers
 from bridgetrack.active.session import SOURCE, ActiveSession
 from bridgetrack.active.session_file import (
     load_session,
@@ -23,8 +22,7 @@ from bridgetrack.active.simulated_annotator import answer_by, simulate_session, 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
-from bridgetrack.annotations.annotation_set import undo
-from bridgetrack.annotations.store import load_history, save_annotations
+from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import track_scene
@@ -113,10 +111,9 @@ def test_an_emptied_queue_is_filled_at_once() -> None:
 
 def test_undone_answers_do_not_count() -> None:
     one = session()
-    assert isinstance(one.answers, HistoryAnswers)
     one.answer(following(one), seconds=1.0)
     one.answer(following(one), seconds=1.0)
-    one.answers.history = undo(one.answers.history)
+    one.answers.undo()
     assert (one.effort.clicks, one.effort.seconds) == (1, 1.0)
     assert len(one.records) == 2
     assert one.adopt(run(one.update()))
@@ -238,19 +235,18 @@ def test_stop_and_resume(tmp_path: Path) -> None:
 
 def test_a_saved_record_never_speaks_of_a_later_answer(tmp_path: Path) -> None:
     one = session()
-    assert isinstance(one.answers, HistoryAnswers)
     asked = following(one)
     gone = one.answer(asked, seconds=5.0)
-    one.answers.history = undo(one.answers.history)
+    one.answers.undo()
     later = one.answers.answer(Kind.CONFIRM, [asked.alternatives[0]], "click")[0]
     assert later.id != gone.id
     assert one.effort.clicks == 0
     save_session(one, tmp_path / "session.json")
     save_annotations(one.answers.history, tmp_path / "answers.json")
-    kept = HistoryAnswers(load_history(tmp_path / "answers.json"))
+    kept = AutosavingStore(tmp_path / "answers.json", one.annotations.geometry)
     again = load_session(tmp_path / "session.json", plain_scene(), kept)
     assert again.effort.clicks == 0 and [r.id for r in again.records] == [gone.id]
-    kept.history = undo(kept.history)
+    kept.undo()
     third, _ = kept.answer(Kind.CONFIRM, [asked.event], "click")
     assert third.id not in (gone.id, later.id)
     assert again.effort.clicks == 0

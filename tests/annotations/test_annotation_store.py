@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations import annotation_set
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, History, undo
 from bridgetrack.annotations.store import (
     ANNOTATION_FILE,
@@ -198,6 +199,31 @@ def test_forgotten_steps_retire_their_ids(tmp_path, monkeypatch):
     for k in (5, 4, 3):
         store.remove(f"a{k}")
     assert AutosavingStore(path, MOVIE).annotations.next_id() == "a6"
+
+
+def kept(*annotations):
+    return AutosavingStore(None, MOVIE, AnnotationSet(MOVIE, annotations))
+
+
+def test_an_answer_replaces_what_it_contradicts_as_one_step():
+    rest = says("a2", "confirm", event(Event.MOVE, [3], [4]))
+    store = kept(MOVE, rest)
+    noted, gone = store.answer(Kind.CONFIRM, [event(Event.MOVE, [1], [5])], "click", 2.0)
+    assert (noted.id, noted.source, noted.seconds, gone) == ("a3", "click", 2.0, 1)
+    assert list(store.annotations) == [rest, noted]
+    assert list(store.undo()) == [MOVE, rest]
+
+
+def test_the_same_answer_is_the_annotation_that_is_there():
+    store = kept(MOVE)
+    assert store.answer(Kind.CONFIRM, MOVE.events, "click") == (MOVE, 0)
+    assert store.history.past == ()
+
+
+def test_named_annotations_go_though_they_contradict_nothing():
+    store = kept(MOVE)
+    noted, gone = store.answer(Kind.CANNOT_TELL, MOVE.events, "click", instead_of=("a1", "no"))
+    assert gone == 1 and list(store.annotations) == [noted]
 
 
 def test_a_failed_write_changes_nothing(tmp_path):

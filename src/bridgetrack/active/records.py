@@ -2,59 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
-from bridgetrack.annotations.annotation_set import AnnotationSet, History
-from bridgetrack.annotations.contradictions import answer_to
+from bridgetrack.annotations.annotation import Kind, Slot
 from bridgetrack.training.estimate import Estimate
-
-
-class Answers(Protocol):
-    """Where answers are kept; the plugin's `Answers` fits, so does `HistoryAnswers`."""
-
-    @property
-    def annotations(self) -> AnnotationSet:
-        """The present annotations."""
-
-    def answer(
-        self,
-        kind: Kind,
-        events: Iterable[EventRef],
-        source: str,
-        seconds: float | None = None,
-        instead_of: Collection[str] = (),
-    ) -> tuple[Annotation, int]:
-        """Add an answer in place of those named and contradicted; it, and how many went."""
-
-
-class HistoryAnswers:
-    """Answers in memory, with their undo history."""
-
-    def __init__(self, history: History) -> None:
-        self.history = history
-
-    @property
-    def annotations(self) -> AnnotationSet:
-        """The present annotations."""
-        return self.history.annotations
-
-    def answer(
-        self,
-        kind: Kind,
-        events: Iterable[EventRef],
-        source: str,
-        seconds: float | None = None,
-        instead_of: Collection[str] = (),
-    ) -> tuple[Annotation, int]:
-        """Add an answer in place of those named and contradicted; it, and how many went."""
-        have = self.annotations
-        noted, gone = answer_to(have, kind, events, source, seconds, instead_of)
-        if noted.id not in have:
-            self.history = self.history.record(gone, [noted])
-        return noted, len(gone)
 
 
 @dataclass(frozen=True)

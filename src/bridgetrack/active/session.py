@@ -34,12 +34,13 @@ from bridgetrack.active.accuracy import (
     verdict_on,
 )
 from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.records import Answers, Effort, HistoryAnswers, Point, Record
+from bridgetrack.active.records import Effort, Point, Record
 from bridgetrack.active.suggester import rank, weights_of
 from bridgetrack.active.suggestion import Suggestion, second_look, still_asked, unexpected
 from bridgetrack.active.update import Update, update_steps
 from bridgetrack.annotations.annotation import RANDOM, Annotation, EventRef, Kind, Slot
-from bridgetrack.annotations.annotation_set import AnnotationSet, History
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -92,13 +93,14 @@ class ActiveSession:
         self,
         scene: Scene,
         prior: Model | None = None,
-        answers: Answers | None = None,
+        answers: AutosavingStore | None = None,
         options: SessionOptions | None = None,
     ) -> None:
         self.options = options or SessionOptions()
         self.prior = prior or shipped_model(scene.matrix.features)
         self.scene = scene
-        self.answers: Answers = answers or HistoryAnswers(History(scene.anchored.annotations))
+        annotations = scene.anchored.annotations
+        self.answers = answers or AutosavingStore(None, annotations.geometry, annotations)
         self.queue: tuple[Suggestion, ...] = ()
         self.skipped: frozenset[Slot] = frozenset()
         self.records: tuple[Record, ...] = ()

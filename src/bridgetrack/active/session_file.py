@@ -10,9 +10,10 @@ from pydantic import Field, PlainValidator
 
 from bridgetrack.active.accuracy import Judged
 from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.records import Answers, Point, Record
+from bridgetrack.active.records import Point, Record
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.annotations.annotation import Kind, Slot
+from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.files import program_version, write_text
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
@@ -117,7 +118,7 @@ def session_to_json(session: ActiveSession) -> dict[str, Any]:
 
 
 def session_from_json(
-    content: Any, scene: Scene, answers: Answers | None = None, where: str = "the session"
+    content: Any, scene: Scene, answers: AutosavingStore | None = None, where: str = "the session"
 ) -> ActiveSession:
     """Resume a session; call `ActiveSession.update` next, which finds the next questions.
 
@@ -151,7 +152,9 @@ def save_session(session: ActiveSession, path: Path | str) -> Path:
     return write_text(Path(path), json_text(session_to_json(session), "the session"), "the session")
 
 
-def load_session(path: Path | str, scene: Scene, answers: Answers | None = None) -> ActiveSession:
+def load_session(
+    path: Path | str, scene: Scene, answers: AutosavingStore | None = None
+) -> ActiveSession:
     """Resume a session from its file.
 
     Raises
@@ -162,7 +165,9 @@ def load_session(path: Path | str, scene: Scene, answers: Answers | None = None)
     return _resumed(SESSION_FILE.read(path), scene, answers, str(path))
 
 
-def _resumed(content: _Content, scene: Scene, answers: Answers | None, where: str) -> ActiveSession:
+def _resumed(
+    content: _Content, scene: Scene, answers: AutosavingStore | None, where: str
+) -> ActiveSession:
     try:
         session = ActiveSession(scene, content.prior, answers, content.options)
     except ModelError as error:

@@ -8,11 +8,11 @@ What an answer changes: the annotation it makes, and those it takes the place of
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
-from bridgetrack.annotations.annotation import Annotation, EventKey, EventRef, Kind, Slot, now
+from bridgetrack.annotations.annotation import Annotation, EventKey, EventRef, Kind, Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.words import FATE, HISTORY, NOUN, cell_words, describe_event
 
@@ -176,36 +176,3 @@ def conflicts_with(annotations: AnnotationSet, new: Annotation) -> list[Contradi
 def _touching(annotations: AnnotationSet, of: list[Annotation]) -> dict[str, Annotation]:
     cells = {c.cell for a in of for c in a.cells}
     return {a.id: a for cell in sorted(cells) for a in annotations.at(*cell)}
-
-
-def answer_to(
-    have: AnnotationSet,
-    kind: Kind,
-    events: Iterable[EventRef],
-    source: str,
-    seconds: float | None = None,
-    instead_of: Collection[str] = (),
-) -> tuple[Annotation, list[str]]:
-    """The annotation of an answer, and the ids of those that it replaces.
-
-    Parameters
-    ----------
-    have
-        The present annotations.
-    kind, events, source, seconds
-        Of the answer.
-    instead_of
-        Ids that it replaces besides those that contradict it.
-
-    Returns
-    -------
-    Annotation, list of str
-        Where the same was said before, that annotation, which is in `have` already.
-    """
-    new = Annotation(have.next_id(), kind, tuple(events), now(), source, seconds)
-    said = [e.key for e in new.events]
-    for a in have.at(*new.events[0].cells[0].cell):
-        if a.kind == kind and [e.key for e in a.events] == said:
-            return a, []
-    gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
-    return new, sorted(gone | {i for i in instead_of if i in have})

@@ -6,13 +6,13 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator
 
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, now
 from bridgetrack.annotations.annotation_set import (
     AnnotationSet,
     Change,
@@ -21,6 +21,7 @@ from bridgetrack.annotations.annotation_set import (
     redo,
     undo,
 )
+from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import Event, EventKey
@@ -288,6 +289,8 @@ class AutosavingStore:
         to keep them in memory alone.
     geometry
         Extent and scale of the movie, for a new file.
+    begin
+        Annotations to begin with where there is no file yet.
 
     Raises
     ------
@@ -296,24 +299,25 @@ class AutosavingStore:
         axes.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, geometry: Geometry) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        geometry: Geometry,
+        begin: AnnotationSet | None = None,
+    ) -> None:
         self._path = None if path is None else Path(path)
         self._lines: Lines = {}
         self._seen: _Stamp = None
+        self._history = History(AnnotationSet(geometry) if begin is None else begin)
         if self._path is not None:
             _sweep(self._path)
             self._seen = _stamp(self._path)
-        if self._path is None or self._seen is None:
-            self._history = History(AnnotationSet(geometry))
-        else:
-            self._history = load_history(self._path)
-            self._check_movie(geometry)
-
-    def _check_movie(self, geometry: Geometry) -> None:
-        known = self.annotations.geometry
-        if known.ndim != geometry.ndim:
+            if self._seen is not None:
+                self._history = load_history(self._path)
+        ndim = self.annotations.geometry.ndim
+        if ndim != geometry.ndim:
             raise InputError(
-                f"{self._path} belongs to a movie with {known.ndim} spatial axes, this one has "
+                f"{self._path} belongs to a movie with {ndim} spatial axes, this one has "
                 f"{geometry.ndim}; choose another file"
             )
 
@@ -332,18 +336,44 @@ class AutosavingStore:
         """The present annotations."""
         return self._history.annotations
 
-    def _keep(self, history: History) -> AnnotationSet:
-        """Write first, then believe it: a failed write leaves memory and disk as they were."""
-        if self._path is not None:
-            if _stamp(self._path) not in (self._seen, None):
-                raise OutputError(
-                    f"{self._path} was changed by another program since it was opened; open it "
-                    f"again, nothing was overwritten"
-                )
-            write_text(self._path, encode(history, self._lines), "the annotations")
-            self._seen = _stamp(self._path)
-        self._history = history
-        return history.annotations
+    def answer(
+        self,
+        kind: Kind,
+        events: Iterable[EventRef],
+        source: str,
+        seconds: float | None = None,
+        instead_of: Collection[str] = (),
+    ) -> tuple[Annotation, int]:
+        """Add an answer in place of those named and of those that it contradicts, as one step.
+
+        Parameters
+        ----------
+        kind, events, source, seconds
+            As in `Annotation`.
+        instead_of
+            Ids that it replaces besides those that contradict it.
+
+        Returns
+        -------
+        Annotation, int
+            The answer, and how many earlier ones it replaced. Where the same was said before,
+            that annotation, and nothing changes.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be saved; then nothing has changed.
+        """
+        have = self.annotations
+        new = Annotation(have.next_id(), kind, tuple(events), now(), source, seconds)
+        said = [e.key for e in new.events]
+        for a in have.at(*new.events[0].cells[0].cell):
+            if a.kind == kind and [e.key for e in a.events] == said:
+                return a, 0
+        gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
+        gone.update(i for i in instead_of if i in have)
+        self.edit(sorted(gone), [new])
+        return new, len(gone)
 
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """Remove and add annotations as one step.
@@ -365,10 +395,6 @@ class AutosavingStore:
         """Remove annotations as one step; raises as `edit`."""
         return self.edit(remove=ids)
 
-    def replace(self, annotation: Annotation) -> AnnotationSet:
-        """Put an annotation in the place of the one with its id; raises as `edit`."""
-        return self.edit(remove=[annotation.id], add=[annotation])
-
     def undo(self) -> AnnotationSet:
         """Take back the last step, where there is one; raises OutputError as `edit`."""
         return self._keep(undo(self._history)) if self._history.past else self.annotations
@@ -376,3 +402,16 @@ class AutosavingStore:
     def redo(self) -> AnnotationSet:
         """Repeat the step undone last, where there is one; raises OutputError as `edit`."""
         return self._keep(redo(self._history)) if self._history.future else self.annotations
+
+    def _keep(self, history: History) -> AnnotationSet:
+        """Write first, then believe it: a failed write leaves memory and disk as they were."""
+        if self._path is not None:
+            if _stamp(self._path) not in (self._seen, None):
+                raise OutputError(
+                    f"{self._path} was changed by another program since it was opened; open it "
+                    f"again, nothing was overwritten"
+                )
+            write_text(self._path, encode(history, self._lines), "the annotations")
+            self._seen = _stamp(self._path)
+        self._history = history
+        return history.annotations

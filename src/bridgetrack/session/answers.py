@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from platformdirs import user_data_path
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, History
-from bridgetrack.annotations.contradictions import answer_to
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.annotations.words import describe_event
 from bridgetrack.movie.geometry import Geometry
@@ -49,26 +47,6 @@ class Answers(AutosavingStore):
         kept = super()._keep(history)
         self.changed.emit()
         return kept
-
-    def answer(
-        self,
-        kind: Kind,
-        events: Iterable[EventRef],
-        source: str,
-        seconds: float | None = None,
-        instead_of: Collection[str] = (),
-    ) -> tuple[Annotation, int]:
-        """Add an answer in place of those named and of those that it contradicts, as one step.
-
-        Returns
-        -------
-        Annotation, int
-            The answer, and how many earlier ones it replaced.
-        """
-        noted, gone = answer_to(self.annotations, kind, events, source, seconds, instead_of)
-        if noted.id not in self.annotations:
-            self.edit(gone, [noted])
-        return noted, len(gone)
 
     def start_afresh(self) -> Path:
         """Remove all answers as one step, with a copy put aside; returns where the copy is."""
