@@ -289,10 +289,7 @@ FALSE = (
     ),
     _false("orphan", "1 without a mutual nearest neighbour before", "1", partial(_speck, "orphan")),
     _false(
-        "childless",
-        "1 without a mutual nearest neighbour after",
-        "1",
-        partial(_speck, "childless"),
+        "childless", "1 without a mutual nearest neighbour after", "1", partial(_speck, "childless")
     ),
     _false(
         "brightness",

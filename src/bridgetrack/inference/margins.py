@@ -91,11 +91,7 @@ def _elsewhere(problem: Problem, solution: Solution) -> Array:
 
 
 def exact_margin(
-    problem: Problem,
-    scores: Array,
-    solution: Solution,
-    column: int,
-    allowed: Mask | None = None,
+    problem: Problem, scores: Array, solution: Solution, column: int, allowed: Mask | None = None
 ) -> float:
     """The margin of one chosen column, by solving the part of the problem it can reach.
 

@@ -54,10 +54,7 @@ class Limits:
 
 
 def solve(
-    problem: Problem,
-    scores: Array,
-    allowed: Mask | None = None,
-    limits: Limits | None = None,
+    problem: Problem, scores: Array, allowed: Mask | None = None, limits: Limits | None = None
 ) -> Solution:
     """Choose columns that cover every slot once with the largest total score.
 
@@ -83,10 +80,7 @@ def solve(
 
 
 def solve_steps(
-    problem: Problem,
-    scores: Array,
-    allowed: Mask | None = None,
-    limits: Limits | None = None,
+    problem: Problem, scores: Array, allowed: Mask | None = None, limits: Limits | None = None
 ) -> Generator[float, None, Solution]:
     """As `solve`, yielding the share of the work done."""
     limits = limits or Limits()

@@ -118,11 +118,7 @@ class Project:
         path = self.labels.path
         if path.suffix.lower() == ".csv":
             return read_detections_csv(
-                path,
-                **where,
-                shape=self.shape or None,
-                n_frames=self.n_frames,
-                positions="pixel",
+                path, **where, shape=self.shape or None, n_frames=self.n_frames, positions="pixel"
             )
         labels = open_labels(path, axes=self.labels.axes, **where)
         self._check(labels, path)

@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.constraints import (
-    Constraints,
-    compile_constraints,
-    required_events,
-)
+from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
 from bridgetrack.detections.labels import checked_labels, refuse_image
 from bridgetrack.detections.measure import assemble, check_extents, measure_frame, measure_frames
 from bridgetrack.detections.table import Detections
