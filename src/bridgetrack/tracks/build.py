@@ -1,178 +1,30 @@
-"""Which chains of detections are the same cell, through splits and merges.
+"""From chosen events to tracks with lineages.
 
 A *chain* is a run of detections joined by moves and skips. Splits and merges are never
 divisions: pieces of one cell keep one identity; cells that were drawn as one region regain
 theirs when the region parts again.
-
-From chosen events to tracks with lineages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, components
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-
 PART_AFTER = 5
 """Frames that both parts of a split must live apart to be taken for two touching cells."""
-
-
-@dataclass(frozen=True)
-class Junction:
-    """A split or merge between chains.
-
-    Parameters
-    ----------
-    frame
-        Frame of the later chains' first detections.
-    before, after
-        Chains that end and begin here.
-    """
-
-    frame: int
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ChainEnds:
-    """First and last detection of every chain.
-
-    Parameters
-    ----------
-    first_position, last_position
-        In the movie's unit, shape (chains, ndim).
-    first_size, last_size
-        Log areas, shape (chains,).
-    length
-        Frames from first to last, inclusive, shape (chains,).
-    """
-
-    first_position: Array
-    last_position: Array
-    first_size: Array
-    last_size: Array
-    length: NDArray[np.int64]
-
-
-@dataclass
-class Identities:
-    """Track of every chain, filled in time order.
-
-    Parameters
-    ----------
-    track
-        Track of each chain (named by the chain that founded it), shape (chains,).
-    occupants
-        For merged regions: the tracks inside, with the chain on which each was last seen alone.
-    links
-        (track, parent track, event) of tracks founded by a merge or a parting.
-    """
-
-    track: NDArray[np.int64]
-    occupants: dict[int, dict[int, int]] = field(default_factory=dict)
-    links: list[tuple[int, int, str]] = field(default_factory=list)
-
-
-def resolve_identities(
-    n_chains: int, junctions: list[Junction], ends: ChainEnds, diameter: float
-) -> Identities:
-    """Decide which chains are one cell.
-
-    Parameters
-    ----------
-    n_chains
-        Number of chains.
-    junctions
-        All splits and merges.
-    ends
-        What the chains look like at their ends.
-    diameter
-        Typical cell diameter, which makes distances comparable with log sizes.
-    """
-    state = Identities(np.arange(n_chains))
-    joins = {frozenset(j.before) for j in junctions if len(j.before) == 2}
-    for junction in sorted(junctions, key=lambda j: (j.frame, j.before)):
-        if len(junction.before) == 2:
-            _merge(state, junction)
-        else:
-            _split(state, junction, joins, ends, diameter)
-    return state
-
-
-def _inside(state: Identities, chain: int) -> dict[int, int]:
-    """Tracks drawn as this chain, each with the chain it was last seen alone on."""
-    return state.occupants.get(chain, {int(state.track[chain]): chain})
-
-
-def _merge(state: Identities, junction: Junction) -> None:
-    one, two = junction.before
-    (region,) = junction.after
-    if state.track[one] == state.track[two]:
-        state.track[region] = state.track[one]
-        return
-    state.occupants[region] = {**_inside(state, one), **_inside(state, two)}
-    state.links += [
-        (region, int(state.track[one]), "merge"),
-        (region, int(state.track[two]), "merge"),
-    ]
-
-
-def _split(
-    state: Identities,
-    junction: Junction,
-    joins: set[frozenset[int]],
-    ends: ChainEnds,
-    diameter: float,
-) -> None:
-    (whole,) = junction.before
-    one, two = junction.after
-    inside = _inside(state, whole)
-    if len(inside) > 1:
-        _part(state, inside, one, two, ends, diameter)
-        return
-    track = state.track[whole]
-    apart = bool(min(ends.length[one], ends.length[two]) >= PART_AFTER)
-    if apart and frozenset(junction.after) not in joins:
-        keeper = one if ends.first_size[one] >= ends.first_size[two] else two
-        other = two if keeper == one else one
-        state.track[keeper] = track
-        state.links.append((other, int(track), "split"))
-        return
-    state.track[one] = state.track[two] = track
-
-
-def _part(
-    state: Identities, inside: dict[int, int], one: int, two: int, ends: ChainEnds, diameter: float
-) -> None:
-    """Give the parts of a merged region back to the cells that were in it."""
-
-    def unlike(track: int, part: int) -> float:
-        last = inside[track]
-        shift = ends.first_position[part] - ends.last_position[last]
-        size = abs(float(ends.first_size[part] - ends.last_size[last]))
-        return float(np.linalg.norm(shift)) / diameter + size
-
-    preference = sorted(inside, key=lambda t: unlike(t, one) - unlike(t, two))
-    head = preference[: max(1, len(preference) // 2)]
-    for part, tracks in ((one, head), (two, preference[len(head) :])):
-        if len(tracks) == 1:
-            state.track[part] = tracks[0]
-        else:
-            state.occupants[part] = {t: inside[t] for t in tracks}
-            state.links += [(part, t, "merge") for t in tracks]
+_KEYS = np.array([event.key for event in Event], dtype=object)
 
 
 def build_tracks(
@@ -200,62 +52,41 @@ def build_tracks(
         belongs to no track.
     """
     picked = np.flatnonzero(chosen)
-    unknown = np.full(len(hypotheses), np.nan)
     events = hypotheses.take(picked)
     values = pd.DataFrame(
         {
-            "score": (unknown if scores is None else scores)[picked],
-            "margin": (unknown if margins is None else margins)[picked],
-        }
+            "score": np.nan if scores is None else scores[picked],
+            "margin": np.nan if margins is None else margins[picked],
+        },
+        index=range(len(picked)),
     )
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False
-    chain = _chains(events, len(detections))
+    linking = events.take((events.event == Event.MOVE) | (events.event == Event.SKIP))
+    chain = components(len(detections), linking.sources[:, 0], linking.targets[:, 0])
     track, links = _tracks_of_chains(detections, events, chain)
     nodes, table = _number(detections, kept, track[chain], links)
-    return Tracks(
-        nodes,
-        _edges(events, values),
-        _events(events, values, detections),
-        table,
-        detections.geometry,
-    )
+    edges, happened = _edges(events, values), _events(events, values, detections)
+    return Tracks(nodes, edges, happened, table, detections.geometry)
 
 
-def _chains(events: Events, n: int) -> Index:
-    """Chain of every detection: connected by moves and skips, shape (n,)."""
-    links = np.flatnonzero((events.event == Event.MOVE) | (events.event == Event.SKIP))
-    i, j = events.sources[links, 0], events.targets[links, 0]
-    graph = coo_matrix((np.ones(len(i)), (i, j)), shape=(n, n))
-    _, chain = connected_components(graph, directed=False)
-    return chain.astype(np.int64)
+class Junction(NamedTuple):
+    """A split or merge: frame of the later cells, chains that end and chains that begin."""
+
+    frame: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
 
 
-def _chain_ends(detections: Detections, chain: Index) -> ChainEnds:
-    order = np.lexsort((detections.frame, chain))
-    starts = np.flatnonzero(np.r_[True, chain[order][1:] != chain[order][:-1]])
-    stops = np.r_[starts[1:], len(order)] - 1
-    first, last = order[starts], order[stops]
-    position = detections.position
-    size = np.log(np.maximum(detections.table["area"].to_numpy(dtype=np.float64), 1e-9))
-    length = detections.frame[last] - detections.frame[first] + 1
-    return ChainEnds(position[first], position[last], size[first], size[last], length)
+@dataclass(frozen=True)
+class ChainEnds:
+    """First and last detection of every chain: positions, log areas, and frames in between."""
 
-
-def _junctions(detections: Detections, events: Events, chain: Index) -> list[Junction]:
-    out = []
-    for event in (Event.SPLIT, Event.MERGE):
-        for row in events.of(event):
-            sources = events.sources[row][events.sources[row] >= 0]
-            targets = events.targets[row][events.targets[row] >= 0]
-            out.append(
-                Junction(
-                    int(detections.frame[targets[0]]),
-                    tuple(int(c) for c in chain[sources]),
-                    tuple(int(c) for c in chain[targets]),
-                )
-            )
-    return out
+    first_position: Array
+    last_position: Array
+    first_size: Array
+    last_size: Array
+    length: NDArray[np.int64]
 
 
 def _tracks_of_chains(
@@ -264,17 +95,109 @@ def _tracks_of_chains(
     """Founding chain of every chain's track, and the links between tracks."""
     if not len(chain):
         return np.zeros(0, dtype=np.int64), []
-    junctions = _junctions(detections, events, chain)
-    n_chains = int(chain.max()) + 1
-    state = resolve_identities(
-        n_chains, junctions, _chain_ends(detections, chain), cell_diameter(detections)
+    order = np.lexsort((detections.frame, chain))
+    starts = np.flatnonzero(np.r_[True, chain[order][1:] != chain[order][:-1]])
+    first, last = order[starts], order[np.r_[starts[1:], len(order)] - 1]
+    position, frame = detections.position, detections.frame
+    size = np.log(np.maximum(detections.table["area"].to_numpy(dtype=np.float64), 1e-9))
+    ends = ChainEnds(
+        position[first], position[last], size[first], size[last], frame[last] - frame[first] + 1
     )
+    junctions = []
+    for row in (*events.of(Event.SPLIT), *events.of(Event.MERGE)):
+        sources, targets = (side[row][side[row] >= 0] for side in (events.sources, events.targets))
+        before, after = tuple(chain[sources].tolist()), tuple(chain[targets].tolist())
+        junctions.append(Junction(int(frame[targets[0]]), before, after))
+    state = resolve_identities(len(starts), junctions, ends, cell_diameter(detections))
     links = list(state.links)
     for row in events.of(Event.DIVIDE):
         mother = int(state.track[chain[events.sources[row, 0]]])
         for daughter in events.targets[row]:
             links.append((int(state.track[chain[daughter]]), mother, "divide"))
     return state.track, links
+
+
+def resolve_identities(
+    n_chains: int, junctions: Iterable[Junction], ends: ChainEnds, diameter: float
+) -> Identities:
+    """Decide which chains are one cell, junction by junction in the order of time.
+
+    Distances count in diameters, which makes them comparable with differences of log areas.
+    """
+    junctions = sorted(junctions, key=lambda j: (j.frame, j.before))
+    joins = {frozenset(j.before) for j in junctions if len(j.before) == 2}
+    state = Identities(np.arange(n_chains), ends, diameter)
+    for junction in junctions:
+        if len(junction.before) == 2:
+            state.merge(*junction.before, *junction.after)
+        else:
+            state.split(*junction.before, *junction.after, frozenset(junction.after) in joins)
+    return state
+
+
+@dataclass
+class Identities:
+    """Track of every chain, filled in time order.
+
+    Parameters
+    ----------
+    track
+        Track of each chain (named by the chain that founded it), shape (chains,).
+    ends, diameter
+        What the chains look like at their ends, and how large a cell is.
+    occupants
+        For merged regions: the tracks inside, with the chain on which each was last seen alone.
+    links
+        (track, parent track, event) of tracks founded by a merge or a parting.
+    """
+
+    track: Index
+    ends: ChainEnds
+    diameter: float
+    occupants: dict[int, dict[int, int]] = field(default_factory=dict)
+    links: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def _inside(self, chain: int) -> dict[int, int]:
+        """Tracks drawn as this chain, each with the chain it was last seen alone on."""
+        return self.occupants.get(chain, {int(self.track[chain]): chain})
+
+    def merge(self, one: int, two: int, region: int) -> None:
+        """Two chains are drawn as one region from here on."""
+        if self.track[one] == self.track[two]:
+            self.track[region] = self.track[one]
+            return
+        self.occupants[region] = {**self._inside(one), **self._inside(two)}
+        self.links += [(region, int(self.track[c]), "merge") for c in (one, two)]
+
+    def split(self, whole: int, one: int, two: int, join_again: bool) -> None:
+        """A chain parts: cells that were in it, or two that touched all along, or pieces of one."""
+        inside, ends = self._inside(whole), self.ends
+        if len(inside) > 1:
+            self._part(inside, one, two)
+        elif min(ends.length[one], ends.length[two]) >= PART_AFTER and not join_again:
+            larger = one if ends.first_size[one] >= ends.first_size[two] else two
+            self.track[larger] = self.track[whole]
+            self.links.append((two if larger == one else one, int(self.track[whole]), "split"))
+        else:
+            self.track[one] = self.track[two] = self.track[whole]
+
+    def _part(self, inside: dict[int, int], one: int, two: int) -> None:
+        """Give the parts of a merged region back to the cells that were in it."""
+
+        def unlike(track: int, part: int) -> float:
+            last, ends = inside[track], self.ends
+            shift = ends.first_position[part] - ends.last_position[last]
+            size = abs(float(ends.first_size[part] - ends.last_size[last]))
+            return float(np.linalg.norm(shift)) / self.diameter + size
+
+        preference = sorted(inside, key=lambda t: unlike(t, one) - unlike(t, two))
+        half = max(1, len(preference) // 2)
+        for part, tracks in ((one, preference[:half]), (two, preference[half:])):
+            if len(tracks) == 1:
+                self.track[part] = tracks[0]
+            else:
+                self.occupants[part] = {t: inside[t] for t in tracks}
+                self.links += [(part, t, "merge") for t in tracks]
 
 
 def _number(
@@ -314,43 +237,29 @@ def roots(n_tracks: int, links: pd.DataFrame) -> Index:
 
 def _edges(events: Events, values: pd.DataFrame) -> pd.DataFrame:
     """One row per link between two detections."""
-    parts = []
-    for k, m in ((0, 0), (0, 1), (1, 0)):
-        source, target = events.sources[:, k], events.targets[:, m]
-        there = (source >= 0) & (target >= 0)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "source": source[there],
-                    "target": target[there],
-                    "event": [Event(e).key for e in events.event[there]],
-                }
-                | {name: values[name].to_numpy()[there] for name in values}
-            )
-        )
-    table = pd.concat(parts, ignore_index=True)
-    return table.sort_values(["source", "target"], ignore_index=True)
+    table = values.assign(event=_KEYS[events.event])
+    parts = [
+        table.assign(source=events.sources[:, k], target=events.targets[:, m])
+        for k, m in ((0, 0), (0, 1), (1, 0))
+    ]
+    edges = pd.concat(parts, ignore_index=True)[["source", "target", "event", "score", "margin"]]
+    edges = edges[(edges["source"] >= 0) & (edges["target"] >= 0)]
+    return edges.sort_values(["source", "target"], ignore_index=True)
 
 
 def _events(events: Events, values: pd.DataFrame, detections: Detections) -> pd.DataFrame:
     """One row per chosen event."""
-    frame = detections.frame
-    when = np.where(
-        events.targets[:, 0] >= 0,
-        frame[np.maximum(events.targets[:, 0], 0)],
-        frame[np.maximum(events.sources[:, 0], 0)],
-    )
+    frame, first, cause = detections.frame, events.targets[:, 0], events.sources[:, 0]
 
     def named(rows: Index) -> list[tuple[int, ...]]:
-        return [tuple(int(r) for r in row if r >= 0) for row in rows]
+        return [tuple(r for r in row if r >= 0) for row in rows.tolist()]
 
     table = pd.DataFrame(
         {
-            "frame": when,
-            "event": [Event(e).key for e in events.event],
+            "frame": frame[np.where(first >= 0, first, cause)],
+            "event": _KEYS[events.event],
             "sources": named(events.sources),
             "targets": named(events.targets),
         }
-        | {name: values[name].to_numpy() for name in values}
-    )
+    ).join(values)
     return table.sort_values(["frame", "event"], kind="stable", ignore_index=True)
