@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from bridgetrack.features.feature import Feature, FeatureSet
+from bridgetrack.features.feature import Feature, FeatureSet, feature_of
 from bridgetrack.features.pairs import DIVIDE, MERGE, SPLIT
 from bridgetrack.features.view import View, best_other, measure, ones, rank_within
 from bridgetrack.hypotheses.events import Event
@@ -79,80 +79,71 @@ def _rotation(v: View) -> Array:
     return np.asarray((1.0 - cosine**2) * weight)
 
 
-_move = partial(Feature, Event.MOVE)
+_move = partial(feature_of, Event.MOVE)
 
 MOVE = (
-    _move("bias", "1", "1", ones),
+    _move("bias", "1", ones),
     _move(
         "distance",
         "d = |observed - predicted position| / cell diameter, at most 5",
-        "diameters",
         _distance,
+        unit="diameters",
     ),
-    _move("distance_squared", "min(d, 3)^2", "diameters^2", _distance_squared),
-    _move("distance_steps", "log(1 + d * diameter / median residual motion)", "1", _distance_steps),
+    _move("distance_squared", "min(d, 3)^2", _distance_squared, unit="diameters^2"),
+    _move("distance_steps", "log(1 + d * diameter / median residual motion)", _distance_steps),
     _move(
         "raw_distance",
         "|shift without any prediction| / cell diameter, at most 5",
-        "diameters",
         _raw_distance,
+        unit="diameters",
     ),
     _move(
         "rank_forward",
         "rank of d among the moves of the earlier cell / 3",
-        "1",
         partial(_rank, "source"),
     ),
     _move(
-        "rank_backward",
-        "rank of d among the moves to the later cell / 3",
-        "1",
-        partial(_rank, "target"),
+        "rank_backward", "rank of d among the moves to the later cell / 3", partial(_rank, "target")
     ),
     _move(
         "rival_forward",
         "log ratio of d to the best other move of the earlier cell",
-        "1",
         partial(_rival, "source"),
     ),
     _move(
         "rival_backward",
         "log ratio of d to the best other move to the later cell",
-        "1",
         partial(_rival, "target"),
     ),
-    _move("mutual", "1 where the cells are each other's nearest after prediction", "1", _mutual),
-    _move("overlap", "intersection over union after the predicted shift", "1", _iou),
-    _move("covered", "intersection after shift over the smaller area", "1", _covered),
-    _move("growth", "log(later area / earlier area), within +-3", "1", _growth),
-    _move("size_change", "|growth|", "1", partial(_change, "size")),
+    _move("mutual", "1 where the cells are each other's nearest after prediction", _mutual),
+    _move("overlap", "intersection over union after the predicted shift", _iou),
+    _move("covered", "intersection after shift over the smaller area", _covered),
+    _move("growth", "log(later area / earlier area), within +-3", _growth),
+    _move("size_change", "|growth|", partial(_change, "size")),
     _move(
         "shape_change",
         "|change of 1 - minor/major axis|",
-        "1",
         partial(_change, "elongation"),
-        "mask",
+        needs="mask",
     ),
     _move(
         "rotation",
         "sin^2 of the turn of the long axis times the smaller elongation",
-        "1",
         _rotation,
-        "mask",
+        needs="mask",
     ),
     _move(
         "level_change",
         "|change of asinh(2 mean / movie median)|",
-        "1",
         partial(_change, "level"),
-        "image",
+        needs="image",
     ),
     _move(
         "source_brightness",
         "robust z-score of the earlier cell's mean in its frame",
-        "sd",
         partial(measure, "source", "brightness"),
-        "image",
+        unit="sd",
+        needs="image",
     ),
 )
 """Features of a move, in the order of its weights."""
@@ -185,46 +176,42 @@ def _best_overlap(cell: str, v: View) -> Array:
 
 
 def _lone_features(event: Event, cell: str, unmatched: str, which: str) -> tuple[Feature, ...]:
-    feature, of_cell = partial(Feature, event), partial(measure, cell)
+    feature, of_cell = partial(feature_of, event), partial(measure, cell)
     return (
-        feature("bias", "1", "1", ones),
+        feature("bias", "1", ones),
         feature(
             "border",
             "exp(-distance to the frame's edge / cell diameter)",
-            "1",
             partial(of_cell, "border"),
         ),
         feature(
             "nearest",
             f"distance to the nearest cell of the {which} frame, at most 5",
-            "diameters",
             partial(_nearest, cell),
+            unit="diameters",
         ),
         feature(
             "unmatched",
             f"1 without a mutual nearest neighbour in the {which} frame",
-            "1",
             partial(of_cell, unmatched),
         ),
         feature(
             "size",
             "log area over the movie's median, within +-3",
-            "1",
             partial(of_cell, "relative_size"),
         ),
         feature(
             "covered",
             f"largest overlap with a cell of the {which} frame over the own area",
-            "1",
             partial(_best_overlap, cell),
-            "mask",
+            needs="mask",
         ),
         feature(
             "brightness",
             "robust z-score of the mean in its frame",
-            "sd",
             partial(of_cell, "brightness"),
-            "image",
+            unit="sd",
+            needs="image",
         ),
     )
 
@@ -251,52 +238,44 @@ def _ahead_steps(v: View) -> Array:
     return np.log1p(_ahead(v) * v.diameter / v.step)
 
 
-_skip = partial(Feature, Event.SKIP)
+_skip = partial(feature_of, Event.SKIP)
 
 SKIP = (
-    _skip("bias", "1", "1", ones),
+    _skip("bias", "1", ones),
     _skip(
         "distance",
         "d = |observed - predicted position, carried on by the drift| / cell diameter, at most 5",
-        "diameters",
         _ahead,
+        unit="diameters",
     ),
-    _skip("distance_steps", "log(1 + d * diameter / median residual motion)", "1", _ahead_steps),
-    _skip("gap", "missed frames beyond the first", "frames", _gap),
-    _skip(
-        "size_change", "|log(later area / earlier area)|, at most 3", "1", partial(_change, "size")
-    ),
+    _skip("distance_steps", "log(1 + d * diameter / median residual motion)", _ahead_steps),
+    _skip("gap", "missed frames beyond the first", _gap, unit="frames"),
+    _skip("size_change", "|log(later area / earlier area)|, at most 3", partial(_change, "size")),
     _skip(
         "level_change",
         "|change of asinh(2 mean / movie median)|",
-        "1",
         partial(_change, "level"),
-        "image",
+        needs="image",
     ),
 )
 """Features of a skip, in the order of its weights."""
 
-_false = partial(Feature, Event.FALSE)
+_false = partial(feature_of, Event.FALSE)
 _speck = partial(measure, "source")
 
 FALSE = (
-    _false("bias", "1", "1", ones),
+    _false("bias", "1", ones),
     _false(
-        "size",
-        "log area over the movie's median, within +-3",
-        "1",
-        partial(_speck, "relative_size"),
+        "size", "log area over the movie's median, within +-3", partial(_speck, "relative_size")
     ),
-    _false("orphan", "1 without a mutual nearest neighbour before", "1", partial(_speck, "orphan")),
-    _false(
-        "childless", "1 without a mutual nearest neighbour after", "1", partial(_speck, "childless")
-    ),
+    _false("orphan", "1 without a mutual nearest neighbour before", partial(_speck, "orphan")),
+    _false("childless", "1 without a mutual nearest neighbour after", partial(_speck, "childless")),
     _false(
         "brightness",
         "robust z-score of the mean in its frame",
-        "sd",
         partial(_speck, "brightness"),
-        "image",
+        unit="sd",
+        needs="image",
     ),
 )
 """Features of a false detection, in the order of its weights."""

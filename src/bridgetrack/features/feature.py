@@ -54,6 +54,18 @@ class Feature:
         return f"{self.event.key}.{self.name}"
 
 
+def feature_of(
+    event: Event,
+    name: str,
+    formula: str,
+    compute: Callable[[View], Array],
+    unit: str = "1",
+    needs: str = "",
+) -> Feature:
+    """A `Feature`, dimensionless unless told otherwise."""
+    return Feature(event, name, formula, unit, compute, needs)
+
+
 @dataclass(frozen=True)
 class FeatureSet:
     """An ordered set of features, grouped into one block of weights per event.

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.features.feature import Feature
+from bridgetrack.features.feature import Feature, feature_of
 from bridgetrack.features.view import View, measure, ones
 from bridgetrack.hypotheses.events import Event
 
@@ -136,150 +136,131 @@ def _unmatched(v: View) -> Array:
     return np.asarray(lone[a] + lone[b])
 
 
-_divide = partial(Feature, Event.DIVIDE)
+_divide = partial(feature_of, Event.DIVIDE)
 
 DIVIDE = (
-    _divide("bias", "1", "1", ones),
+    _divide("bias", "1", ones),
     _divide(
         "middle",
         "|midpoint of the daughters - predicted mother| / cell diameter, at most 5",
-        "diameters",
         _middle,
+        unit="diameters",
     ),
     _divide(
         "separation",
         "distance between the daughters / cell diameter, at most 5",
-        "diameters",
         _daughters_apart,
+        unit="diameters",
     ),
     _divide(
         "far_daughter",
         "distance of the farther daughter from the predicted mother, at most 5",
-        "diameters",
         _far,
+        unit="diameters",
     ),
-    _divide("unevenness", "|difference of the daughters' distances|", "diameters", _unevenness),
     _divide(
-        "angle",
-        "(1 + cosine of the angle daughter-mother-daughter) / 2, 0 when opposite",
-        "1",
-        _angle,
+        "unevenness", "|difference of the daughters' distances|", _unevenness, unit="diameters"
     ),
-    _divide("growth", "log(areas of the daughters / area of the mother), within +-3", "1", _growth),
-    _divide("size_change", "|growth|", "1", _abs_growth),
+    _divide(
+        "angle", "(1 + cosine of the angle daughter-mother-daughter) / 2, 0 when opposite", _angle
+    ),
+    _divide("growth", "log(areas of the daughters / area of the mother), within +-3", _growth),
+    _divide("size_change", "|growth|", _abs_growth),
     _divide(
         "size_asymmetry",
         "|log ratio of the daughters' areas|, at most 3",
-        "1",
         partial(_asymmetry, "size"),
     ),
     _divide(
         "daughter_size",
         "mean log area of the daughters over the movie's median",
-        "1",
         partial(_mean, "relative_size"),
     ),
     _divide(
         "mother_size",
         "log area of the mother over the movie's median",
-        "1",
         partial(measure, "source", "relative_size"),
     ),
-    _divide("covered", "share of the shifted mother that the daughters cover", "1", _covered),
+    _divide("covered", "share of the shifted mother that the daughters cover", _covered),
     _divide(
         "least_covered",
         "smaller of the daughters' overlaps with the shifted mother",
-        "1",
         _least_covered,
     ),
-    _divide(
-        "orphans", "daughters without a mutual nearest neighbour before, 0 to 2", "1", _orphans
-    ),
+    _divide("orphans", "daughters without a mutual nearest neighbour before, 0 to 2", _orphans),
     _divide(
         "along_axis",
         "(|cosine of separation and mother's long axis| - 1/2) * elongation",
-        "1",
         _along,
-        "mask",
+        needs="mask",
     ),
     _divide(
         "mother_roundness",
         "isoperimetric ratio of the mother, 1 for a disc",
-        "1",
         partial(measure, "source", "roundness"),
-        "mask",
+        needs="mask",
     ),
     _divide(
         "mother_elongation",
         "1 - minor/major axis of the mother",
-        "1",
         partial(measure, "source", "elongation"),
-        "mask",
+        needs="mask",
     ),
     _divide(
         "mother_brightness",
         "robust z-score of the mother's mean in its frame",
-        "sd",
         partial(measure, "source", "brightness"),
-        "image",
+        unit="sd",
+        needs="image",
     ),
     _divide(
         "daughter_brightness",
         "mean robust z-score of the daughters",
-        "sd",
         partial(_mean, "brightness"),
-        "image",
+        unit="sd",
+        needs="image",
     ),
     _divide(
         "brightness_gain",
         "daughters' mean level minus the mother's, within +-3",
-        "1",
         _brightness_gain,
-        "image",
+        needs="image",
     ),
     _divide(
         "brightness_asymmetry",
         "|difference of the daughters' levels|, at most 3",
-        "1",
         partial(_asymmetry, "level"),
-        "image",
+        needs="image",
     ),
 )
 """Features of a division, in the order of its weights."""
 
 
 def _parts_features(event: Event, parts: str, whole: str) -> tuple[Feature, ...]:
-    feature = partial(Feature, event)
+    feature = partial(feature_of, event)
     return (
-        feature("bias", "1", "1", ones),
+        feature("bias", "1", ones),
         feature(
             "middle",
             f"|midpoint of the {parts} - the {whole}|, after prediction",
-            "diameters",
             _middle,
+            unit="diameters",
         ),
         feature(
             "separation",
             f"distance between the {parts} / cell diameter, at most 5",
-            "diameters",
             _parts_apart,
+            unit="diameters",
         ),
-        feature(
-            "size_change", f"|log(areas of the {parts} / area of the {whole})|", "1", _size_change
-        ),
-        feature(
-            "smaller_part", "log area of the smaller part over the movie's median", "1", _smaller
-        ),
-        feature(
-            "covered", f"share of the {whole} that overlaps the {parts} after shift", "1", _covered
-        ),
-        feature("unmatched", "parts without a mutual nearest neighbour, 0 to 2", "1", _unmatched),
+        feature("size_change", f"|log(areas of the {parts} / area of the {whole})|", _size_change),
+        feature("smaller_part", "log area of the smaller part over the movie's median", _smaller),
+        feature("covered", f"share of the {whole} that overlaps the {parts} after shift", _covered),
+        feature("unmatched", "parts without a mutual nearest neighbour, 0 to 2", _unmatched),
         feature(
             "touching",
             "mean share of the parts' outline that touches other cells",
-            "1",
             partial(_mean, "touching"),
-            "mask",
+            needs="mask",
         ),
     )
 
