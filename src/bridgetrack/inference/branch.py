@@ -25,24 +25,10 @@ _LARGEST = 3_000
 
 
 def greedy_choice(rows: sp.csr_matrix, scores: Array, x: Array, duals: Array) -> Mask | None:
-    """Round a fractional cover.
+    """Round a fractional cover (arguments as in `branch`); None where it led into a dead end.
 
     Columns are taken in the order of their fraction, then of their reduced cost, wherever all
     their slots are still free.
-
-    Parameters
-    ----------
-    rows
-        Slots x columns, shape (S, H).
-    scores, x
-        Scores and fractional values of the columns, shapes (H,).
-    duals
-        Prices of the slots, shape (S,).
-
-    Returns
-    -------
-    numpy.ndarray or None
-        Chosen columns, shape (H,); None where the order led into a dead end.
     """
     by_column = rows.T.tocsr()
     reduced = by_column @ duals - scores

@@ -78,6 +78,9 @@ def gibbs(
     keep = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
     rows = sp.csr_matrix(problem.incidence[keep])
     linked = sp.csr_matrix(rows.T @ rows)
+    # A state is what is covered ahead of the present slot, so slots that columns link must stand
+    # close together: the number of states grows with the width of the band. Components are
+    # independent, so their log Z and entropies add.
     n, label = connected_components(linked, directed=False)
     order = reverse_cuthill_mckee(linked, symmetric_mode=True)
     place = np.empty(problem.n_slots, dtype=np.int64)
@@ -91,6 +94,7 @@ def gibbs(
     for k in range(n):
         z, mean, complete = _sums(choices[starts[k] : starts[k + 1]], limit)
         log_z += z
+        # An estimated Z may fall below what the mean score says; no entropy is negative.
         entropy += max(z - mean, 0.0)
         exact &= complete
     return Gibbs(log_z, entropy, exact)
@@ -111,12 +115,15 @@ def _choices(
 
 def _sums(choices: list[list[tuple[int, float]]], limit: int) -> tuple[float, float, bool]:
     """Logarithm of Z, mean score, and whether all choices were summed, of one component."""
+    # Bit k of a state says whether the k-th slot from here is covered; Python's integers have as
+    # many bits as the band is wide. Its value: the log of its mass, and its mean score.
     states: dict[int, State] = {0: (0.0, 0.0)}
+    # The seed is fixed, so that the same scores have the same entropy.
     exact, rng = True, np.random.default_rng(0)
     for here in choices:
         new: dict[int, State] = {}
         for bits, (weight, mean) in states.items():
-            if bits & 1:
+            if bits & 1:  # covered by a column that began at an earlier slot
                 _merge(new, bits >> 1, weight, mean)
                 continue
             for column, score in here:
@@ -139,11 +146,13 @@ def _resampled(states: dict[int, State], limit: int, rng: np.random.Generator) -
     """
     items = sorted(states.items(), key=lambda s: -s[1][0])
     logs = np.array([weight for _, (weight, _) in items])
-    mass = np.exp(logs - logs[0])
+    mass = np.exp(logs - logs[0])  # of the heaviest, which keeps the exponentials within range
     rest = np.cumsum(mass[::-1])[::-1]
     free = limit - np.arange(limit)
+    # The h heaviest stay where each is worth more than an equal share c of what is left.
     heavy = int(np.argmax(mass[:limit] * free < rest[:limit]))
     level = float(rest[heavy]) / (limit - heavy)
+    # One random start and equal steps (systematic sampling) vary less than independent draws.
     marks = (np.arange(limit - heavy) + rng.random()) * level
     drawn = heavy + np.searchsorted(np.cumsum(mass[heavy:]), marks)
     kept = dict(items[:heavy])
@@ -161,6 +170,7 @@ def _merge(states: dict[int, State], bits: int, weight: float, mean: float) -> N
         return
     other, other_mean = states[bits]
     high, low = (other, weight) if other >= weight else (weight, other)
+    # log(exp(high) + exp(low)) without leaving the range of floating point
     total = high + math.log1p(math.exp(low - high))
     share = math.exp(weight - total)
     states[bits] = (total, other_mean + share * (mean - other_mean))

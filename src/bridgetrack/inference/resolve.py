@@ -36,10 +36,8 @@ def still_optimal(
     ----------
     by_column
         Columns x slots, shape (H, S).
-    scores
-        New scores, shape (H,).
-    x, duals
-        Old choice and prices, shapes (H,) and (S,).
+    scores, x, duals
+        New scores, old choice and old prices, shapes (H,), (H,) and (S,).
     tolerance
         Largest reduced cost violation, relative to the largest score.
     """
