@@ -129,9 +129,11 @@ def resolve_identities(
     state = Identities(np.arange(n_chains), ends, diameter)
     for junction in junctions:
         if len(junction.before) == 2:
-            state.merge(*junction.before, *junction.after)
+            (one, two), (region,) = junction.before, junction.after
+            state.merge(one, two, region)
         else:
-            state.split(*junction.before, *junction.after, frozenset(junction.after) in joins)
+            (whole,), (one, two) = junction.before, junction.after
+            state.split(whole, one, two, join_again=frozenset(junction.after) in joins)
     return state
 
 

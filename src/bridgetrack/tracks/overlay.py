@@ -1,16 +1,9 @@
-"""Colours that stay with a lineage.
-
-Pixel work behind the pictures: projection, contrast, borders, tiling, writing.
-
-Pictures of tracks: image, outlines and tails, coloured by lineage.
-"""
+"""Pictures of tracks: image, outlines and tails, coloured by lineage."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,140 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import staged, writing
 from bridgetrack.tracks.tracks import Tracks
 
 Picture = NDArray[np.uint8]
-
+"""Red, green, blue, shape (height, width, 3)."""
 
 _GOLDEN = 0.6180339887498949
 _SATURATION = np.array([0.8, 0.6, 0.95])
 _VALUE = np.array([1.0, 1.0, 0.9])
-
-
-def lineage_colours(lineage_ids: ArrayLike) -> NDArray[np.float64]:
-    """Colours for lineages: bright, and far apart for ids that follow each other.
-
-    The hue moves by the golden ratio from id to id, so that any run of ids spreads evenly over
-    the colour circle; saturation and value take turns. Equal ids have equal colours in every
-    picture.
-
-    Parameters
-    ----------
-    lineage_ids
-        Shape (n,).
-
-    Returns
-    -------
-    NDArray
-        Red, green, blue from 0 to 1, shape (n, 3).
-    """
-    ids = np.asarray(lineage_ids, dtype=np.int64)
-    hue, kind = (ids * _GOLDEN) % 1.0, ids % 3
-    saturation, value = _SATURATION[kind], _VALUE[kind]
-    # HSV to RGB: each channel is a trapezoid over the hue, shifted by a third of the circle.
-    shifted = (hue[:, None] * 6 + np.array([5.0, 3.0, 1.0])) % 6
-    ramp = np.clip(np.minimum(shifted, 4 - shifted), 0, 1)
-    rgb = value[:, None] * (1 - saturation[:, None] * ramp)
-    # Pure blue is nearly black to the eye: lift dark colours towards white.
-    light = (rgb * np.array([0.3, 0.59, 0.11])).sum(axis=1)
-    lift = np.clip((0.45 - light) / (1 - light), 0, 1)[:, None]
-    return np.asarray(rgb + lift * (1 - rgb))
-
-
-"""Red, green, blue, shape (height, width, 3)."""
-
-
-def stretch(image: NDArray[Any], limits: tuple[float, float] | None = None) -> NDArray[np.float64]:
-    """Grey values from 0 to 1 between `limits`, brightened so that dim cells can be seen."""
-    low, high = limits or limits_of(image)
-    share = (np.nan_to_num(image.astype(np.float64), nan=low) - low) / max(high - low, 1e-12)
-    return np.asarray(np.clip(share, 0, 1) ** 0.7)
-
-
-def write_png(picture: Picture, path: Path) -> None:
-    """Write a picture, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        Where the file cannot be written.
-    """
-    from matplotlib.image import imsave
-
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        imsave(partial, picture, format="png", metadata={"Software": "bridgetrack"})
-        partial.replace(path)
-    except OSError as error:
-        raise OutputError(f"cannot write the picture {path}: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-
-
-def limits_of(image: NDArray[Any]) -> tuple[float, float]:
-    """Grey values shown black and white: the 1st and the 99.8th percentile."""
-    finite = image[np.isfinite(image)]
-    if finite.size == 0:
-        return 0.0, 1.0
-    low, high = np.percentile(finite, [1, 99.8])
-    return float(low), float(high)
-
-
-def project(image: NDArray[Any]) -> NDArray[Any]:
-    """Maximum projection of a stack; a flat image is returned as it is."""
-    return np.asarray(image.max(axis=0)) if image.ndim == 3 else image
-
-
-def flat(image: NDArray[Any] | None) -> NDArray[Any] | None:
-    """As `project`, where there is an image."""
-    return None if image is None else project(image)
-
-
-def topmost(labels: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Labels seen from the first plane, so that each pixel shows the first cell met."""
-    if labels is None or labels.ndim == 2:
-        return labels
-    first = (labels > 0).argmax(axis=0)
-    return np.asarray(np.take_along_axis(labels, first[None], axis=0)[0])
-
-
-def enlarge(image: NDArray[np.float64], zoom: int) -> NDArray[np.float64]:
-    """Bilinear enlargement by a whole factor."""
-    from scipy import ndimage
-
-    if zoom == 1:
-        return image
-    grown = ndimage.zoom(image, zoom, order=1, grid_mode=True, mode="nearest")
-    return np.asarray(grown)
-
-
-def inner_borders(labels: NDArray[Any], width: int) -> NDArray[np.bool_]:
-    """Pixels of a label within `width` of another label or the background."""
-    edge = np.zeros(labels.shape, dtype=bool)
-    for axis in (0, 1):
-        along, border = np.moveaxis(labels, axis, 0), np.moveaxis(edge, axis, 0)
-        for step in range(1, width + 1):
-            differs = along[step:] != along[:-step]
-            border[:-step] |= differs
-            border[step:] |= differs
-    return edge & (labels > 0)
-
-
-def tile(panels: list[Picture], columns: int, gap: int = 4) -> Picture:
-    """Panels in rows of `columns`, with white gaps."""
-    height, width = (max(p.shape[a] for p in panels) for a in (0, 1))
-    rows = math.ceil(len(panels) / columns)
-    columns = min(columns, len(panels))
-    picture = np.full(
-        (rows * (height + gap) - gap, columns * (width + gap) - gap, 3), 255, dtype=np.uint8
-    )
-    for k, panel in enumerate(panels):
-        y, x = (k // columns) * (height + gap), (k % columns) * (width + gap)
-        picture[y : y + panel.shape[0], x : x + panel.shape[1]] = panel
-    return picture
-
-
 _DPI = 100
 _UNTRACKED = (0.55, 0.55, 0.55)
 
@@ -203,17 +71,18 @@ def draw_overlay(
     OutputError
         Where the file cannot be written.
     """
-    grey, labels = flat(image_frame), topmost(label_frame)
+    grey = None if image_frame is None else _project(image_frame)
+    labels = None if label_frame is None else _topmost(label_frame)
     shape = _common_shape(grey, labels, tracks, frame)
     zoom = zoom or max(1, round(900 / max(shape)))
-    base = np.zeros(shape) if grey is None else stretch(grey, contrast)
-    canvas = np.repeat(enlarge(base, zoom)[:, :, None], 3, axis=2) * 0.75
+    base = np.zeros(shape) if grey is None else _stretch(grey, contrast)
+    canvas = np.repeat(_enlarge(base, zoom)[:, :, None], 3, axis=2) * 0.75
     if labels is not None:
         large = np.repeat(np.repeat(labels, zoom, axis=0), zoom, axis=1)
         _paint_outlines(canvas, large, tracks, frame, width=max(1, min(zoom, 4)))
     picture = _add_tails(canvas, tracks, frame, tail=tail, zoom=zoom)
     if path is not None:
-        write_png(picture, Path(path))
+        _write_png(picture, Path(path))
     return picture
 
 
@@ -253,21 +122,51 @@ def draw_montage(
     if not frames:
         raise InputError("a montage needs at least one frame")
     columns = columns or math.ceil(math.sqrt(len(frames)))
-    contrast = None if image_of is None else limits_of(project(image_of(frames[0])))
+    contrast = None if image_of is None else _limits_of(_project(image_of(frames[0])))
     panels = []
     for t in frames:
-        image = None if image_of is None else image_of(t)
-        labels = None if labels_of is None else labels_of(t)
+        image = None if image_of is None else _project(image_of(t))
+        labels = None if labels_of is None else _topmost(labels_of(t))
         if zoom is None:
-            shape = _common_shape(flat(image), topmost(labels), tracks, t)
+            shape = _common_shape(image, labels, tracks, t)
             zoom = max(1, round(1800 / (columns * max(shape))))
         panels.append(
             draw_overlay(image, labels, tracks, t, tail=tail, zoom=zoom, contrast=contrast)
         )
-    picture = tile(panels, columns)
+    picture = _tile(panels, columns)
     if path is not None:
-        write_png(picture, Path(path))
+        _write_png(picture, Path(path))
     return picture
+
+
+def lineage_colours(lineage_ids: ArrayLike) -> NDArray[np.float64]:
+    """Colours for lineages: bright, and far apart for ids that follow each other.
+
+    The hue moves by the golden ratio from id to id, so that any run of ids spreads evenly over
+    the colour circle; saturation and value take turns. Equal ids have equal colours in every
+    picture.
+
+    Parameters
+    ----------
+    lineage_ids
+        Shape (n,).
+
+    Returns
+    -------
+    NDArray
+        Red, green, blue from 0 to 1, shape (n, 3).
+    """
+    ids = np.asarray(lineage_ids, dtype=np.int64)
+    hue, kind = (ids * _GOLDEN) % 1.0, ids % 3
+    saturation, value = _SATURATION[kind], _VALUE[kind]
+    # HSV to RGB: each channel is a trapezoid over the hue, shifted by a third of the circle.
+    shifted = (hue[:, None] * 6 + np.array([5.0, 3.0, 1.0])) % 6
+    ramp = np.clip(np.minimum(shifted, 4 - shifted), 0, 1)
+    rgb = value[:, None] * (1 - saturation[:, None] * ramp)
+    # Pure blue is nearly black to the eye: lift dark colours towards white.
+    light = (rgb * np.array([0.3, 0.59, 0.11])).sum(axis=1)
+    lift = np.clip((0.45 - light) / (1 - light), 0, 1)[:, None]
+    return np.asarray(rgb + lift * (1 - rgb))
 
 
 def _common_shape(
@@ -288,7 +187,7 @@ def _paint_outlines(
     canvas: NDArray[np.float64], labels: NDArray[Any], tracks: Tracks, frame: int, width: int
 ) -> None:
     """Colour the inner border pixels of every label."""
-    edge = inner_borders(labels, width)
+    edge = _inner_borders(labels, width)
     nodes = tracks.nodes[tracks.nodes["frame"] == frame]
     known = nodes["label"].to_numpy(dtype=np.int64)
     names, inverse = np.unique(labels[edge], return_inverse=True)
@@ -356,3 +255,78 @@ def _when(tracks: Tracks, frame: int) -> str:
         return f"frame {frame}"
     minutes = round(frame * interval)
     return f"frame {frame}   {minutes // 60}:{minutes % 60:02d} h"
+
+
+def _write_png(picture: Picture, path: Path) -> None:
+    """Write a picture, whole or not at all."""
+    from matplotlib.image import imsave
+
+    if not path.parent.is_dir():
+        raise OutputError(f"cannot write the picture {path}: there is no such folder")
+    with staged(path, "the picture") as spare, writing(path, "the picture"):
+        imsave(spare, picture, format="png", metadata={"Software": "bridgetrack"})
+
+
+def _stretch(image: NDArray[Any], limits: tuple[float, float] | None = None) -> NDArray[np.float64]:
+    """Grey values from 0 to 1 between `limits`, brightened so that dim cells can be seen."""
+    low, high = limits or _limits_of(image)
+    share = (np.nan_to_num(image.astype(np.float64), nan=low) - low) / max(high - low, 1e-12)
+    return np.asarray(np.clip(share, 0, 1) ** 0.7)
+
+
+def _limits_of(image: NDArray[Any]) -> tuple[float, float]:
+    """Grey values shown black and white: the 1st and the 99.8th percentile."""
+    finite = image[np.isfinite(image)]
+    if finite.size == 0:
+        return 0.0, 1.0
+    low, high = np.percentile(finite, [1, 99.8])
+    return float(low), float(high)
+
+
+def _project(image: NDArray[Any]) -> NDArray[Any]:
+    """Maximum projection of a stack; a flat image is returned as it is."""
+    return np.asarray(image.max(axis=0)) if image.ndim == 3 else image
+
+
+def _topmost(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels seen from the first plane, so that each pixel shows the first cell met."""
+    if labels.ndim == 2:
+        return labels
+    first = (labels > 0).argmax(axis=0)
+    return np.asarray(np.take_along_axis(labels, first[None], axis=0)[0])
+
+
+def _enlarge(image: NDArray[np.float64], zoom: int) -> NDArray[np.float64]:
+    """Bilinear enlargement by a whole factor."""
+    from scipy import ndimage
+
+    if zoom == 1:
+        return image
+    grown = ndimage.zoom(image, zoom, order=1, grid_mode=True, mode="nearest")
+    return np.asarray(grown)
+
+
+def _inner_borders(labels: NDArray[Any], width: int) -> NDArray[np.bool_]:
+    """Pixels of a label within `width` of another label or the background."""
+    edge = np.zeros(labels.shape, dtype=bool)
+    for axis in (0, 1):
+        along, border = np.moveaxis(labels, axis, 0), np.moveaxis(edge, axis, 0)
+        for step in range(1, width + 1):
+            differs = along[step:] != along[:-step]
+            border[:-step] |= differs
+            border[step:] |= differs
+    return edge & (labels > 0)
+
+
+def _tile(panels: list[Picture], columns: int, gap: int = 4) -> Picture:
+    """Panels in rows of `columns`, with white gaps."""
+    height, width = (max(p.shape[a] for p in panels) for a in (0, 1))
+    rows = math.ceil(len(panels) / columns)
+    columns = min(columns, len(panels))
+    picture = np.full(
+        (rows * (height + gap) - gap, columns * (width + gap) - gap, 3), 255, dtype=np.uint8
+    )
+    for k, panel in enumerate(panels):
+        y, x = (k // columns) * (height + gap), (k % columns) * (width + gap)
+        picture[y : y + panel.shape[0], x : x + panel.shape[1]] = panel
+    return picture
