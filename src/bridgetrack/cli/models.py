@@ -116,7 +116,7 @@ def save(
     description: Annotated[
         str | None,
         typer.Option(
-            "--description", metavar="TEXT", help="What to sign of it.", show_default=False
+            "--description", metavar="TEXT", help="What to remember of it.", show_default=False
         ),
     ] = None,
     labels: Annotated[

@@ -1,0 +1,149 @@
+"""Annotations from tracks that somebody corrected by hand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.tracks.tracks import Tracks
+
+
+def _cells(tracks: Tracks) -> dict[int, CellRef]:
+    nodes, axes = tracks.nodes, list(tracks.geometry.axes)
+    position = nodes[axes].to_numpy(dtype=np.float64).round(2).tolist()
+    columns = (nodes["id"].tolist(), nodes["frame"].tolist(), nodes["label"].tolist(), position)
+    listed = zip(*columns, strict=True)
+    return {int(i): CellRef(int(f), int(b), tuple(p)) for i, f, b, p in listed}
+
+
+def link_events(tracks: Tracks) -> dict[tuple[object, ...], EventRef]:
+    """The events that the links of tracks amount to, by their key.
+
+    Parameters
+    ----------
+    tracks
+        Tracks whose ``nodes`` and ``edges`` are right; ``events`` is not looked at.
+
+    Returns
+    -------
+    dict
+        Moves, skips, divisions, splits and merges. Two links from one cell are a division
+        unless both are marked ``split``.
+
+    Raises
+    ------
+    InputError
+        Where a cell has links that are no event, or a link names a node that is not there.
+    """
+    cells = _cells(tracks)
+    ahead, back, kind = _links(tracks.edges, cells)
+    events = [_from(i, ahead, back, kind, cells) for i in sorted(ahead)]
+    events += [_merged(j, back, cells) for j in sorted(back) if len(back[j]) > 1]
+    return {e.key: e for e in events if e is not None}
+
+
+_Ends = dict[int, list[int]]
+
+
+def _links(
+    edges: pd.DataFrame, cells: dict[int, CellRef]
+) -> tuple[_Ends, _Ends, dict[tuple[int, int], str]]:
+    ahead, back = defaultdict(list), defaultdict(list)
+    kind: dict[tuple[int, int], str] = {}
+    columns = (edges["source"].tolist(), edges["target"].tolist(), edges["event"].tolist())
+    for s, t, event in zip(*columns, strict=True):
+        i, j = int(s), int(t)
+        if i not in cells or j not in cells:
+            raise InputError(f"the edited tracks link {i} to {j}, one of which is not a node")
+        if (i, j) in kind:
+            continue
+        ahead[i].append(j)
+        back[j].append(i)
+        kind[i, j] = str(event)
+    return dict(ahead), dict(back), kind
+
+
+def _from(
+    i: int, ahead: _Ends, back: _Ends, kind: dict[tuple[int, int], str], cells: dict[int, CellRef]
+) -> EventRef | None:
+    """The event at a cell's fate; None where it is part of a merge."""
+    targets = ahead[i]
+    source = cells[i]
+    joined = [j for j in targets if len(back[j]) > 1]
+    if len(targets) > 2 or (len(targets) == 2 and joined):
+        raise InputError(
+            f"{source} has {len(targets)} links to later cells that are neither a division nor a "
+            f"merge; a cell goes to at most two, and not when it merges"
+        )
+    if joined:
+        return None
+    if len(targets) == 2:
+        split = all(kind[i, j] == Event.SPLIT.key for j in targets)
+        event = Event.SPLIT if split else Event.DIVIDE
+    else:
+        gap = cells[targets[0]].frame - source.frame
+        event = Event.MOVE if gap == 1 else Event.SKIP
+    return _event(event, (source,), tuple(cells[j] for j in targets))
+
+
+def _merged(j: int, back: _Ends, cells: dict[int, CellRef]) -> EventRef:
+    if len(back[j]) > 2:
+        raise InputError(f"{cells[j]} has {len(back[j])} links to earlier cells; at most two merge")
+    return _event(Event.MERGE, tuple(cells[i] for i in back[j]), (cells[j],))
+
+
+def _event(event: Event, sources: tuple[CellRef, ...], targets: tuple[CellRef, ...]) -> EventRef:
+    try:
+        return EventRef(event, sources, targets)
+    except InputError as error:
+        raise InputError(f"the links at {sources[0]} in the edited tracks: {error}") from None
+
+
+def from_edited_tracks(
+    original: Tracks, edited: Tracks, *, created: str | None = None
+) -> AnnotationSet:
+    """Annotations for every link that somebody changed.
+
+    Parameters
+    ----------
+    original
+        Tracks before the correction.
+    edited
+        Tracks after it, with the same node ids; ``nodes`` and ``edges`` count.
+    created
+        Time noted in the annotations.
+
+    Returns
+    -------
+    AnnotationSet
+        Confirmed: each link event that is new, and a false detection for each node that was
+        deleted. Rejected: each link event that is gone, unless a confirmed one already says
+        so, and the false detection of each node that came back without a link. A removed link
+        alone does not say that its cells leave or appear. Source is ``correction``.
+
+    Raises
+    ------
+    InputError
+        Where the edited links are no events.
+    """
+    before, after = link_events(original), link_events(edited)
+    old, new = _cells(original), _cells(edited)
+    deleted = [EventRef(Event.FALSE, (old[i],)) for i in sorted(set(old) - set(new))]
+    confirmed = [after[k] for k in after if k not in before] + deleted
+    said = {slot for e in confirmed for slot in e.slots}
+    rejected = [e for k, e in before.items() if k not in after and not said & set(e.slots)]
+    linked = {c.cell for e in after.values() for c in e.cells}
+    restored = [EventRef(Event.FALSE, (new[i],)) for i in sorted(set(new) - set(old))]
+    rejected += [e for e in restored if e.sources[0].cell not in linked]
+    answers = [(Kind.CONFIRM, e) for e in confirmed] + [(Kind.REJECT, e) for e in rejected]
+    listed = (
+        Annotation(f"e{k}", kind, (e,), created, "correction")
+        for k, (kind, e) in enumerate(answers, 1)
+    )
+    return AnnotationSet(edited.geometry, listed)
