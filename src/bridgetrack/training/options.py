@@ -10,6 +10,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.learning import LOSSES, Curriculum, LearningOptions
 from bridgetrack.learning.losses import Treatment
 from bridgetrack.learning.options import Criterion, LearnerName
+from bridgetrack.option import option
 
 STRENGTH_AT_FIFTY = 0.2
 """Default λ with fifty annotations, chosen on four real movies with 20 to 2,000 annotations."""
@@ -41,20 +42,22 @@ class TrainingOptions:
     Parameters
     ----------
     loss
-        One of `bridgetrack.learning.LOSSES`.
+        How wrong answers count, see `bridgetrack.learning.losses`.
     treatment
-        What becomes of satisfied samples, see `bridgetrack.learning.losses`.
+        Whether answers that are met already pull on the weights by their own best alternative
+        (exact) or not at all (literal), see `bridgetrack.learning.losses`.
     regularizer
-        Squared (``"l2"``) or absolute (``"l1"``) distance from the prior.
+        Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
     strength
-        The factor λ of the regulariser, which is also the strength of the prior; None:
-        `default_strength`, and from `ENOUGH_TO_CHOOSE` annotations on by cross-validation.
+        How close to stay to the starting weights, the factor λ of the regulariser; left open, it
+        follows from the number of annotations, and from `ENOUGH_TO_CHOOSE` on from
+        cross-validation.
     balance
         How far annotated kinds of events are weighted by how often they occur in the movie:
-        0 not at all, 1 fully (see `balance.balanced`).
+        0 not at all, 1 fully.
     hold_sure
-        Whether events that the starting model is sure of are held near annotated ones, see
-        `sure.hold_sure`. With earlier movies, which hold the weights by themselves, they are not.
+        Whether events that the starting model is sure of are held near annotated ones. With
+        earlier movies, which hold the weights by themselves, they are not.
     folds
         Folds of the cross-validation.
     seed
@@ -62,12 +65,10 @@ class TrainingOptions:
     optimiser
         Switches and limits of the optimisation.
     learner
-        What minimises each convex problem, see `bridgetrack.learning.cccp`; None: that of
-        ``optimiser``, but of the two cutting plane methods n-slack where it applies (L2, exact
-        treatment, with a cache), since it asks for inference less often, else the bundle.
+        What minimises each convex problem; left open, the quickest that applies: n-slack (L2,
+        exact treatment, with a cache), since it asks for inference least often, else the bundle.
     curriculum
-        Learn from easy samples first, by this measure of difficulty; None: as ``optimiser``
-        says.
+        Learn from easy cells first, by this measure of what is easy.
 
     Raises
     ------
@@ -75,14 +76,14 @@ class TrainingOptions:
         Where a choice does not exist.
     """
 
-    loss: str = "bridge"
+    loss: str = option("bridge", choices=tuple(LOSSES))
     treatment: Treatment = "exact"
     regularizer: Literal["l2", "l1"] = "l2"
-    strength: float | None = None
-    balance: float = 0.75
+    strength: float | None = option(None, above=0)
+    balance: float = option(0.75, least=0, most=1)
     hold_sure: bool = True
-    folds: int = 5
-    seed: int = 0
+    folds: int = option(5, least=2)
+    seed: int = option(0, least=0)
     optimiser: LearningOptions = field(default_factory=LearningOptions)
     learner: LearnerName | None = None
     curriculum: Criterion | None = None

@@ -1,0 +1,138 @@
+"""Forms made from dataclasses of settings, with the limits and words that the command line has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from magicgui.widgets import Container, create_widget
+from qtpy.QtWidgets import QWidget
+
+from bridgetrack.option import Option, options_of
+
+Settings = TypeVar("Settings")
+
+_STEPS = 100
+"""How finely a number between two limits is set."""
+
+_LARGEST = 1_000_000
+"""Stands for a limit that there is not."""
+
+
+class SettingsForm(Generic[Settings]):
+    """A magicgui form for fields of a dataclass of settings.
+
+    Parameters
+    ----------
+    settings
+        The dataclass.
+    titles
+        What stands before each field, in the order of the form; other fields have no place in it.
+    left_open
+        What a field shows that may be left open, and is.
+    sliders
+        Fields with two limits that are set by a slider.
+    """
+
+    def __init__(
+        self,
+        settings: type[Settings],
+        titles: Mapping[str, str],
+        *,
+        left_open: str = "automatic",
+        sliders: Collection[str] = (),
+    ) -> None:
+        self._left_open = left_open
+        self._options = {option.name: option for option in options_of(settings, *titles)}
+        made = [
+            _widget(option, titles[option.name], left_open, option.name in sliders)
+            for option in self._options.values()
+        ]
+        self.container = Container(widgets=made)
+        self.container.margins = (0, 0, 0, 0)
+
+    @property
+    def native(self) -> QWidget:
+        """The form, to be put into a panel."""
+        return self.container.native
+
+    def __getitem__(self, name: str) -> Any:
+        """The magicgui widget of a field."""
+        return self.container[name]
+
+    def listen(self, changed: Callable[[], None]) -> None:
+        """Call `changed` whenever a person changes a field."""
+        self.container.changed.connect(lambda _: changed())
+
+    def show(self, settings: Settings) -> None:
+        """Show these settings, without a word to who listens."""
+        with self.container.changed.blocked():
+            for name, option in self._options.items():
+                self[name].value = _shown(option, getattr(settings, name), self._left_open)
+
+    def applied_to(self, settings: Settings) -> Settings:
+        """The settings with what the form says.
+
+        Raises
+        ------
+        InputError
+            Where the dataclass refuses it.
+        """
+        return replace(settings, **{name: self._value(name) for name in self._options})  # type: ignore[type-var]
+
+    def _value(self, name: str) -> Any:
+        option, value = self._options[name], self[name].value
+        return None if value == _shown(option, None, self._left_open) else value
+
+
+def _shown(option: Option, value: Any, left_open: str) -> Any:
+    """What a widget shows for a value; what is left open has a word, or lies below all numbers."""
+    if value is not None or not option.may_be_none:
+        return value
+    return left_open if option.choices else _lowest(option)
+
+
+def _widget(option: Option, title: str, left_open: str, slider: bool) -> Any:
+    settings: dict[str, Any] = {"tooltip": option.help}
+    if option.choices:
+        settings["choices"] = [left_open] * option.may_be_none + list(option.choices)
+        kind = "ComboBox"
+    elif option.kind is bool:
+        kind = "CheckBox"
+    else:
+        settings |= {"min": _lowest(option), "max": _most(option), "step": _step(option)}
+        kind = ("Float" if option.kind is float else "") + ("Slider" if slider else "SpinBox")
+    value = _shown(option, option.default, left_open)
+    made = create_widget(value, name=option.name, label=title, widget_type=kind, options=settings)
+    if option.may_be_none and not option.choices:
+        made.native.setSpecialValueText(left_open)
+    return made
+
+
+def _lowest(option: Option) -> float:
+    """The least value, or where the field may be left open what stands for that."""
+    least = max(option.least, option.above, -_LARGEST)
+    excluded = option.above >= option.least
+    if option.may_be_none and not excluded:
+        least -= _step(option)
+    elif excluded and not option.may_be_none:
+        least += _step(option)
+    return least if option.kind is float else int(least)
+
+
+def _most(option: Option) -> float:
+    most = min(option.most, option.below, _LARGEST)
+    if option.below <= option.most and option.below < _LARGEST:
+        most -= _step(option)
+    return most if option.kind is float else int(most)
+
+
+def _step(option: Option) -> float:
+    """A round hundredth of the range, or of the default where the range has no end."""
+    if option.kind is int:
+        return 1
+    low, high = max(option.least, option.above), min(option.most, option.below)
+    span = high - low if math.isfinite(high - low) else option.default or 1.0
+    return float(10 ** math.floor(math.log10(span / _STEPS)))

@@ -1,0 +1,69 @@
+"""Forms made from dataclasses of settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bridgetrack.errors import InputError
+from bridgetrack.segmentation import SegmentationSettings
+from bridgetrack.training.options import TrainingOptions
+from bridgetrack.ui.forms import SettingsForm
+
+
+@pytest.fixture
+def form(qtbot):
+    made = SettingsForm(
+        TrainingOptions,
+        {"loss": "Loss", "strength": "Strength", "curriculum": "Order", "balance": "Balance"},
+        sliders=("balance",),
+    )
+    qtbot.addWidget(made.native)
+    return made
+
+
+def test_an_untouched_form_gives_the_defaults(qtbot):
+    names = list(SegmentationSettings.__dataclass_fields__)
+    form = SettingsForm(SegmentationSettings, {name: name for name in names})
+    qtbot.addWidget(form.native)
+    assert form.applied_to(SegmentationSettings()) == SegmentationSettings()
+
+
+def test_fields_without_a_place_in_the_form_stay(form):
+    given = replace(TrainingOptions(), folds=7)
+    assert form.applied_to(given) == given
+
+
+def test_choices_limits_and_help_come_from_the_dataclass(form):
+    assert "bridge" in form["loss"].choices
+    assert (form["balance"].min, form["balance"].max) == (0, 1)
+    assert "starting weights" in form["strength"].tooltip
+
+
+def test_a_field_may_be_left_open_again(form):
+    form.show(replace(TrainingOptions(), strength=0.5, curriculum="slack"))
+    chosen = form.applied_to(TrainingOptions())
+    assert (chosen.strength, chosen.curriculum) == (0.5, "slack")
+    form["strength"].value = form["strength"].min
+    form["curriculum"].value = "automatic"
+    chosen = form.applied_to(TrainingOptions())
+    assert (chosen.strength, chosen.curriculum) == (None, None)
+
+
+def test_only_changes_by_a_person_are_told(form):
+    told = []
+    form.listen(lambda: told.append(1))
+    form.show(replace(TrainingOptions(), loss="ramp"))
+    assert form["loss"].value == "ramp"
+    assert not told
+    form["loss"].value = "max"
+    assert told
+
+
+def test_what_the_dataclass_refuses_is_said(qtbot):
+    form = SettingsForm(SegmentationSettings, {"min_size": "Smallest", "max_size": "Largest"})
+    qtbot.addWidget(form.native)
+    form["min_size"].value, form["max_size"].value = 5, 3
+    with pytest.raises(InputError, match="max_size"):
+        form.applied_to(SegmentationSettings())
