@@ -208,8 +208,8 @@ def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
     widget.track.go.click()
     box = widget.track.export
     qtbot.waitUntil(lambda: box.preview.rowCount() == 5, timeout=5000)
-    box.geff.setChecked(True)
-    box.ctc.setChecked(True)
+    box.formats["geff"].value = True
+    box.formats["ctc"].value = True
     box.write(tmp_path / "out")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=10_000)
     names = {p.name for p in (tmp_path / "out").iterdir()}

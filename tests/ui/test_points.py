@@ -154,7 +154,7 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, tmp_path):
     widget.track.go.click()
     qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
     box = widget.track.export
-    box.ctc.setChecked(True)
+    box.formats["ctc"].value = True
     box.write(tmp_path / "out")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
     assert "there are no masks" in box.words.text()

@@ -62,7 +62,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
     widget.open_step(2)
     before = session.model
-    widget.train.form.strength.setValue(1.0)
+    widget.train.form["strength"].value = 1.0
     widget.train.go.click()
     qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=180_000)
     assert widget.train.results.text()
@@ -148,11 +148,11 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
     many = int(find_role(viewer.layers, "preview").data.max())
     n_true = len(np.unique(truth[0])) - 1
     assert 0.6 * n_true < many < 1.4 * n_true
-    panel.find.faint.setValue(0)
+    panel.find.looks["faint"].value = 0
     qtbot.waitUntil(
         lambda: int(find_role(viewer.layers, "preview").data.max()) != many, timeout=20_000
     )
-    panel.find.faint.setValue(50)
+    panel.find.looks["faint"].value = 0.5
     panel.find.go.click()
     session = state_of(viewer).session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)

@@ -125,14 +125,8 @@ def write_csv(tracks: Tracks, folder: Path | str, *, preset: str = "plain") -> t
     if preset not in PRESETS:
         raise OutputError(f"there is no preset {preset!r}; known are {', '.join(PRESETS)}")
     notes = csv_notes(tracks, preset)
-    header = None
-    if preset == "trackmate":
-        cells, header = trackmate_cells(tracks)
-        edges, edge_header = trackmate_edges(tracks)
-    elif preset == "ilastik":
-        cells, edges, edge_header = ilastik_cells(tracks), tracks.edges, None
-    else:
-        cells, edges, edge_header = plain_cells(tracks), tracks.edges, None
+    cells, header = cells_table(tracks, preset)
+    edges, edge_header = trackmate_edges(tracks) if preset == "trackmate" else (tracks.edges, None)
     with staged_files(Path(folder)) as staging:
         _write(cells, staging / "detections.csv", header)
         _write(edges, staging / "edges.csv", edge_header)
@@ -142,6 +136,13 @@ def write_csv(tracks: Tracks, folder: Path | str, *, preset: str = "plain") -> t
         text = json.dumps(sidecar, indent=1, allow_nan=False) + "\n"
         (staging / SIDECAR).write_text(text, encoding="utf-8")
     return notes
+
+
+def cells_table(tracks: Tracks, preset: str) -> tuple[pd.DataFrame, list[list[str]] | None]:
+    """``detections.csv`` for one of `PRESETS`, and the rows between its header and its values."""
+    if preset == "trackmate":
+        return trackmate_cells(tracks)
+    return (ilastik_cells if preset == "ilastik" else plain_cells)(tracks), None
 
 
 def plain_cells(tracks: Tracks) -> pd.DataFrame:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bridgetrack.errors import OutputError
-from bridgetrack.export.csv import write_csv
+from bridgetrack.export.csv import PRESETS, write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
 from bridgetrack.export.may_write import refuse_inputs, refuse_strange
 from bridgetrack.files import staged_files
 from bridgetrack.movie.movie import Movie
+from bridgetrack.option import option
 from bridgetrack.tracks.tracks import Tracks
 
 FORMATS = ("csv", "ctc", "geff")
@@ -21,6 +23,33 @@ FILES = {
     "geff": ("tracks.geff",),
 }
 """What each format leaves in a folder of results."""
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What is written.
+
+    Parameters
+    ----------
+    csv
+        Tables for spreadsheets and scripts.
+    ctc
+        Masks and res_track.txt of the Cell Tracking Challenge.
+    geff
+        A graph file that other trackers read; holds everything.
+    preset
+        How the columns of the CSV table are named: as documented, or as TrackMate or ilastik do.
+    """
+
+    csv: bool = True
+    ctc: bool = False
+    geff: bool = False
+    preset: str = option("plain", choices=PRESETS)
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The formats chosen."""
+        return tuple(name for name in FORMATS if getattr(self, name))
 
 
 def write_results(

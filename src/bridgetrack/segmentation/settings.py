@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bridgetrack.errors import InputError
@@ -81,3 +81,32 @@ class SegmentationSettings:
             raise InputError(
                 f"segmentation: max_size ({self.max_size}) must exceed min_size ({self.min_size})"
             )
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """What cells look like, for people who need not know the method.
+
+    Parameters
+    ----------
+    diameter
+        Diameter of a typical cell, in pixels.
+    faint
+        To the right, fainter cells are found too.
+    split
+        To the right, touching cells are split more readily.
+    """
+
+    diameter: float = option(20.0, least=4, most=120)
+    faint: float = option(0.5, least=0, most=1)
+    split: float = option(0.5, least=0, most=1)
+
+    def applied_to(self, settings: SegmentationSettings) -> SegmentationSettings:
+        """Settings decided for a movie, changed accordingly; the middle changes nothing."""
+        depth = settings.depth if settings.depth is not None else 0.05
+        return replace(
+            settings,
+            diameter=self.diameter,
+            sensitivity=SegmentationSettings().sensitivity * 8 ** (1 - 2 * self.faint),
+            depth=depth * 10 ** (1 - 2 * self.split),
+        )

@@ -7,8 +7,6 @@ from typing import Any
 
 import pandas as pd
 from qtpy.QtWidgets import (
-    QCheckBox,
-    QComboBox,
     QFileDialog,
     QTableWidget,
     QTableWidgetItem,
@@ -17,15 +15,15 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.export.csv import ilastik_cells, plain_cells, trackmate_cells
-from bridgetrack.export.results import write_results
+from bridgetrack.export.csv import cells_table
+from bridgetrack.export.results import ExportOptions, write_results
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.project import saving
+from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.widgets import Panel, Work, button, row, text
 
-_PRESETS = (("plain table", "plain"), ("for TrackMate", "trackmate"), ("for ilastik", "ilastik"))
 _SHOWN = 5
 
 
@@ -38,19 +36,13 @@ class ExportBox(QWidget):
         self._tracking: Tracking | None = None
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
-        self.csv = QCheckBox("CSV")
-        self.csv.setToolTip("Tables for spreadsheets and scripts")
-        self.ctc = QCheckBox("CTC")
-        self.ctc.setToolTip("Masks and res_track.txt of the Cell Tracking Challenge")
-        self.geff = QCheckBox("GEFF")
-        self.geff.setToolTip("A graph file that other trackers read; holds everything")
-        self.csv.setChecked(True)
-        box.addWidget(row(self.csv, self.ctc, self.geff))
-        self.preset = QComboBox()
-        self.preset.addItems([words for words, _ in _PRESETS])
-        self.preset.setToolTip("How the columns of the CSV table are named")
-        self.preset.currentIndexChanged.connect(lambda _: self._preview())
-        box.addWidget(self.preset)
+        self.formats = SettingsForm(
+            ExportOptions, {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"}, in_a_row=True
+        )
+        self.columns = SettingsForm(ExportOptions, {"preset": "Columns"})
+        self.columns.listen(self._preview)
+        box.addWidget(self.formats.native)
+        box.addWidget(self.columns.native)
         self.preview = QTableWidget(0, 0)
         self.preview.setMaximumHeight(170)
         self.preview.verticalHeader().hide()
@@ -71,10 +63,9 @@ class ExportBox(QWidget):
         self.set_tracking(None)
 
     @property
-    def formats(self) -> list[str]:
-        """The formats ticked."""
-        boxes = (("csv", self.csv), ("ctc", self.ctc), ("geff", self.geff))
-        return [name for name, box in boxes if box.isChecked()]
+    def options(self) -> ExportOptions:
+        """What the form says."""
+        return self.columns.applied_to(self.formats.applied_to(ExportOptions()))
 
     def set_tracking(self, tracking: Tracking | None) -> None:
         """Show what would be written."""
@@ -89,8 +80,7 @@ class ExportBox(QWidget):
             self.preview.setRowCount(0)
             self.preview.setColumnCount(0)
             return
-        table = _table(self._tracking, _PRESETS[self.preset.currentIndex()][1])
-        head = table.head(_SHOWN)
+        head = cells_table(self._tracking.tracks, self.options.preset)[0].head(_SHOWN)
         self.preview.setColumnCount(len(head.columns))
         self.preview.setRowCount(len(head))
         self.preview.setHorizontalHeaderLabels([str(c) for c in head.columns])
@@ -109,21 +99,23 @@ class ExportBox(QWidget):
         """Write the chosen formats in the background, with all answers given so far."""
         if self._tracking is None:
             return
-        if not self.formats:
+        if not self.options.formats:
             self.words.setText("Tick at least one format.")
             return
         self.words.setText("Writing…")
         self._panel.session.finish_correcting(lambda scene: self._write(scene, folder))
 
     def _write(self, scene: Scene, folder: Path) -> None:
-        session, formats = self._panel.session, self.formats
-        model, preset = session.model, _PRESETS[self.preset.currentIndex()][1]
+        session, options = self._panel.session, self.options
+        model = session.model
 
         def work() -> Steps[tuple[str, ...]]:
             # Solved in full, so that repeating the project gives the same files.
             final = yield from track_scene(scene, model)
             yield Progress("Writing", 0.0)
-            return write_results(final.tracks, scene.labels, folder, formats, preset=preset)
+            return write_results(
+                final.tracks, scene.labels, folder, options.formats, preset=options.preset
+            )
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
@@ -141,10 +133,9 @@ class ExportBox(QWidget):
 
     def write_project(self, path: Path) -> None:
         """Save the project in the background."""
-        preset = _PRESETS[self.preset.currentIndex()][1]
-        session = self._panel.session
+        session, options = self._panel.session, self.options
         try:
-            steps = saving(session, path, tuple(self.formats), preset)
+            steps = saving(session, path, options.formats, options.preset)
         except BridgetrackError as error:
             self.words.setText(str(error))
             return
@@ -154,14 +145,6 @@ class ExportBox(QWidget):
             self.words.setText(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
 
         session.run("project", lambda: steps, done, lambda e: self.words.setText(str(e)))
-
-
-def _table(tracking: Tracking, preset: str) -> Any:
-    if preset == "trackmate":
-        return trackmate_cells(tracking.tracks)[0]
-    if preset == "ilastik":
-        return ilastik_cells(tracking.tracks)
-    return plain_cells(tracking.tracks)
 
 
 def _cell(value: Any) -> str:

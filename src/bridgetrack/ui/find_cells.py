@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from magicgui.widgets import ComboBox
 from numpy.typing import NDArray
-from qtpy.QtCore import Qt, QTimer
-from qtpy.QtWidgets import QCheckBox, QComboBox, QFormLayout, QSlider, QVBoxLayout, QWidget
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
@@ -23,6 +24,8 @@ from bridgetrack.segmentation import (
     segment_frame,
     segment_movie,
 )
+from bridgetrack.segmentation.settings import Appearance
+from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import SPACE, Panel, Work, button, folded, text
@@ -55,31 +58,20 @@ def segment_all(movie: Movie, settings: SegmentationSettings, backend: str) -> S
     return labels
 
 
-def adjusted(
-    settings: SegmentationSettings, diameter: float, faint: float, split: float
-) -> SegmentationSettings:
-    """Settings after three sliders.
-
-    Parameters
-    ----------
-    settings
-        What was decided for the movie.
-    diameter
-        Cell size in pixels.
-    faint
-        0 to 1: how faint a cell may be; 0.5 is the default.
-    split
-        0 to 1: how readily touching cells are split; 0.5 is the default.
-    """
-    defaults = SegmentationSettings()
-    depth = settings.depth if settings.depth is not None else 0.05
-    return replace(
-        settings,
-        diameter=diameter,
-        sensitivity=defaults.sensitivity * 8 ** (1 - 2 * faint),
-        depth=depth * 10 ** (1 - 2 * split),
-    )
-
+_LOOKS = {"diameter": "Cell size", "faint": "Faint cells", "split": "Splitting"}
+_EXPERT = {
+    "foreground": "Cells are",
+    "threshold": "Threshold",
+    "seeds": "Cells are told apart by",
+    "background_window": "Background window",
+    "edge": "Cut back to",
+    "separation": "Least distance",
+    "min_size": "Smallest",
+    "max_size": "Largest",
+    "fill_holes": "fill holes",
+    "clear_border": "leave out cells at the edge",
+}
+"""What the sliders and the folded form show of the settings; the rest is decided by the movie."""
 
 _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
@@ -95,19 +87,19 @@ class FindCells(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)
-        form = QFormLayout()
-        form.setSpacing(SPACE)
-        self.size = _slider(4, 120, 20, "Diameter of a typical cell, in pixels")
-        self.faint = _slider(0, 100, 50, "To the right, fainter cells are found too")
-        self.split = _slider(0, 100, 50, "To the right, touching cells are split more readily")
-        form.addRow("Cell size", self.size)
-        form.addRow("Faint cells", self.faint)
-        form.addRow("Splitting", self.split)
-        box.addLayout(form)
+        self.looks = SettingsForm(Appearance, _LOOKS, sliders=_LOOKS)
+        box.addWidget(self.looks.native)
         self.live = QCheckBox("Live preview on this frame")
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         box.addWidget(self.live)
-        box.addWidget(folded("Advanced settings", self._advanced()))
+        self.expert = SettingsForm(SegmentationSettings, _EXPERT)
+        self.backend = ComboBox(
+            label="Method",
+            choices=available_backends(),
+            tooltip="Built in, or Cellpose or StarDist where they are installed",
+        )
+        self.expert.container.insert(0, self.backend)
+        box.addWidget(folded("Advanced settings", self.expert.native))
         self.go = button(
             "Find cells in all frames", "Makes a Labels layer", self.run, icon="find", hot="Alt+C"
         )
@@ -119,31 +111,12 @@ class FindCells(QWidget):
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.timeout.connect(self._show_preview)
-        for slider in (self.size, self.faint, self.split):
-            slider.valueChanged.connect(lambda _: self._soon.start(_PAUSE))
-        for choice in (self.foreground, self.backend):
-            choice.currentIndexChanged.connect(lambda _: self._soon.start(_PAUSE))
-        self.border.toggled.connect(lambda _: self._soon.start(_PAUSE))
+        for form in (self.looks, self.expert):
+            form.listen(lambda: self._soon.start(_PAUSE))
         self.live.toggled.connect(self._on_live)
         source.image.chosen.connect(lambda _: self._on_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
         self._on_image()
-
-    def _advanced(self) -> QWidget:
-        box = QWidget()
-        form = QFormLayout(box)
-        form.setContentsMargins(0, 0, 0, 0)
-        self.foreground = QComboBox()
-        self.foreground.addItems(["auto", "bright", "dark", "texture"])
-        self.foreground.setToolTip("What cells look like against the background")
-        form.addRow("Cells are", self.foreground)
-        self.backend = QComboBox()
-        self.backend.addItems(list(available_backends()))
-        self.backend.setToolTip("Built in, or Cellpose or StarDist where they are installed")
-        form.addRow("Method", self.backend)
-        self.border = QCheckBox("leave out cells at the edge")
-        form.addRow("", self.border)
-        return box
 
     # ------------------------------------------------------------------ state
 
@@ -167,12 +140,17 @@ class FindCells(QWidget):
             self._soon.start(0)
 
     def settings(self, decided: SegmentationSettings) -> SegmentationSettings:
-        """What the sliders say."""
-        chosen = replace(decided, clear_border=self.border.isChecked())
-        if self.foreground.currentText() != "auto":
-            chosen = replace(chosen, foreground=self.foreground.currentText())
-        faint, split = self.faint.value() / 100, self.split.value() / 100
-        return adjusted(chosen, float(self.size.value()), faint, split)
+        """What the forms say, beginning with what suits the movie.
+
+        Raises
+        ------
+        InputError
+            Where the settings contradict one another.
+        """
+        chosen = self.expert.applied_to(decided)
+        if chosen.foreground == "auto":
+            chosen = replace(chosen, foreground=decided.foreground)
+        return self.looks.applied_to(Appearance()).applied_to(chosen)
 
     def _with_settings(self, then: Any) -> None:
         """Call `then(movie, settings)` once what suits the movie is known."""
@@ -180,17 +158,25 @@ class FindCells(QWidget):
         if movie is None:
             return
         if self._decided is not None and self._decided[0] is layer:
-            then(movie, self.settings(self._decided[1]))
+            self._then(then, movie, self._decided[1])
             return
 
         def known(found: SegmentationSettings) -> None:
             self._decided = (layer, found)
-            self.size.blockSignals(True)
-            self.size.setValue(round(found.diameter or 20))
-            self.size.blockSignals(False)
-            then(movie, self.settings(found))
+            shown = self.looks.applied_to(Appearance())
+            size = min(max(round(found.diameter or 20), 4), 120)
+            self.looks.show(replace(shown, diameter=float(size)))
+            self._then(then, movie, found)
 
         self._panel.session.run("settings", lambda: decide(movie), known, self._failed)
+
+    def _then(self, then: Any, movie: Movie, decided: SegmentationSettings) -> None:
+        try:
+            settings = self.settings(decided)
+        except BridgetrackError as error:
+            self._failed(error)
+            return
+        then(movie, settings)
 
     def _failed(self, error: Exception) -> None:
         self.words.setText(str(error))
@@ -222,7 +208,7 @@ class FindCells(QWidget):
             return
         frame = round(float(layer.world_to_data(viewer.dims.point)[0]))
         frame = min(max(frame, 0), movie.n_frames - 1)
-        backend = self.backend.currentText()
+        backend = str(self.backend.value)
         self._panel.session.run(
             "preview",
             lambda: preview(movie, frame, settings, backend),
@@ -248,7 +234,7 @@ class FindCells(QWidget):
         self._with_settings(self._run)
 
     def _run(self, movie: Movie, settings: SegmentationSettings) -> None:
-        layer, backend = self._source.image.layer, self.backend.currentText()
+        layer, backend = self._source.image.layer, str(self.backend.value)
         self._panel.session.run(
             "segment",
             lambda: segment_all(movie, settings, backend),
@@ -271,11 +257,3 @@ class FindCells(QWidget):
         )
         self.words.setText("Done. Wrong cells can be painted over with the tools of this layer.")
         self._source.labels.choose(made)
-
-
-def _slider(low: int, high: int, value: int, tip: str) -> QSlider:
-    made = QSlider(Qt.Orientation.Horizontal)
-    made.setRange(low, high)
-    made.setValue(value)
-    made.setToolTip(tip)
-    return made

@@ -34,6 +34,8 @@ class SettingsForm(Generic[Settings]):
         What a field shows that may be left open, and is.
     sliders
         Fields with two limits that are set by a slider.
+    in_a_row
+        Side by side in place of one below the other.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class SettingsForm(Generic[Settings]):
         *,
         left_open: str = "automatic",
         sliders: Collection[str] = (),
+        in_a_row: bool = False,
     ) -> None:
         self._left_open = left_open
         self._options = {option.name: option for option in options_of(settings, *titles)}
@@ -50,7 +53,9 @@ class SettingsForm(Generic[Settings]):
             _widget(option, titles[option.name], left_open, option.name in sliders)
             for option in self._options.values()
         ]
-        self.container = Container(widgets=made)
+        self.container = Container(
+            widgets=made, layout="horizontal" if in_a_row else "vertical", labels=not in_a_row
+        )
         self.container.margins = (0, 0, 0, 0)
 
     @property
@@ -105,7 +110,9 @@ def _widget(option: Option, title: str, left_open: str, slider: bool) -> Any:
         settings |= {"min": _lowest(option), "max": _most(option), "step": _step(option)}
         kind = ("Float" if option.kind is float else "") + ("Slider" if slider else "SpinBox")
     value = _shown(option, option.default, left_open)
-    made = create_widget(value, name=option.name, label=title, widget_type=kind, options=settings)
+    made: Any = create_widget(value, name=option.name, label=title, widget_type=kind, options=settings)
+    if option.kind is bool:
+        made.text = title
     if option.may_be_none and not option.choices:
         made.native.setSpecialValueText(left_open)
     return made

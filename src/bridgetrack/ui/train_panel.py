@@ -11,13 +11,26 @@ from qtpy.QtWidgets import (
     QFileDialog,
 )
 
+from bridgetrack.errors import InputError
 from bridgetrack.session.training import JOB
+from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.answers_table import AnswersTable
+from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
-from bridgetrack.ui.training_form import TrainingForm
 from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
+
+_EXPERT = {
+    "strength": "Strength λ",
+    "loss": "Loss",
+    "regularizer": "Regulariser",
+    "learner": "Learner",
+    "curriculum": "Easy cells first, by",
+    "balance": "Weight by frequency",
+    "hold_sure": "Hold what is sure",
+    "folds": "Folds",
+}
 
 
 class TrainPanel(Panel):
@@ -70,10 +83,10 @@ class TrainPanel(Panel):
         )  # fmt: skip
         self.column.addWidget(row(self.load, self.save))
         self.column.addWidget(row(self.back, self.reset))
-        self.form = TrainingForm()
+        self.form = SettingsForm(TrainingOptions, _EXPERT, sliders=("balance",))
         self.keep = KeepModel(self)
         self.column.addWidget(folded("Keep the model for later movies", self.keep))
-        self.column.addWidget(folded("Advanced settings", self.form))
+        self.column.addWidget(folded("Advanced settings", self.form.native))
         self.notice = Notice()
         self.column.addWidget(self.notice)
         self.column.addStretch(1)
@@ -107,7 +120,12 @@ class TrainPanel(Panel):
 
     def train(self) -> None:
         """Begin."""
-        self.session.starts.train(self.form.options)
+        try:
+            options = self.form.applied_to(TrainingOptions())
+        except InputError as error:
+            self.notice.say("error", str(error))
+            return
+        self.session.starts.train(options)
 
     def ask_load(self) -> None:
         """Ask for a file and use its model."""
