@@ -62,14 +62,14 @@ _LOOKS = {"diameter": "Cell size", "faint": "Faint cells", "split": "Splitting"}
 _EXPERT = {
     "foreground": "Cells are",
     "threshold": "Threshold",
-    "seeds": "Cells are told apart by",
-    "background_window": "Background window",
+    "seeds": "Told apart by",
+    "background_window": "Background",
     "edge": "Cut back to",
     "separation": "Least distance",
     "min_size": "Smallest",
     "max_size": "Largest",
     "fill_holes": "fill holes",
-    "clear_border": "leave out cells at the edge",
+    "clear_border": "leave out cells at the border",
 }
 """What the sliders and the folded form show of the settings; the rest is decided by the movie."""
 
@@ -94,11 +94,11 @@ class FindCells(QWidget):
         box.addWidget(self.live)
         self.expert = SettingsForm(SegmentationSettings, _EXPERT)
         self.backend = ComboBox(
-            label="Method",
+            name="method",
             choices=available_backends(),
             tooltip="Built in, or Cellpose or StarDist where they are installed",
         )
-        self.expert.container.insert(0, self.backend)
+        self.expert.begin_with("Method", self.backend)
         box.addWidget(folded("Advanced settings", self.expert.native))
         self.go = button(
             "Find cells in all frames", "Makes a Labels layer", self.run, icon="find", hot="Alt+C"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from magicgui.widgets import Container, create_widget
-from qtpy.QtWidgets import QWidget
+from magicgui.widgets import create_widget
+from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
 
 from bridgetrack.option import Option, options_of
 
@@ -31,11 +31,16 @@ class SettingsForm(Generic[Settings]):
     titles
         What stands before each field, in the order of the form; other fields have no place in it.
     left_open
-        What a field shows that may be left open, and is.
+        What fields show that may be left open, and are; "automatic" unless given.
     sliders
         Fields with two limits that are set by a slider.
     in_a_row
         Side by side in place of one below the other.
+
+    Attributes
+    ----------
+    native
+        The form, to be put into a panel.
     """
 
     def __init__(
@@ -43,39 +48,44 @@ class SettingsForm(Generic[Settings]):
         settings: type[Settings],
         titles: Mapping[str, str],
         *,
-        left_open: str = "automatic",
+        left_open: Mapping[str, str] | None = None,
         sliders: Collection[str] = (),
         in_a_row: bool = False,
     ) -> None:
-        self._left_open = left_open
         self._options = {option.name: option for option in options_of(settings, *titles)}
-        made = [
-            _widget(option, titles[option.name], left_open, option.name in sliders)
-            for option in self._options.values()
-        ]
-        self.container = Container(
-            widgets=made, layout="horizontal" if in_a_row else "vertical", labels=not in_a_row
-        )
-        self.container.margins = (0, 0, 0, 0)
-
-    @property
-    def native(self) -> QWidget:
-        """The form, to be put into a panel."""
-        return self.container.native
+        self._open = dict.fromkeys(titles, "automatic") | dict(left_open or {})
+        self._widgets: dict[str, Any] = {}
+        self.native = QWidget()
+        layout: Any = QHBoxLayout(self.native) if in_a_row else QFormLayout(self.native)
+        layout.setContentsMargins(0, 0, 0, 0)
+        for name, option in self._options.items():
+            made = _widget(option, titles[name], self._open[name], name in sliders)
+            self._widgets[name] = made
+            if in_a_row:
+                layout.addWidget(made.native, 1)
+            else:
+                layout.addRow(*([] if option.kind is bool else [titles[name]]), made.native)
 
     def __getitem__(self, name: str) -> Any:
         """The magicgui widget of a field."""
-        return self.container[name]
+        return self._widgets[name]
+
+    def begin_with(self, title: str, widget: Any) -> None:
+        """Put a magicgui widget that is no field of the settings before the first one."""
+        layout: Any = self.native.layout()
+        layout.insertRow(0, title, widget.native)
+        self._widgets[widget.name] = widget
 
     def listen(self, changed: Callable[[], None]) -> None:
-        """Call `changed` whenever a person changes a field."""
-        self.container.changed.connect(lambda _: changed())
+        """Call `changed` whenever a person changes something in the form."""
+        for widget in self._widgets.values():
+            widget.changed.connect(lambda _: changed())
 
     def show(self, settings: Settings) -> None:
         """Show these settings, without a word to who listens."""
-        with self.container.changed.blocked():
-            for name, option in self._options.items():
-                self[name].value = _shown(option, getattr(settings, name), self._left_open)
+        for name, option in self._options.items():
+            with self[name].changed.blocked():
+                self[name].value = _shown(option, getattr(settings, name), self._open[name])
 
     def applied_to(self, settings: Settings) -> Settings:
         """The settings with what the form says.
@@ -89,7 +99,7 @@ class SettingsForm(Generic[Settings]):
 
     def _value(self, name: str) -> Any:
         option, value = self._options[name], self[name].value
-        return None if value == _shown(option, None, self._left_open) else value
+        return None if value == _shown(option, None, self._open[name]) else value
 
 
 def _shown(option: Option, value: Any, left_open: str) -> Any:
@@ -110,7 +120,9 @@ def _widget(option: Option, title: str, left_open: str, slider: bool) -> Any:
         settings |= {"min": _lowest(option), "max": _most(option), "step": _step(option)}
         kind = ("Float" if option.kind is float else "") + ("Slider" if slider else "SpinBox")
     value = _shown(option, option.default, left_open)
-    made: Any = create_widget(value, name=option.name, label=title, widget_type=kind, options=settings)
+    made: Any = create_widget(
+        value, name=option.name, label=title, widget_type=kind, options=settings
+    )
     if option.kind is bool:
         made.text = title
     if option.may_be_none and not option.choices:

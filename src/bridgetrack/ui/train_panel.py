@@ -26,9 +26,9 @@ _EXPERT = {
     "loss": "Loss",
     "regularizer": "Regulariser",
     "learner": "Learner",
-    "curriculum": "Easy cells first, by",
-    "balance": "Weight by frequency",
-    "hold_sure": "Hold what is sure",
+    "curriculum": "Easy first, by",
+    "balance": "Balance",
+    "hold_sure": "hold what the starting model is sure of",
     "folds": "Folds",
 }
 
@@ -83,7 +83,9 @@ class TrainPanel(Panel):
         )  # fmt: skip
         self.column.addWidget(row(self.load, self.save))
         self.column.addWidget(row(self.back, self.reset))
-        self.form = SettingsForm(TrainingOptions, _EXPERT, sliders=("balance",))
+        self.form = SettingsForm(
+            TrainingOptions, _EXPERT, left_open={"curriculum": "not at all"}, sliders=("balance",)
+        )
         self.keep = KeepModel(self)
         self.column.addWidget(folded("Keep the model for later movies", self.keep))
         self.column.addWidget(folded("Advanced settings", self.form.native))
