@@ -1,12 +1,10 @@
-"""The figures of an evaluation.
-
-Score a result against ground truth.
-"""
+"""Score a result against ground truth."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,31 +149,21 @@ def evaluate(
         rows, columns = match_points(true, found, _radius(true, radius))
         one_to_one = np.arange(len(rows))
         notes.append("no masks: cells are matched by distance, and TRA, DET, LNK, CHOTA left out")
-    chota, note = _whether_chota(chota, by_masks, max(len(true.table), len(found.table)))
-    notes.extend(note)
-    edges = edge_scores(true, found, rows[one_to_one], columns[one_to_one])
-    tracks = ctc_scores(true, found, rows, columns, chota=chota)
-    scores = Scores(matching="overlap" if by_masks else "distance")
-    scores = replace(scores, **edges, **tracks)  # type: ignore[arg-type]
+    n = max(len(true.table), len(found.table))
+    if by_masks and chota is None and n > _CHOTA_TRACKS:
+        notes.append(f"CHOTA left out: it takes long for {n} tracks; ask for it")
+    wanted = n <= _CHOTA_TRACKS if chota is None else chota
+    figures: dict[str, Any] = {
+        **edge_scores(true, found, rows[one_to_one], columns[one_to_one]),
+        **ctc_scores(true, found, rows, columns, chota=by_masks and wanted),
+    }
     if not by_masks:
-        scores = replace(scores, **dict.fromkeys(_NEED_MASKS))  # type: ignore[arg-type]
+        figures |= dict.fromkeys(_NEED_MASKS)
     if sparse:
-        scores = _only_safe(scores)
+        figures |= {k: None for k, v in figures.items() if isinstance(v, float) and k not in _SAFE}
         notes.append("sparse truth: figures that count what the truth leaves out are not given")
-    return replace(scores, notes=tuple(notes))
-
-
-def _whether_chota(wish: bool | None, by_masks: bool, n: int) -> tuple[bool, list[str]]:
-    if not by_masks or wish is not None:
-        return by_masks and bool(wish), []
-    few = n <= _CHOTA_TRACKS
-    return few, [] if few else [f"CHOTA left out: it takes long for {n} tracks; ask for it"]
-
-
-def _only_safe(scores: Scores) -> Scores:
-    values = scores.to_dict()
-    unsafe = [k for k, v in values.items() if isinstance(v, float) and k not in _SAFE]
-    return replace(scores, **dict.fromkeys(unsafe))  # type: ignore[arg-type]
+    matching = "overlap" if by_masks else "distance"
+    return Scores(**figures, matching=matching, notes=tuple(notes))
 
 
 def _best(columns: Rows, share: NDArray[np.float64]) -> Rows:

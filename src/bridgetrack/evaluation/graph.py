@@ -55,11 +55,6 @@ class LineageGraph:
     labels: Movie | None
     axes: tuple[str, ...]
 
-    def labels_in_frames(self) -> list[list[int]]:
-        """Labels of every frame, ascending."""
-        bounds = np.searchsorted(self.frame, np.arange(self.n_frames + 1))
-        return [self.label[a:b].tolist() for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-
 
 def graph_of(tracks: Tracks, labels: Movie | None) -> LineageGraph:
     """The graph of tracks, as CTC's format would hold it."""

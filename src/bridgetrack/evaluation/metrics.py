@@ -1,7 +1,4 @@
-"""Figures of the Cell Tracking Challenge by py-ctcmetrics.
-
-Figures of edges and divisions by traccuracy.
-"""
+"""Figures of the Cell Tracking Challenge by py-ctcmetrics, of edges and divisions by traccuracy."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,34 +17,13 @@ from bridgetrack.evaluation.graph import LineageGraph
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class _Matches:
-    """Labels of every frame in both graphs, and those of matched cells in the same order."""
-
-    true_labels: list[list[int]]
-    found_labels: list[list[int]]
-    true_matched: list[list[int]]
-    found_matched: list[list[int]]
-
-
 def ctc_scores(
     truth: LineageGraph, result: LineageGraph, rows: Rows, columns: Rows, *, chota: bool = True
 ) -> dict[str, float | None]:
     """TRA, DET, LNK, CT, TF, BC, CCA, BIO and CHOTA, keyed by the fields of `Scores`.
 
-    Parameters
-    ----------
-    truth, result
-        The two graphs; neither is empty.
-    rows, columns
-        Matched cells of truth and result, shapes (p,), a true cell at most once.
-    chota
-        Whether to compute CHOTA, whose time grows with the square of the number of tracks.
-
-    Raises
-    ------
-    DependencyError
-        Where py-ctcmetrics is not installed.
+    `rows` and `columns` are the matched cells of truth and result, a true cell at most once;
+    neither graph is empty. Raises a DependencyError where py-ctcmetrics is not installed.
     """
     try:
         with warnings.catch_warnings():
@@ -63,35 +38,53 @@ def ctc_scores(
             "the scores of the Cell Tracking Challenge need the package py-ctcmetrics; "
             "run: pip install bridgetrack[evaluate]"
         ) from error
-    true, found = _compact(truth)[0], _compact(result)[0]
-    m = _matches(truth, result, rows, columns)
-    pairs = m.true_matched, m.found_matched
+    n_frames = max(truth.n_frames, result.n_frames)
+    true, true_label = _compact(truth)
+    found, found_label = _compact(result)
+
+    def by_frame(frame: Rows, values: Rows) -> list[list[int]]:
+        bounds = np.searchsorted(frame, np.arange(n_frames + 1))
+        return [values[a:b].tolist() for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+
+    order = np.argsort(rows, kind="stable")
+    rows, columns = rows[order], columns[order]
+    true_labels, found_labels = (
+        by_frame(truth.frame, true_label),
+        by_frame(result.frame, found_label),
+    )
+    pairs = (
+        by_frame(truth.frame[rows], true_label[rows]),
+        by_frame(truth.frame[rows], found_label[columns]),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         operations = count_acyclic_graph_correction_operations(
-            true, found, m.true_labels, m.found_labels, *pairs
+            true, found, true_labels, found_labels, *pairs
         )
         values = {
             "tra": ctc.tra(**operations)[0],
             "det": ctc.det(**operations),
             "lnk": ctc.lnk(**operations) if operations["num_edges"] else None,
-            "ct": ctc.ct(found, true, m.true_labels, *pairs),
-            "tf": ctc.tf(true, m.true_labels, *pairs),
+            "ct": ctc.ct(found, true, true_labels, *pairs),
+            "tf": ctc.tf(true, true_labels, *pairs),
             "bc": ctc.bc(*ctc.raw_division_metrics(found, true, *pairs, i=0)),
             "bc_within_1": ctc.bc(*ctc.raw_division_metrics(found, true, *pairs, i=1)),
             "cca": ctc.cca(found, true),
         }
         values["bio"] = ctc.bio(values["ct"], values["tf"], values["bc"], values["cca"])
         if chota:
-            t = merge_tracks(true, m.true_labels, m.true_matched)
-            f = merge_tracks(found, m.found_labels, m.found_matched)
+            t = merge_tracks(true, true_labels, pairs[0])
+            f = merge_tracks(found, found_labels, pairs[1])
             sides = (side for pair in zip(t, f, strict=True) for side in pair)
             values |= {"chota": ctc.chota(*sides)["CHOTA"]}
-    return {name: _number(value) for name, value in values.items()}
+    return {name: _figure(value) for name, value in values.items()}
 
 
 def _compact(graph: LineageGraph) -> tuple[Rows, Rows]:
-    """The track table with labels 1..n, and the new label of every cell."""
+    """The track table with labels 1..n, and the new label of every cell.
+
+    The matrices of py-ctcmetrics are as large as the largest label.
+    """
     old = np.sort(graph.table[:, 0])
     table = graph.table.copy()
     table[:, 0] = np.searchsorted(old, table[:, 0]) + 1
@@ -100,45 +93,13 @@ def _compact(graph: LineageGraph) -> tuple[Rows, Rows]:
     return table, np.searchsorted(old, graph.label) + 1
 
 
-def _matches(truth: LineageGraph, result: LineageGraph, rows: Rows, columns: Rows) -> _Matches:
-    # Labels are made dense, because their matrices are as large as the largest label.
-    n_frames = max(truth.n_frames, result.n_frames)
-    true_label, found_label = _compact(truth)[1], _compact(result)[1]
-
-    def by_frame(frame: Rows, values: Rows) -> list[list[int]]:
-        bounds = np.searchsorted(frame, np.arange(n_frames + 1))
-        return [values[a:b].tolist() for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-
-    order = np.argsort(rows, kind="stable")
-    rows, columns = rows[order], columns[order]
-    return _Matches(
-        true_labels=by_frame(truth.frame, true_label),
-        found_labels=by_frame(result.frame, found_label),
-        true_matched=by_frame(truth.frame[rows], true_label[rows]),
-        found_matched=by_frame(truth.frame[rows], found_label[columns]),
-    )
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
-
-
 def edge_scores(
     truth: LineageGraph, result: LineageGraph, rows: Rows, columns: Rows
 ) -> dict[str, float | int | None]:
     """Edges, divisions and complete tracks, keyed by the fields of `Scores`.
 
-    Parameters
-    ----------
-    truth, result
-        The two graphs.
-    rows, columns
-        Matched cells of truth and result, one-to-one, shapes (p,).
-
-    Raises
-    ------
-    DependencyError
-        Where traccuracy is not installed.
+    `rows` and `columns` are the matched cells of truth and result, one-to-one. Raises a
+    DependencyError where traccuracy is not installed.
     """
     with quiet_traccuracy():
         from traccuracy.matchers._matched import Matched
@@ -163,11 +124,10 @@ def edge_scores(
     }
     scores: dict[str, float | int | None] = {k: _figure(v) for k, v in values.items()}
     # Their F1 is undefined where nothing is right; ours is 0 as long as there was something.
-    for name, total in (
-        ("edge_f1", basic["Total GT Edges"] + basic["Total Pred Edges"]),
-        ("division_f1", exact["Total GT Divisions"] + exact["Total Predicted Divisions"]),
-        ("division_f1_within_1", exact["Total GT Divisions"] + exact["Total Predicted Divisions"]),
-    ):
+    n_edges = basic["Total GT Edges"] + basic["Total Pred Edges"]
+    n_divisions = exact["Total GT Divisions"] + exact["Total Predicted Divisions"]
+    totals = {"edge_f1": n_edges, "division_f1": n_divisions, "division_f1_within_1": n_divisions}
+    for name, total in totals.items():
         if scores[name] is None and total > 0:
             scores[name] = 0.0
     scores |= {
@@ -184,17 +144,8 @@ def edge_scores(
 def match_points(truth: LineageGraph, result: LineageGraph, radius: float) -> tuple[Rows, Rows]:
     """Cells matched one-to-one by the distance of their centroids (traccuracy's matcher).
 
-    Parameters
-    ----------
-    truth, result
-        The two graphs; positions in the same unit.
-    radius
-        Largest distance, in that unit.
-
-    Raises
-    ------
-    DependencyError
-        Where traccuracy is not installed.
+    The largest distance `radius` is in the unit of the positions. Raises a DependencyError where
+    traccuracy is not installed.
     """
     with quiet_traccuracy():
         from traccuracy.matchers import PointMatcher
@@ -249,5 +200,6 @@ def quiet_traccuracy() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _figure(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _figure(value: float | None) -> float | None:
+    """A figure, None where it is not defined."""
+    return None if value is None or not np.isfinite(value) else float(value)

@@ -69,12 +69,6 @@ class Overlaps:
         """Shared part of the second cell, shape (p,)."""
         return np.asarray(self.pixels / self.area_b[self.b], dtype=np.float64)
 
-    @property
-    def iou(self) -> NDArray[np.float64]:
-        """Intersection over union, shape (p,)."""
-        union = self.area_a[self.a] + self.area_b[self.b] - self.pixels
-        return np.asarray(self.pixels / union, dtype=np.float64)
-
 
 def movie_overlaps(first: Cells, second: Cells) -> Overlaps:
     """Count the pixels that cells of two segmentations share, frame by frame.
