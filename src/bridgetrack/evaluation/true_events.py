@@ -1,7 +1,4 @@
-"""What truly happened to detections, as far as the ground truth settles it.
-
-How many of the events that the truth settles were found.
-"""
+"""What truly happened to detections, as far as the truth settles it, and how much was found."""
 
 from __future__ import annotations
 

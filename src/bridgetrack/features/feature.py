@@ -1,7 +1,4 @@
-"""What a feature is, and the sets of features that models use.
-
-Features of all hypotheses, one dense block per event.
-"""
+"""What a feature is, the sets of features that models use, and the features of a movie."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.view import View, describe_cells
 from bridgetrack.hypotheses.events import Event, Events
@@ -183,18 +181,10 @@ class FeatureMatrix:
 
     def sparse(self) -> sp.csr_matrix:
         """Φ as one sparse matrix, shape (H, d)."""
-        parts, rows = [], []
-        for event in Event:
-            block = self.features.block(event)
-            width = len(self.features)
-            part = sp.csr_matrix(self.blocks[event])
-            part = sp.csr_matrix(
-                (part.data, part.indices + block.start, part.indptr), shape=(part.shape[0], width)
-            )
-            parts.append(part)
-            rows.append(self.rows[event])
-        order = np.argsort(np.concatenate(rows), kind="stable")
-        return sp.csr_matrix(sp.vstack(parts).tocsr()[order])
+        stacked = sp.block_diag(self.blocks, format="csr")
+        stacked.eliminate_zeros()
+        order = np.argsort(np.concatenate(self.rows), kind="stable")
+        return sp.csr_matrix(stacked[order])
 
 
 def _value(feature: Feature, view: View, available: frozenset[str]) -> Array:
@@ -216,6 +206,12 @@ def _value(feature: Feature, view: View, available: frozenset[str]) -> Array:
     return value
 
 
+def known_of(detections: Detections) -> frozenset[str]:
+    """What features may need (`Feature.needs`) and is known of a movie."""
+    there = (("mask", detections.has_masks), ("image", bool(detections.channels)))
+    return frozenset(name for name, known in there if known)
+
+
 def compute_features(evidence: Evidence, hypotheses: Events, features: FeatureSet) -> FeatureMatrix:
     """Compute all features of all hypotheses.
 
@@ -224,15 +220,7 @@ def compute_features(evidence: Evidence, hypotheses: Events, features: FeatureSe
     InputError
         Where a feature (a user's own) returns the wrong shape or something not finite.
     """
-    cells = describe_cells(evidence)
-    available = frozenset(
-        name
-        for name, there in (
-            ("mask", evidence.detections.has_masks),
-            ("image", bool(evidence.detections.channels)),
-        )
-        if there
-    )
+    cells, available = describe_cells(evidence), known_of(evidence.detections)
     rows, blocks = [], []
     for event in Event:
         mine = hypotheses.of(event)

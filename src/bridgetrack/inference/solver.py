@@ -1,9 +1,8 @@
 """The only door to python-mip: linear and integer programs over slots.
 
 Programs are handed over as whole matrices, because python-mip has no batch call for rows, and
-HiGHS is named explicitly, so that a licensed solver is never picked up by accident.
-
-A large integer program in a process of its own, which can be ended.
+HiGHS is named explicitly, so that a licensed solver is never picked up by accident. A large
+integer program is solved in a process of its own, which can be ended.
 """
 
 from __future__ import annotations

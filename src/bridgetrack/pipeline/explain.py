@@ -134,45 +134,29 @@ def explain_event(tracking: Tracking, column: int) -> Explanation:
         rivals = problem.by_slot[slot].indices
         owner = int(rivals[solution.chosen[rivals]][0])
         banned = rivals[rivals != column]
+    name = _words(tracking, np.asarray([column]))[0]
     try:
         _, added, dropped = best_without(problem, tracking.scores, solution, owner, banned, allowed)
     except SolverError:
-        name = _words(tracking, np.asarray([column]))[0]
         return Explanation(name, chosen, (name,), (), float("inf"), ())
     contributions = _contributions(tracking, dropped, added)
-    return Explanation(
-        _words(tracking, np.asarray([column]))[0],
-        chosen,
-        _words(tracking, dropped),
-        _words(tracking, added),
-        float(sum(c.value for c in contributions)),
-        contributions,
-    )
+    margin = float(sum(c.value for c in contributions))
+    kept, replaced_by = _words(tracking, dropped), _words(tracking, added)
+    return Explanation(name, chosen, kept, replaced_by, margin, contributions)
 
 
 def _contributions(tracking: Tracking, kept: Index, other: Index) -> tuple[Contribution, ...]:
     """Features on both sides, the largest difference of scores first."""
     matrix = tracking.scene.matrix
     weights = tracking.model.aligned(matrix.features)
-    ours = np.sum([matrix.row(int(c)) for c in kept], axis=0, initial=0.0)
-    theirs = np.sum([matrix.row(int(c)) for c in other], axis=0, initial=0.0)
-    ours = np.broadcast_to(ours, weights.shape)
-    theirs = np.broadcast_to(theirs, weights.shape)
-    value = weights * (ours - theirs)
-    order = np.argsort(-np.abs(value), kind="stable")
-    features = matrix.features.features
-    return tuple(
-        Contribution(
-            features[k].key,
-            features[k].formula,
-            features[k].unit,
-            float(ours[k]),
-            float(theirs[k]),
-            float(weights[k]),
-        )
-        for k in order
-        if value[k] != 0
+    ours, theirs = (
+        sum((matrix.row(int(c)) for c in columns), start=np.zeros(len(weights)))
+        for columns in (kept, other)
     )
+    features = [(f.key, f.formula, f.unit) for f in matrix.features.features]
+    rows = zip(features, ours.tolist(), theirs.tolist(), weights.tolist(), strict=True)
+    found = [Contribution(*feature, *values) for feature, *values in rows]
+    return tuple(sorted((c for c in found if c.value != 0), key=lambda c: -abs(c.value)))
 
 
 def _words(tracking: Tracking, columns: Index) -> tuple[str, ...]:

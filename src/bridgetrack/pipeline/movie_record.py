@@ -1,7 +1,4 @@
-"""Feature statistics of a prepared movie, to compare it with those that models learned from.
-
-A piece of a tracked movie to recognise it by.
-"""
+"""What is kept of a movie beside a model: statistics to compare it by, and a picture."""
 
 from __future__ import annotations
 
@@ -10,17 +7,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.features.feature import known_of
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.models.statistics import FeatureStatistics, summarise
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.tracks.overlay import draw_overlay
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.overlay import Picture, draw_overlay
 
 Mask = NDArray[np.bool_]
-Picture = NDArray[np.uint8]
 
 
 def statistics_steps(scene: Scene) -> Steps[FeatureStatistics]:
@@ -28,14 +24,6 @@ def statistics_steps(scene: Scene) -> Steps[FeatureStatistics]:
 
     Always the same weights, so that movies are comparable whatever they were tracked with.
     Annotated events are honoured.
-
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    FeatureStatistics
 
     Raises
     ------
@@ -48,19 +36,10 @@ def statistics_steps(scene: Scene) -> Steps[FeatureStatistics]:
 
 
 def statistics_of(scene: Scene, chosen: Mask) -> FeatureStatistics:
-    """Statistics of the chosen events of a movie.
-
-    Parameters
-    ----------
-    scene
-        The movie.
-    chosen
-        Which hypotheses hold, shape (H,).
-    """
+    """Statistics of the chosen events of a movie; `chosen` has the shape (H,)."""
     detections = scene.detections
-    there = (("mask", detections.has_masks), ("image", bool(detections.channels)))
-    available = frozenset(name for name, known in there if known)
-    return summarise(scene.matrix, chosen, len(detections), detections.geometry.ndim, available)
+    ndim, known = detections.geometry.ndim, known_of(detections)
+    return summarise(scene.matrix, chosen, len(detections), ndim, known)
 
 
 _CELLS = 12.0
@@ -92,13 +71,12 @@ def preview_picture(tracking: Tracking, image: Movie | None = None) -> Picture |
     rows, columns = _window(tracking, frame, below.shape[-2:])
     grey = None if image is None else image.channel_frame(frame)[..., rows, columns]
     side = max(rows.stop - rows.start, columns.stop - columns.start)
-    return draw_overlay(
-        grey,
-        below[..., rows, columns],
-        _moved(tracking.tracks, rows.start, columns.start),
-        frame,
-        zoom=max(1, round(_SHOWN / side)),
-    )[:: max(1, side // _SHOWN), :: max(1, side // _SHOWN)]
+    nodes = tracking.tracks.nodes
+    nodes = nodes.assign(y=nodes["y"] - rows.start, x=nodes["x"] - columns.start)
+    tracks, zoom = replace(tracking.tracks, nodes=nodes), max(1, round(_SHOWN / side))
+    picture = draw_overlay(grey, below[..., rows, columns], tracks, frame, zoom=zoom)
+    thinned = max(1, side // _SHOWN)
+    return picture[::thinned, ::thinned]
 
 
 def _window(tracking: Tracking, frame: int, shape: tuple[int, ...]) -> tuple[slice, slice]:
@@ -113,9 +91,3 @@ def _window(tracking: Tracking, frame: int, shape: tuple[int, ...]) -> tuple[sli
     highest = np.maximum(np.asarray(shape) - side, 0)
     top, left = np.clip(middle - side / 2, 0, highest).astype(int).tolist()
     return slice(top, min(top + side, shape[0])), slice(left, min(left + side, shape[1]))
-
-
-def _moved(tracks: Tracks, top: int, left: int) -> Tracks:
-    """The same tracks with positions from the corner of the window."""
-    nodes = tracks.nodes
-    return replace(tracks, nodes=nodes.assign(y=nodes["y"] - top, x=nodes["x"] - left))

@@ -1,9 +1,4 @@
-"""Tracks with lineages: what the chosen events amount to.
-
-The events that the edges of a lineage graph amount to.
-
-Tracks from a plain graph: nodes, edges and, where they are known, track ids.
-"""
+"""Tracks with lineages: what the chosen events, or a plain graph, amount to."""
 
 from __future__ import annotations
 
