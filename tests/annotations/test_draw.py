@@ -12,7 +12,7 @@ from bridgetrack.annotations.annotation import RANDOM, Kind
 from bridgetrack.annotations.constraints import compile_constraints, required_events
 from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.annotations.store import load_annotations, save_annotations
-from bridgetrack.annotations.truth import allot, draw_annotations, from_truth, read_events
+from bridgetrack.annotations.truth import allot, draw_annotations, read_events
 from bridgetrack.detections.measure import measure
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.match import match_detections
@@ -61,16 +61,19 @@ def keys(annotations):
     return {a.events[0].key for a in annotations}
 
 
+def whole(events, detections):
+    return draw_annotations(events, detections, fraction=1.0)
+
+
 def test_the_whole_truth_as_confirmed_annotations():
-    found = from_truth(TRUTH, CELLS)
+    found = whole(TRUTH, CELLS)
     assert {a.kind for a in found} == {Kind.CONFIRM}
-    assert {a.source for a in found} == {"import"}
+    assert {a.source for a in found} == {"simulated"}
     assert find_contradictions(found) == []
-    rows = anchor(found, CELLS)
-    names = TRUTH["event"].iloc[:-2].tolist()  # the last two lie outside the movie's slots
-    assert [Event(e).key for e in rows.events.event] == names
-    table = TRUTH.iloc[:-2][["source0", "source1", "target0", "target1"]].to_numpy()
-    assert np.array_equal(np.column_stack([rows.events.sources, rows.events.targets]), table)
+    inside = TRUTH.iloc[:-2]  # the last two lie outside the movie's slots
+    rows = read_events(TRUTH, CELLS)
+    assert rows.to_frame().equals(inside)
+    assert rows.unique().to_frame().equals(anchor(found, CELLS).events.unique().to_frame())
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,7 @@ def test_the_whole_truth_as_confirmed_annotations():
 )
 def test_bad_tables_are_refused(change, words):
     with pytest.raises(InputError, match=words):
-        from_truth(change(TRUTH), CELLS)
+        whole(change(TRUTH), CELLS)
 
 
 def test_events_may_be_numbers_and_pairs_in_any_order():
@@ -145,7 +148,7 @@ def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
     small, large = sorted([one, two])
     less, more = (draw_annotations(TRUTH, CELLS, fraction=f, seed=seed) for f in (small, large))
     assert keys(less) <= keys(more)
-    for kind, number in from_truth(TRUTH, CELLS).counts().items():
+    for kind, number in whole(TRUTH, CELLS).counts().items():
         assert less.counts()[kind] == min(number, max(1, int(small * number + 0.5))) * (number > 0)
 
 
@@ -169,7 +172,7 @@ def test_uniform_draws_are_marked_as_random():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_wrong_and_undecided_answers(seed):
-    true = keys(from_truth(TRUTH, CELLS))
+    true = keys(whole(TRUTH, CELLS))
     right = draw_annotations(TRUTH, CELLS, fraction=0.4, seed=seed)
     assert keys(right) <= true
     found = draw_annotations(TRUTH, CELLS, fraction=0.4, seed=seed, wrong=0.3, cannot_tell=0.2)
@@ -182,7 +185,7 @@ def test_wrong_and_undecided_answers(seed):
 
 
 def test_every_kind_of_event_can_be_mistaken():
-    true = keys(from_truth(TRUTH, CELLS))
+    true = keys(whole(TRUTH, CELLS))
     found = draw_annotations(TRUTH, CELLS, fraction=0.05, seed=2, wrong=1.0)
     assert find_contradictions(found) == []
     assert not keys(found) & true
@@ -223,7 +226,7 @@ def sample():
 def test_a_whole_ground_truth_compiles_to_one_output(sample):
     """Every slot that the truth settles is covered once by what the annotations force."""
     labels, detections, events = sample
-    annotations = from_truth(events, detections)
+    annotations = whole(events, detections)
     assert len(annotations) > 500
     found = anchor(annotations, detections, labels)
     assert found.lost == ()

@@ -10,9 +10,8 @@ from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, Slot
-from bridgetrack.annotations.truth import Mistakes
+from bridgetrack.annotations.truth import Mistakes, check_rates
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Events
 from bridgetrack.inference.solve import solve
 from bridgetrack.progress import Progress, Steps
@@ -70,11 +69,7 @@ class SimulatedAnnotator:
         cannot_tell: float = 0.0,
         seed: int = 0,
     ) -> None:
-        if not (wrong >= 0 and cannot_tell >= 0 and wrong + cannot_tell <= 1):
-            raise InputError(
-                f"the rates of wrong ({wrong}) and of cannot-tell ({cannot_tell}) answers must be "
-                f"0 or more and add up to 1 at most"
-            )
+        check_rates(wrong, cannot_tell)
         self._events, self._detections = events, detections
         self._refs = event_refs(detections, events)
         self._of: dict[Slot, int] = {
@@ -98,14 +93,8 @@ class SimulatedAnnotator:
             return Reply(Kind.CANNOT_TELL, None)
         mood = self._moods[bool(suggestion.again)][k]
         if mood < self._limits[0]:
-            row = self._mistakes.instead_of(self._events, k)
-            if row is not None:
-                event, sources, targets = row
-                false = Events(
-                    np.asarray([event], dtype=np.int8),
-                    np.asarray([sources], dtype=np.int64),
-                    np.asarray([targets], dtype=np.int64),
-                )
+            false = self._mistakes.instead_of(self._events, k)
+            if false is not None:
                 return Reply(Kind.CONFIRM, event_refs(self._detections, false)[0], True)
         elif mood < self._limits[1]:
             return Reply(Kind.CANNOT_TELL, None)

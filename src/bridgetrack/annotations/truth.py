@@ -1,9 +1,4 @@
-"""Confirmed annotations from a table of true events.
-
-Plausible wrong answers of a simulated annotator.
-
-A simulated annotator: clicks drawn from ground truth.
-"""
+"""Answers of a simulated annotator, drawn from a table of true events."""
 
 from __future__ import annotations
 
@@ -46,7 +41,14 @@ def read_events(events: pd.DataFrame | Events, detections: Detections) -> Events
     InputError
         Where a column is missing, a row is out of range or the cells do not fit the event.
     """
-    kind, cells = _arrays(events)
+    if isinstance(events, pd.DataFrame):
+        missing = [c for c in ("event", *_COLUMNS) if c not in events.columns]
+        if missing:
+            raise InputError(f"the table of events lacks the columns {missing}")
+        kind = _kinds(events["event"])
+        cells = events[list(_COLUMNS)].to_numpy(dtype=np.int64)
+    else:
+        kind, cells = events.event, np.concatenate([events.sources, events.targets], axis=1)
     beyond = np.flatnonzero(((cells < -1) | (cells >= len(detections))).any(axis=1))
     if len(beyond):
         raise InputError(
@@ -55,20 +57,10 @@ def read_events(events: pd.DataFrame | Events, detections: Detections) -> Events
         )
     rows = Events(kind, _packed(cells[:, :2]), _packed(cells[:, 2:]))
     _check_numbers(rows)
-    return rows.take(np.flatnonzero(_is_question(rows, detections)))
-
-
-def _arrays(
-    events: pd.DataFrame | Events,
-) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Kinds, shape (k,), and cells, shape (k, 4)."""
-    if not isinstance(events, pd.DataFrame):
-        cells = np.concatenate([events.sources, events.targets], axis=1)
-        return events.event.astype(np.int8), cells.astype(np.int64)
-    missing = [c for c in ("event", *_COLUMNS) if c not in events.columns]
-    if missing:
-        raise InputError(f"the table of events lacks the columns {missing}")
-    return _kinds(events["event"]), events[list(_COLUMNS)].to_numpy(dtype=np.int64)
+    frame, last = detections.frame, detections.geometry.n_frames - 1
+    start = (rows.event == Event.APPEAR) & (frame[rows.targets[:, 0]] == 0)
+    end = (rows.event == Event.DISAPPEAR) & (frame[rows.sources[:, 0]] == last)
+    return rows.take(~(start | end))
 
 
 def _kinds(column: pd.Series) -> NDArray[np.int8]:
@@ -100,44 +92,6 @@ def _check_numbers(rows: Events) -> None:
                 f"a {Event(rows.event[k]).key} in the table of events has {number[k]} {side}, "
                 f"not {int((cells[k] >= 0).sum())}"
             )
-
-
-def _is_question(rows: Events, detections: Detections) -> NDArray[np.bool_]:
-    frame, last = detections.frame, detections.geometry.n_frames - 1
-    start = (rows.event == Event.APPEAR) & (frame[rows.targets[:, 0]] == 0)
-    end = (rows.event == Event.DISAPPEAR) & (frame[rows.sources[:, 0]] == last)
-    return np.asarray(~(start | end))
-
-
-def from_truth(
-    events: pd.DataFrame | Events, detections: Detections, *, source: str = "import"
-) -> AnnotationSet:
-    """Every true event as a confirmed annotation, e.g. a whole CTC ground truth.
-
-    Parameters
-    ----------
-    events
-        True events, see `read_events`.
-    detections
-        The detections that its rows belong to.
-    source
-        Source noted in the annotations.
-
-    Returns
-    -------
-    AnnotationSet
-        With the ids ``t1``, ``t2``, ... in the table's order and no times.
-
-    Raises
-    ------
-    InputError
-        Where the table is not valid.
-    """
-    refs = event_refs(detections, read_events(events, detections))
-    listed = (
-        Annotation(f"t{k}", Kind.CONFIRM, (ref,), source=source) for k, ref in enumerate(refs, 1)
-    )
-    return AnnotationSet(detections.geometry, listed)
 
 
 _NEIGHBOURS = 4
@@ -180,15 +134,16 @@ class Mistakes:
         for row in _rows(given):
             self._claimed |= _slots(row, self._n)
 
-    def instead_of(self, events: Events, k: int) -> _Row | None:
-        """A wrong event in place of event `k`; None where no free one is near."""
+    def instead_of(self, events: Events, k: int) -> Events | None:
+        """A wrong event in place of event `k`, alone in a table; None where no free one is near."""
         true = next(_rows(events.take(np.array([k]))))
         own = _slots(true, self._n)
         for row in self._alternatives(true):
             slots = _slots(row, self._n)
             if not slots & (self._claimed - own):
                 self._claimed |= slots
-                return row
+                event, sources, targets = (np.asarray([part]) for part in row)
+                return Events(event.astype(np.int8), sources, targets)
         return None
 
     def _alternatives(self, true: _Row) -> Iterator[_Row]:
@@ -285,13 +240,14 @@ def _allot_fraction(fraction: float, available: NDArray[np.int64]) -> NDArray[np
     return np.asarray(np.minimum(np.maximum(rounded, 1), available))
 
 
-def _check(count: int | None, fraction: float | None, wrong: float, cannot_tell: float) -> None:
-    if (count is None) == (fraction is None):
-        raise InputError("give either a count or a fraction of the events to draw")
-    if count is not None and count < 1:
-        raise InputError(f"the count of events to draw is {count}, it must be 1 or more")
-    if fraction is not None and not 0 < fraction <= 1:
-        raise InputError(f"the fraction of events to draw is {fraction}, it must be in (0, 1]")
+def check_rates(wrong: float, cannot_tell: float) -> None:
+    """Check the rates of wrong and of undecided answers.
+
+    Raises
+    ------
+    InputError
+        Where they are negative or add up to more than 1.
+    """
     if not (wrong >= 0 and cannot_tell >= 0 and wrong + cannot_tell <= 1):
         raise InputError(
             f"the rates of wrong ({wrong}) and of cannot-tell ({cannot_tell}) answers must be 0 "
@@ -344,7 +300,13 @@ def draw_annotations(
     InputError
         Where the numbers or the table are not valid, or there is no event to draw.
     """
-    _check(count, fraction, wrong, cannot_tell)
+    if (count is None) == (fraction is None):
+        raise InputError("give either a count or a fraction of the events to draw")
+    if count is not None and count < 1:
+        raise InputError(f"the count of events to draw is {count}, it must be 1 or more")
+    if fraction is not None and not 0 < fraction <= 1:
+        raise InputError(f"the fraction of events to draw is {fraction}, it must be in (0, 1]")
+    check_rates(wrong, cannot_tell)
     if seed < 0:
         raise InputError(f"the seed is {seed}, it must be 0 or more")
     rows = read_events(events, detections)
@@ -354,9 +316,15 @@ def draw_annotations(
     order = rng.permutation(len(rows))
     mood = rng.random(len(rows))
     chosen = _choose(rows, order, count, fraction, stratified)
-    kinds = np.where(mood[chosen] < wrong + cannot_tell, 2, 0)
-    kinds[mood[chosen] < wrong] = 1
-    return _answers(rows.take(chosen), kinds, detections, "simulated" if stratified else RANDOM)
+    slips = np.flatnonzero(mood[chosen] < wrong)
+    unsure = (mood[chosen] >= wrong) & (mood[chosen] < wrong + cannot_tell)
+    refs = event_refs(detections, _mistaken(rows.take(chosen), slips, detections))
+    source = "simulated" if stratified else RANDOM
+    listed = (
+        Annotation(f"s{k}", Kind.CANNOT_TELL if u else Kind.CONFIRM, (ref,), source=source)
+        for k, (ref, u) in enumerate(zip(refs, unsure.tolist(), strict=True), 1)
+    )
+    return AnnotationSet(detections.geometry, listed)
 
 
 def _choose(
@@ -381,20 +349,12 @@ def _choose(
     return order[place < quota[kind]]
 
 
-def _answers(
-    rows: Events, kinds: NDArray[np.int64], detections: Detections, source: str
-) -> AnnotationSet:
-    """Annotations for events: 0 right, 1 wrong, 2 cannot tell."""
+def _mistaken(rows: Events, slips: NDArray[np.int64], detections: Detections) -> Events:
+    """The events with wrong ones in place of some, where there are any."""
     mistakes = Mistakes(detections, rows)
     event, sources, targets = rows.event.copy(), rows.sources.copy(), rows.targets.copy()
-    for k in np.flatnonzero(kinds == 1).tolist():
-        row = mistakes.instead_of(rows, k)
-        if row is not None:
-            event[k], sources[k], targets[k] = row
-    refs = event_refs(detections, Events(event, sources, targets))
-    unsure = (kinds == 2).tolist()
-    listed = (
-        Annotation(f"s{k}", Kind.CANNOT_TELL if u else Kind.CONFIRM, (ref,), source=source)
-        for k, (ref, u) in enumerate(zip(refs, unsure, strict=True), 1)
-    )
-    return AnnotationSet(detections.geometry, listed)
+    for k in slips.tolist():
+        wrong = mistakes.instead_of(rows, k)
+        if wrong is not None:
+            event[k], sources[k], targets[k] = wrong.event[0], wrong.sources[0], wrong.targets[0]
+    return Events(event, sources, targets)
