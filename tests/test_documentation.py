@@ -18,6 +18,7 @@ from bridgetrack.cli.main import main
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = (
     "README.md",
+    "docs/architecture.md",
     "docs/command_line.md",
     "docs/files.md",
     "docs/model_library.md",
@@ -71,6 +72,16 @@ def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (path.parent / target).exists(), target
+
+
+def test_the_architecture_names_what_is_there() -> None:
+    text = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    package = Path(bridgetrack.__file__).parent
+    named = set(re.findall(r"`([a-z_]+/[a-z_]+\.py)`", text)) - {"docs/make_features.py"}
+    assert len(named) > 30
+    assert [name for name in sorted(named) if not (package / name).is_file()] == []
+    folders = {f.name for f in package.iterdir() if (f / "__init__.py").is_file()}
+    assert folders <= set(re.findall(r"`([a-z]+)`", text)) | {"_sample"}
 
 
 def test_commands_and_options_exist(capsys: pytest.CaptureFixture[str]) -> None:
