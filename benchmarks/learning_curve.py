@@ -72,7 +72,7 @@ def learn(method: str, task: Task, scene: Scene, seed: int, prior: Model) -> Sco
     if method == "bridge, default lambda":
         model = TrackingModel(hold_sure(training_data(scene), start).data)
         strength = default_strength(model.data.n_annotations)
-        regularizer = L2(strength, prior=start, metric=prior.tied(scene.matrix.features))
+        regularizer = L2(strength, prior=start, metric=prior.tightness_for(scene.matrix.features))
         return score(task, learned(model, regularizer).w)
     if method == "forest":
         forest = train_forest(scene, seed, trees=100)

@@ -34,7 +34,7 @@ def trained(task: Task, clicks: int, seed: int, options: LearningOptions) -> Fig
     regularizer = L2(
         default_strength(data.n_annotations),
         prior=model.aligned(features),
-        metric=model.tied(features),
+        metric=model.tightness_for(features),
     )
     start = time.process_time()
     found = learned(TrackingModel(data), regularizer, options=options)

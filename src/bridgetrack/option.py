@@ -115,7 +115,7 @@ def options_of(settings: type[Any], *names: str) -> tuple[Option, ...]:
     return tuple(found)
 
 
-def check_options(settings: Any, what: str) -> None:
+def check_options(settings: Any, what: str, *names: str) -> None:
     """Refuse settings that are out of their limits.
 
     Parameters
@@ -124,13 +124,15 @@ def check_options(settings: Any, what: str) -> None:
         A dataclass of settings.
     what
         Beginning of the message, e.g. ``"the simulation setting"``.
+    names
+        Fields to look at; all of them where none are given.
 
     Raises
     ------
     InputError
         Naming the field, its value and its limits.
     """
-    for each in options_of(type(settings)):
+    for each in options_of(type(settings), *names):
         problem = each.problem(getattr(settings, each.name))
         if problem is not None:
             raise InputError(f"{what} {each.name} {problem}")

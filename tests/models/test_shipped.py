@@ -22,7 +22,7 @@ def test_it_tracks_like_the_hand_set_weights() -> None:
 
 def test_it_belongs_to_the_features_of_this_program() -> None:
     features = default_features()
-    tied = shipped_model().tied(features)
+    tied = shipped_model().tightness_for(features)
     assert tied is not None
     assert tied.shape == (len(features),)
     assert tied.min() > 0
@@ -57,6 +57,6 @@ def test_a_tightness_follows_the_order_of_the_features() -> None:
         units=model.units[::-1],
         tightness=None if model.tightness is None else model.tightness[::-1],
     )
-    np.testing.assert_array_equal(turned.tied(features), model.tied(features))
+    np.testing.assert_array_equal(turned.tightness_for(features), model.tied(features))
     with pytest.raises(ModelError):
-        replace(model, keys=("x", *model.keys[1:])).tied(features)
+        replace(model, keys=("x", *model.keys[1:])).tightness_for(features)

@@ -169,13 +169,13 @@ def test_movies_with_other_features() -> None:
 @pytest.mark.parametrize(
     ("named", "words"),
     [
-        ({"loss": "zero"}, "loss 'zero'"),
-        ({"regularizer": "l0"}, "regularizer 'l0'"),
-        ({"strength": 0.0}, "lambda must be a positive finite number"),
-        ({"strength": float("nan")}, "lambda must be a positive finite number"),
-        ({"strength": float("inf")}, "lambda must be a positive finite number"),
+        ({"loss": "zero"}, "loss is 'zero'"),
+        ({"regularizer": "l0"}, "regularizer is 'l0'"),
+        ({"strength": 0.0}, "strength is .* must be above 0"),
+        ({"strength": float("nan")}, "strength is .* must be above 0"),
+        ({"strength": float("inf")}, "strength is .* must be above 0"),
         ({"balance": 2.0}, "balance"),
-        ({"folds": 1}, "2 folds"),
+        ({"folds": 1}, "folds is 1, it must be at least 2"),
     ],
 )
 def test_options_that_do_not_exist(named: dict[str, object], words: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import LearningOptions
+from bridgetrack.option import check_options, option
 from bridgetrack.training.options import TrainingOptions, default_strength
 
 Measure = Literal["margin", "entropy", "random"]
@@ -47,28 +48,20 @@ class SuggestOptions:
     """
 
     measure: Measure = "margin"
-    temperature: float = 1.0
-    rarity: float = 0.5
-    diversity: float = 1.0
-    random_share: float = 0.2
-    separation: float = 4.0
-    alternatives: int = 4
+    temperature: float = option(1.0, above=0)
+    rarity: float = option(0.5, least=0)
+    diversity: float = option(1.0, least=0)
+    random_share: float = option(0.2, least=0, most=1)
+    separation: float = option(4.0, least=0)
+    alternatives: int = option(4, least=0)
     frames: tuple[int, int] | None = None
-    seed: int = 0
+    seed: int = option(0, least=0)
 
     def __post_init__(self) -> None:
-        if self.measure not in ("margin", "entropy", "random"):
-            raise InputError(f"there is no uncertainty {self.measure!r}")
-        if not 0 <= self.random_share <= 1:
-            raise InputError(f"the share of random events is {self.random_share}, not 0 to 1")
-        if not self.temperature > 0:
-            raise InputError(f"the temperature must be positive, not {self.temperature}")
-        if self.seed < 0 or self.alternatives < 0:
-            raise InputError("the seed and the number of alternatives must be 0 or more")
+        names = [f.name for f in fields(self) if f.name != "frames"]
+        check_options(self, "the suggestion option", *names)
         if self.frames is not None and not 0 <= self.frames[0] < self.frames[1]:
             raise InputError(f"the frames {self.frames} must rise, from 0 on")
-        if not (self.rarity >= 0 and self.diversity >= 0 and self.separation >= 0):
-            raise InputError("rarity, diversity and separation must be 0 or more")
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,7 @@ def learn(
         earlier=before,
         known=None if last is None else last.sure,
     )
-    movies = Movies(model, (), start, prior.tied(features) if options.tied else None)
+    movies = Movies(model, (), start, prior.tightness_for(features) if options.tied else None)
     fitted = yield from _fit_part(movies, np.arange(len(data.samples)), options, state)
     return Learned(fitted.w, fitted.state, movies, sure)
 

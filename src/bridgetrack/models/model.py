@@ -105,7 +105,7 @@ class Model:
         """
         return features.align(self.keys, self.weights)
 
-    def tied(self, features: FeatureSet) -> Array | None:
+    def tightness_for(self, features: FeatureSet) -> Array | None:
         """`tightness` in the order of a set of features, shape (d,), or None.
 
         Raises

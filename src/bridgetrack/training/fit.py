@@ -281,7 +281,7 @@ class Choice:
     hold, by
         What was chosen, and by whom, see `Training.chosen_by`.
     validation
-        Of a movie that is alone; None where there was none.
+        Cross-validation of lambda, or of the tie that was chosen; None where there was none.
     trials
         What was tried for movies that are tied.
     states
@@ -299,6 +299,12 @@ class Choice:
     states: States = ()
     earlier: Array | None = None
     start: Array | None = None
+
+    @property
+    def tie(self) -> Tie:
+        """How strongly movies are tied, where there are several."""
+        assert isinstance(self.hold, Tie)
+        return self.hold
 
 
 def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[Choice]:

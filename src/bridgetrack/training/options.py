@@ -10,7 +10,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.learning import LOSSES, Curriculum, LearningOptions
 from bridgetrack.learning.losses import Treatment
 from bridgetrack.learning.options import Criterion, LearnerName
-from bridgetrack.option import option
+from bridgetrack.option import check_options, option
 
 STRENGTH_AT_FIFTY = 0.2
 """Default λ with fifty annotations, chosen on four real movies with 20 to 2,000 annotations."""
@@ -89,16 +89,8 @@ class TrainingOptions:
     curriculum: Criterion | None = None
 
     def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
-            raise InputError(f"there is no loss {self.loss!r}; choose one of {', '.join(LOSSES)}")
-        if self.regularizer not in ("l2", "l1"):
-            raise InputError(f"there is no regularizer {self.regularizer!r}; choose l2 or l1")
-        if self.strength is not None and not 0 < self.strength < math.inf:
-            raise InputError(f"lambda must be a positive finite number, not {self.strength}")
-        if not 0 <= self.balance <= 1:
-            raise InputError(f"the balance must lie between 0 and 1, not {self.balance}")
-        if self.folds < 2:
-            raise InputError(f"cross-validation needs at least 2 folds, not {self.folds}")
+        names = ("loss", "treatment", "regularizer", "strength", "balance", "folds", "seed")
+        check_options(self, "the training option", *names)
         if self.learner in ("n-slack", "frank-wolfe", "subgradient") and self.regularizer == "l1":
             raise InputError(f"the learner {self.learner!r} needs the l2 regularizer")
         chosen = self.learner or self._quickest()

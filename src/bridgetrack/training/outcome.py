@@ -21,7 +21,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, explain_contradiction
 from bridgetrack.progress import Progress
 from bridgetrack.training.estimate import Estimate
-from bridgetrack.training.fit import States, Tie, Trial
+from bridgetrack.training.fit import Choice, Tie
 from bridgetrack.training.keep import Decision
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.training_set import TrainingSet
@@ -49,34 +49,6 @@ class TrainingProgress(Progress):
 
 
 @dataclass(frozen=True)
-class Transfer:
-    """How a training used earlier movies.
-
-    Parameters
-    ----------
-    tie
-        How strongly they were tied together.
-    result
-        What joint training reports, the weights of every movie among it.
-    n_annotations
-        Annotations of each earlier movie.
-    trials
-        What cross-validation tried, in the order of preference; empty where it was not possible.
-    states
-        Of the earlier movies, for a later training.
-    start
-        Weights that the training started from where movies are tied; None: the prior.
-    """
-
-    tie: Tie
-    result: TrainingResult
-    n_annotations: tuple[int, ...]
-    trials: tuple[Trial, ...]
-    states: States
-    start: Array | None = None
-
-
-@dataclass(frozen=True)
 class Training:
     """A finished training.
 
@@ -86,17 +58,15 @@ class Training:
         What was kept: the trained weights or the prior's.
     decision
         Which of them, and why.
+    choice
+        What holds the weights, who chose it, and the cross-validation: where its result was taken
+        over, that of the previous training.
     strength
         The λ used.
-    chosen_by
-        ``"cross-validation"``, ``"default"``, ``"user"`` or ``"previous training"``.
     estimate
         Accuracy on held-out annotations; None where there are too few.
     result
         What the learner reports.
-    validation
-        The cross-validation (where its verdict was taken over, that of the previous training),
-        or None.
     changes
         Events chosen with the prior and with the new model, per kind, over all movies.
     exchanged
@@ -107,8 +77,6 @@ class Training:
         Remarks: unused or lost annotations, kinds never annotated.
     origin
         Strategy and names of the sources, where there were any (`train.strategy_steps`).
-    transfer
-        How earlier movies were used, or None.
     doubtful
         Annotations that contradict the starting model by a wide margin; most of them are slips,
         unless there are many.
@@ -119,17 +87,15 @@ class Training:
 
     model: Model
     decision: Decision
+    choice: Choice
     strength: float
-    chosen_by: str
     estimate: Estimate | None
     result: TrainingResult
-    validation: Validation | None
     changes: dict[str, tuple[int, int]]
     exchanged: dict[str, tuple[int, int]]
     n_annotations: int
     notes: tuple[Note, ...]
     origin: tuple[str, ...] = ()
-    transfer: Transfer | None = None
     doubtful: tuple[Annotation, ...] = ()
     suited: bool = True
 
@@ -142,6 +108,21 @@ class Training:
     def reason(self) -> str:
         """Why, as a sentence."""
         return self.decision.words
+
+    @property
+    def chosen_by(self) -> str:
+        """Who chose λ: ``"cross-validation"``, ``"default"``, ``"user"`` or `fit.PREVIOUS`."""
+        return self.choice.by
+
+    @property
+    def validation(self) -> Validation | None:
+        """The cross-validation, or None."""
+        return self.choice.validation
+
+    @property
+    def transfer(self) -> Choice | None:
+        """How earlier movies were used; None where there were none."""
+        return self.choice if isinstance(self.choice.hold, Tie) else None
 
     @property
     def state(self) -> TrainingState | None:
@@ -187,7 +168,7 @@ def trained_model(
             "movie they are computed on",
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         },
-        tightness=prior.tied(scenes[0].matrix.features),
+        tightness=prior.tightness_for(scenes[0].matrix.features),
     )
 
 

@@ -123,7 +123,7 @@ def _tightness(model: Model, features: FeatureSet, prior: Model) -> Array:
     """The source's tightness; that of the prior, or the middle one, where it has none."""
     assert model.tightness is not None
     own = dict(zip(model.keys, model.tightness.tolist(), strict=True))
-    theirs = prior.tied(features)
+    theirs = prior.tightness_for(features)
     middle = np.full(len(features), np.median(model.tightness))
     base = zip(features.keys, middle if theirs is None else theirs, strict=True)
     return np.asarray([own.get(key, value) for key, value in base], dtype=np.float64)

@@ -54,7 +54,6 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import (
     Training,
     TrainingProgress,
-    Transfer,
     choices,
     common_features,
     exchanged,
@@ -263,7 +262,9 @@ def _train(
         _model_of([s], choices([s], start), start, replace(options, hold_sure=False))[0]
         for s in sources
     )
-    movies = Movies(None if strategy == "source" else target, others, start, prior.tied(features))
+    movies = Movies(
+        None if strategy == "source" else target, others, start, prior.tightness_for(features)
+    )
     settled = previous if _settled(previous, options, tie, target, bool(sources)) else None
     choice = yield from _choose(strategy, movies, options, previous, settled, tie)
     movies = replace(movies, start=choice.start)
@@ -289,6 +290,9 @@ def _train(
     hold, count = choice.hold, 0 if data is None else data.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
     validation = choice.validation or decision.validation(strength)
+    choice = replace(choice, validation=validation if settled is None else settled.validation)
+    if sources and not (isinstance(hold, Tie) and hold.alone):
+        choice = replace(choice, states=movies.states_of_sources(fitted))
     doubtful = () if sure is None else sure.doubtful(targets)
     notes = () if data is None else notes_about(targets, data)
     model = prior
@@ -298,16 +302,14 @@ def _train(
     return Training(
         model=replace(model, estimate={} if estimate is None else estimate.to_json()),
         decision=decision,
+        choice=choice,
         strength=strength,
-        chosen_by=choice.by,
         estimate=estimate,
         result=fitted,
-        validation=validation if settled is None else settled.validation,
         changes=per_kind(population_of(targets, before), population),
         exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, after))),
         n_annotations=count,
         notes=(*notes, *(() if sure is None else sure.notes(doubtful))),
-        transfer=_transfer(movies, choice, fitted),
         doubtful=doubtful,
         suited=sure is None or sure.trusted,
     )
@@ -394,21 +396,6 @@ def _told(steps: Fit, precision: float, features: FeatureSet) -> Steps[TrainingR
         )
 
     return relayed(steps, told)
-
-
-def _transfer(movies: Movies, choice: Choice, fitted: TrainingResult) -> Transfer | None:
-    """How earlier movies were used; None where there were none."""
-    if not isinstance(choice.hold, Tie):
-        return None
-    alone = choice.hold.alone
-    return Transfer(
-        choice.hold,
-        fitted,
-        tuple(m.data.n_annotations for m in movies.sources),
-        choice.trials,
-        choice.states if alone else movies.states_of_sources(fitted),
-        choice.start,
-    )
 
 
 def _start_of(
