@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from bridgetrack.errors import InputError, ModelError
-from bridgetrack.hypotheses.events import Event, EventKey
+from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.schema import Count, Entry, FileFormat, JsonObject, Share, json_text, made_by
 
 
@@ -117,4 +117,4 @@ def test_what_json_cannot_say_is_not_written(value):
 
 
 def test_the_keys_of_files_are_those_of_the_events():
-    assert get_args(EventKey) == tuple(event.key for event in Event)
+    assert get_args(EventName) == tuple(event.key for event in Event)

@@ -24,7 +24,7 @@ from bridgetrack.annotations.annotation_set import (
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import write_text
-from bridgetrack.hypotheses.events import Event, EventKey
+from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.schema import Count, Entry, FileFormat, made, made_by
 
@@ -45,7 +45,7 @@ class _Cell(Entry):
 
 
 class _Event(Entry):
-    event: EventKey
+    event: EventName
     sources: list[Annotated[CellRef, made_by(_Cell, _Cell.ref)]]
     targets: list[Annotated[CellRef, made_by(_Cell, _Cell.ref)]]
 

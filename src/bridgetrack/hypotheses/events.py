@@ -41,7 +41,7 @@ class Event(IntEnum):
         return cls[key.upper()]
 
 
-EventKey = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
+EventName = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
 """What `Event.key` can be, for the schemas of files."""
 
 N_SOURCES = {

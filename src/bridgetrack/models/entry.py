@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from bridgetrack.errors import ModelError
-from bridgetrack.hypotheses.events import Event, EventKey
+from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.models.model import Model, load_model, model_text, save_model
 from bridgetrack.models.statistics import QUANTILES, FeatureStatistics
 from bridgetrack.schema import (
@@ -120,7 +120,7 @@ class _Feature(OpenEntry):
 class _Statistics(OpenEntry):
     cells: Count
     dimensions: int = Field(ge=2, le=3)
-    events: dict[EventKey, Count] = Field(default_factory=dict)
+    events: dict[EventName, Count] = Field(default_factory=dict)
     features: list[_Feature] = Field(min_length=1)
 
     def statistics(self) -> FeatureStatistics:
@@ -143,7 +143,7 @@ StatisticsField = Annotated[FeatureStatistics, made_by(_Statistics, _Statistics.
 class _Content(OpenEntry):
     description: str = ""
     created: Annotated[str, AfterValidator(_day)] = ""
-    counts: dict[EventKey, Count] = Field(default_factory=dict)
+    counts: dict[EventName, Count] = Field(default_factory=dict)
     accuracy: list[Share] | None = Field(default=None, min_length=3, max_length=3)
     statistics: StatisticsField | None = None
 
