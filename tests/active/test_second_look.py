@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from active.active_cases import annotator, session, true_rows
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.session_file import session_from_json, session_to_json
+from bridgetrack.active.session_file import load_session, save_session
 from bridgetrack.active.simulated_annotator import answer_by
 from bridgetrack.active.suggestion import WIDE, Suggestion, still_asked, unexpected
 from bridgetrack.annotations.annotation import EventRef, Kind
@@ -107,12 +108,13 @@ def test_nothing_is_asked_again_after_an_undo() -> None:
     assert not question(one).again
 
 
-def test_second_looks_can_be_turned_off_and_are_remembered() -> None:
+def test_second_looks_can_be_turned_off_and_are_remembered(tmp_path: Path) -> None:
     one = session()
     one.options = replace(one.options, second_looks=False)
     one.answer(*without_last(question(one)))
     assert not question(one).again
-    again = session_from_json(session_to_json(one), plain_scene(), one.answers)
+    path = save_session(one, tmp_path / "session.json")
+    again = load_session(path, plain_scene(), one.answers)
     assert again.options == one.options
     assert again.records == one.records
 

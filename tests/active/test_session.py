@@ -15,7 +15,6 @@ from bridgetrack.active.session import SOURCE, ActiveSession
 from bridgetrack.active.session_file import (
     load_session,
     save_session,
-    session_from_json,
     session_to_json,
 )
 from bridgetrack.active.simulated_annotator import answer_by, simulate_session, true_accuracy
@@ -281,12 +280,14 @@ def damaged(content: dict[str, Any], **changes: Any) -> dict[str, Any]:
         {"options": None},
     ],
 )
-def test_damaged_sessions_are_refused(changes: dict[str, Any]) -> None:
+def test_damaged_sessions_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     one = session()
     one.answer(following(one))
     content = damaged(session_to_json(one), **changes)
-    with pytest.raises(InputError, match="here"):
-        session_from_json(content, plain_scene(), where="here")
+    path = tmp_path / "here.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=rf"here\.json: .*{next(iter(changes))}"):
+        load_session(path, plain_scene())
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

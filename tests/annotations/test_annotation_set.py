@@ -28,7 +28,7 @@ def test_editing_leaves_the_old_set_alone():
 
 def test_replacing_updates_the_lookup():
     other = says("a1", "confirm", event(Event.MOVE, [4], [2]))
-    changed = AnnotationSet(MOVIE, [MOVE]).replace(other)
+    changed = AnnotationSet(MOVIE, [MOVE]).edit(remove=["a1"], add=[other])
     assert changed.at(0, 1) == ()
     assert changed.at(0, 4) == (other,)
     assert changed.at(1, 2) == (other,)

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from bridgetrack.errors import ModelError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.models.similarity import compare, rate_words, times, words_of
-from bridgetrack.models.statistics import pooled
 from bridgetrack.pipeline.movie_record import statistics_of, statistics_steps
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import run
@@ -106,20 +104,3 @@ def test_statistics_of_a_movie_without_image() -> None:
     assert a.deviation[moves] == pytest.approx(values.std())
     assert a.quantiles[moves] == pytest.approx(np.quantile(values, [0.1, 0.5, 0.9]))
     assert a.n_cells == len(without.detections) and a.ndim == 2
-
-
-def test_pooled_statistics_are_those_of_all_values() -> None:
-    scenes = [_scene(seed=1), _scene(seed=2)]
-    parts = [statistics_of(s, _chosen(s)) for s in scenes]
-    both = pooled(parts)
-    values = np.concatenate(
-        [s.matrix.blocks[Event.MOVE][_chosen(s)[s.matrix.rows[Event.MOVE]]] for s in scenes]
-    )
-    block = scenes[0].matrix.features.block(Event.MOVE)
-    known = both.count[block] > 0
-    assert both.mean[block][known] == pytest.approx(values.mean(axis=0)[known])
-    assert both.deviation[block][known] == pytest.approx(values.std(axis=0)[known], abs=1e-9)
-    assert both.n_cells == sum(p.n_cells for p in parts)
-    assert pooled(parts[:1]) is parts[0]
-    with pytest.raises(ModelError, match="no feature statistics"):
-        pooled([])

@@ -117,30 +117,6 @@ def session_to_json(session: ActiveSession) -> dict[str, Any]:
     }
 
 
-def session_from_json(
-    content: Any, scene: Scene, answers: AutosavingStore | None = None, where: str = "the session"
-) -> ActiveSession:
-    """Resume a session; call `ActiveSession.update` next, which finds the next questions.
-
-    Parameters
-    ----------
-    content
-        From `session_to_json`; it is checked entry by entry.
-    scene
-        The movie.
-    answers
-        The annotations that the session made, see `ActiveSession`.
-    where
-        What to call the session in messages.
-
-    Raises
-    ------
-    InputError
-        Where the content is not valid; the message names the entry.
-    """
-    return _resumed(SESSION_FILE.check(content, where), scene, answers, where)
-
-
 def save_session(session: ActiveSession, path: Path | str) -> Path:
     """Write a session's state in one step; save its annotations as well.
 
@@ -155,25 +131,27 @@ def save_session(session: ActiveSession, path: Path | str) -> Path:
 def load_session(
     path: Path | str, scene: Scene, answers: AutosavingStore | None = None
 ) -> ActiveSession:
-    """Resume a session from its file.
+    """Resume a session; call `ActiveSession.update` next, which finds the next questions.
+
+    Parameters
+    ----------
+    path
+        From `save_session`.
+    scene
+        The movie.
+    answers
+        The annotations that the session made, see `ActiveSession`.
 
     Raises
     ------
     InputError
-        Where the file is missing or damaged.
+        Where the file is missing or damaged; the message names the entry.
     """
-    return _resumed(SESSION_FILE.read(path), scene, answers, str(path))
-
-
-def _resumed(
-    content: _Content, scene: Scene, answers: AutosavingStore | None, where: str
-) -> ActiveSession:
+    content = SESSION_FILE.read(path)
     try:
         session = ActiveSession(scene, content.prior, answers, content.options)
     except ModelError as error:
-        raise InputError(
-            f"{where}: the session is of another program or movie ({error})"
-        ) from error
+        raise InputError(f"{path}: the session is of another program ({error})") from error
     session.records = tuple(content.records)
     session.skipped = frozenset(content.skipped)
     session.points = tuple(content.points)

@@ -157,10 +157,6 @@ class AnnotationSet:
         """A set with fewer annotations."""
         return self.edit(remove=ids)
 
-    def replace(self, annotation: Annotation) -> AnnotationSet:
-        """A set in which an annotation takes the place of the one with the same id."""
-        return self.edit(remove=[annotation.id], add=[annotation])
-
     def at(self, frame: int, label: int) -> tuple[Annotation, ...]:
         """Annotations that name a cell."""
         return tuple(self._items[i] for i in self._cells.get((frame, label), ()))

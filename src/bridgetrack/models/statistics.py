@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -108,40 +108,4 @@ def summarise(
         quantiles[block] = np.where(known, np.quantile(values, QUANTILES, axis=0), 0.0).T
     return FeatureStatistics(
         matrix.features.keys, count, mean, deviation, quantiles, events, n_cells, ndim
-    )
-
-
-def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
-    """Statistics of several movies as if they were one.
-
-    Counts, means and deviations are exact; quantiles are the movies' mean quantiles, weighted
-    by their counts.
-
-    Raises
-    ------
-    ModelError
-        Where there are none, or they are about different features.
-    """
-    if not parts:
-        raise ModelError("there are no feature statistics to put together")
-    if len(parts) == 1:
-        return parts[0]
-    if len({part.keys for part in parts}) > 1:
-        raise ModelError("the movies have different features; they cannot be put together")
-    counts = np.stack([part.count for part in parts])
-    total = counts.sum(axis=0)
-    share = counts / np.maximum(total, 1)
-    means = np.stack([part.mean for part in parts])
-    mean = (share * means).sum(axis=0)
-    squares = np.stack([part.deviation for part in parts]) ** 2 + (means - mean) ** 2
-    quantiles = np.stack([part.quantiles for part in parts])
-    return FeatureStatistics(
-        parts[0].keys,
-        total,
-        mean,
-        np.sqrt((share * squares).sum(axis=0)),
-        (share[:, :, None] * quantiles).sum(axis=0),
-        {e.key: sum(part.events.get(e.key, 0) for part in parts) for e in Event},
-        sum(part.n_cells for part in parts),
-        max(part.ndim for part in parts),
     )

@@ -13,13 +13,13 @@ from bridgetrack.annotations.annotation_set import History
 from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.export.results import FORMATS, write_results
+from bridgetrack.export.results import FORMATS
 from bridgetrack.files import program_version, write_text
 from bridgetrack.importing.detections_csv import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.tracking import Tracking, track_steps
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Steps
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, made_by
 
 PRESETS = ("plain", "trackmate", "ilastik")
@@ -147,14 +147,6 @@ def run_project(project: Project) -> Steps[Tracking]:
         # Without masks there is nothing to measure the image in.
         image = None
     return (yield from track_steps(cells, image, project.model, project.history.annotations))
-
-
-def export_project(project: Project, tracking: Tracking, folder: Path) -> Steps[tuple[str, ...]]:
-    """Write what the project asks for; returns what a format could not hold."""
-    yield Progress("Writing", 0.0)
-    return write_results(
-        tracking.tracks, tracking.scene.labels, folder, project.formats, preset=project.preset
-    )
 
 
 class _File(OpenEntry):
