@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from bridgetrack.annotations.annotation import Kind, Slot
+from bridgetrack.schema import Count, Share
 from bridgetrack.training.estimate import Estimate
+
+Seconds = Annotated[float, Field(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,9 @@ class Record:
     slots: tuple[Slot, ...]
     right: bool | None
     random: bool
-    doubt: float
-    seconds: float
-    looks: int = 1
+    doubt: Share
+    seconds: Seconds
+    looks: Annotated[int, Field(ge=1)] = 1
 
     def after(self, before: Record) -> Record:
         """This answer, where it repeats or corrects one given before: the work of both counts."""
@@ -112,12 +117,12 @@ class Point:
         Events of the movie that the last update explains otherwise than the one before.
     """
 
-    clicks: int
-    seconds: float
-    accuracy: float | None
-    low: float | None
-    high: float | None
-    changed: int
+    clicks: Count
+    seconds: Seconds
+    accuracy: Share | None
+    low: Share | None
+    high: Share | None
+    changed: Count
 
     @property
     def minutes(self) -> float:

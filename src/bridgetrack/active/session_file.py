@@ -6,13 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator
+from pydantic import BeforeValidator, Field, PlainValidator
 
 from bridgetrack.active.accuracy import Judged
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.records import Point, Record
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.annotations.annotation import Kind, Slot
+from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.files import program_version, write_text
@@ -24,7 +24,6 @@ from bridgetrack.schema import (
     OpenEntry,
     Share,
     json_text,
-    made_by,
     of_dataclass,
 )
 
@@ -46,47 +45,22 @@ def _slot(content: Any) -> Slot:
 _SlotField = Annotated[Slot, PlainValidator(_slot)]
 
 
-class _Record(OpenEntry):
-    id: str
-    kind: Annotated[Kind, Field(strict=False)]
-    slots: list[_SlotField] = Field(default_factory=list)
-    right: bool | None
-    random: bool
-    doubt: Share
-    seconds: float
-    looks: Count = 1
-
-    def record(self) -> Record:
-        return Record(
-            self.id,
-            self.kind,
-            tuple(self.slots),
-            self.right,
-            self.random,
-            self.doubt,
-            max(self.seconds, 0.0),
-            max(self.looks, 1),
-        )
+def _unpacked(content: Any) -> Any:
+    """A record whose slots stand as ``[what, frame, label]``, as in the file."""
+    if isinstance(content, dict) and isinstance(content.get("slots"), list):
+        return {**content, "slots": [_slot(slot) for slot in content["slots"]]}
+    return content
 
 
-class _Point(OpenEntry):
-    clicks: Count
-    seconds: float
-    accuracy: Share | None
-    low: Share | None
-    high: Share | None
-    changed: Count
-
-    def point(self) -> Point:
-        return Point(self.clicks, self.seconds, self.accuracy, self.low, self.high, self.changed)
+_RecordField = Annotated[Record, of_dataclass(Record), BeforeValidator(_unpacked)]
 
 
 class _Content(OpenEntry):
     options: Annotated[SessionOptions, of_dataclass(SessionOptions)]
     prior: Annotated[Model, MODEL_FILE.nested]
     skipped: list[_SlotField] = Field(default_factory=list)
-    records: list[Annotated[Record, made_by(_Record, _Record.record)]] = Field(default_factory=list)
-    points: list[Annotated[Point, made_by(_Point, _Point.point)]] = Field(default_factory=list)
+    records: list[_RecordField] = Field(default_factory=list)
+    points: list[Annotated[Point, of_dataclass(Point)]] = Field(default_factory=list)
     held_out: dict[str, Share] = Field(default_factory=dict)
     seen: dict[str, Share] = Field(default_factory=dict)
 

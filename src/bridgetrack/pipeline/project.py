@@ -20,7 +20,7 @@ from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.tracking import Tracking, track_steps
 from bridgetrack.progress import Steps
-from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, made_by
+from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
 
 PRESETS = ("plain", "trackmate", "ilastik")
 
@@ -149,16 +149,7 @@ def run_project(project: Project) -> Steps[Tracking]:
     return (yield from track_steps(cells, image, project.model, project.history.annotations))
 
 
-class _File(OpenEntry):
-    path: str
-    axes: str | None = None
-    channels: list[str] = Field(default_factory=list)
-
-    def movie(self) -> MovieFile:
-        return MovieFile(Path(self.path), self.axes, tuple(self.channels))
-
-
-_MovieField = Annotated[MovieFile, made_by(_File, _File.movie)]
+_MovieField = Annotated[MovieFile, of_dataclass(MovieFile)]
 
 
 class _Export(OpenEntry):
