@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from active.active_cases import slots_of
-from bridgetrack.active.questions import slot_name, slot_number, slot_numbers
+from bridgetrack.active.questions import slot_name, slot_numbers
 from bridgetrack.active.suggester import SuggestOptions, suggest, suggest_steps
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.detections.table import cell_diameter
@@ -92,7 +92,7 @@ def test_after_a_rejection_the_next_best_may_be_asked() -> None:
     later = with_annotations(scene, says(scene, np.asarray([first.hypothesis]), Kind.REJECT))
     everything = suggest(later, untrained_model(), 10_000, ALL)
     assert first.hypothesis not in {s.hypothesis for s in everything}
-    place = slot_number(scene, first.event.slots[0])
+    (place,) = slot_numbers(scene, [first.event.slots[0]])
     assert any(place in slots_of(later, s.hypothesis) for s in everything)
 
 
@@ -101,7 +101,7 @@ def test_skipped_slots_stay_away() -> None:
     found = suggest(scene, untrained_model(), 3)
     skipped = {s.slot for s in found}
     again = suggest(scene, untrained_model(), 10_000, skipped=skipped)
-    numbers = {slot_number(scene, slot) for slot in skipped}
+    numbers = set(slot_numbers(scene, list(skipped)).tolist())
     assert again
     assert all(not numbers & slots_of(scene, s.hypothesis) for s in again if not s.random)
     assert all(s.slot not in skipped for s in again)

@@ -1,9 +1,8 @@
-"""A fixed random order of all slots, so that the answers at its beginning are a fair sample.
+"""Every open event of a tracked movie as a question, with what the model thinks of it.
 
-Slots, not events, are drawn: they are the same whatever the model. An event is met in proportion to
-the slots that it covers, which the estimate of accuracy weighs out.
-
-Every open event of a tracked movie as a question, with what the model thinks of it.
+Some questions are drawn at random: slots come in a fixed random order, so that the answers at its
+beginning are a fair sample. Slots, not events, are drawn: they are the same whatever the model. An
+event is met in proportion to the slots that it covers, which the estimate of accuracy weighs out.
 """
 
 from __future__ import annotations
@@ -26,19 +25,18 @@ Index = NDArray[np.int64]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+_TINY = 1e-12
+
 
 def random_order(scene: Scene, seed: int) -> Index:
     """Slots of the problem in random order; the same for the same cells and seed, shape (S,)."""
     return np.random.default_rng([seed, 5]).permutation(len(scene.slots))
 
 
-def next_random(scene: Scene, asked: NDArray[np.bool_], count: int, seed: int) -> Index:
+def next_random(scene: Scene, asked: Mask, count: int, seed: int) -> Index:
     """The first slots of the random order that were not asked, shape (count,) at most."""
     order = random_order(scene, seed)
     return order[~asked[order]][:count]
-
-
-_TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -77,20 +75,16 @@ class Questions:
     slot
         Number in the problem of the slot to ask about: of the event's slots the one where the
         model believes most in something else, shape (n,).
-    margin, uncertainty
-        Shapes (n,).
+    uncertainty
+        Shape (n,).
     kinds
         Belief in each kind of event at the slot, shape (n, len(Event)).
     """
 
     column: Index
     slot: Index
-    margin: Array
     uncertainty: Array
     kinds: Array
-
-    def __len__(self) -> int:
-        return len(self.column)
 
 
 def believe(
@@ -168,11 +162,6 @@ def slot_numbers(scene: Scene, slots: Sequence[Slot]) -> Index:
     return np.where(there, place, -1)
 
 
-def slot_number(scene: Scene, slot: Slot) -> int:
-    """Number in the problem of a named slot; -1 where there is none such (any more)."""
-    return int(slot_numbers(scene, [slot])[0])
-
-
 def slot_name(scene: Scene, number: int) -> Slot:
     """The name of a slot of the problem."""
     n = len(scene.detections)
@@ -190,10 +179,13 @@ def open_questions(
     touched = problem.incidence @ asked.astype(np.float64) > 0
     column = np.flatnonzero(beliefs.solution.chosen & ~touched)
     column = column[np.isfinite(beliefs.margin[column])]
-    slot = _doubtful_slot(problem.slots[column], beliefs.total)
-    margin = beliefs.margin[column]
+    # of each event's slots (padded with S) the one with the largest total belief
+    padded, covered = np.append(beliefs.total, -np.inf), problem.slots[column]
+    best = np.argmax(padded[covered], axis=1) if len(column) else column
+    slot = np.asarray(covered[np.arange(len(column)), best], dtype=np.int64)
     kinds = beliefs.kinds[slot]
-    return Questions(column, slot, margin, _uncertainty(margin, kinds, options, seed), kinds)
+    uncertainty = _uncertainty(beliefs.margin[column], kinds, options, seed)
+    return Questions(column, slot, uncertainty, kinds)
 
 
 def _uncertainty(margin: Array, kinds: Array, options: SuggestOptions, seed: int) -> Array:
@@ -203,15 +195,6 @@ def _uncertainty(margin: Array, kinds: Array, options: SuggestOptions, seed: int
         entropy = -(kinds * np.log(np.maximum(kinds, _TINY))).sum(axis=1)
         return np.asarray(np.clip(entropy / np.log(len(Event)), 0.0, 1.0))
     return np.asarray(np.exp(-margin / options.temperature))
-
-
-def _doubtful_slot(slots: Index, total: Array) -> Index:
-    """Of each row's slots (padded with S) the one with the largest total belief."""
-    if not len(slots):
-        return np.zeros(0, dtype=np.int64)
-    padded = np.append(total, -np.inf)
-    best = np.argmax(padded[slots], axis=1)
-    return np.asarray(slots[np.arange(len(slots)), best])
 
 
 def runner_up(scene: Scene, beliefs: Beliefs, slots: Index) -> Index:

@@ -306,7 +306,7 @@ def _picked(
         options,
         uncertainty=float(questions.uncertainty[row]),
         value=value,
-        reason=_reason(kind, float(questions.margin[row]), questions.kinds[row]),
+        reason=_reason(kind, float(beliefs.margin[column]), questions.kinds[row]),
         random=False,
     )
 

@@ -1,9 +1,9 @@
 """One question to the annotator: is this what happens to this cell?
 
-Ask again after an answer that the model had not thought of, or where it was sure of another.
-
-Training follows every answer. In simulated sessions 89 % of plausible mistakes were such answers,
-and 11 % of the true ones that differed from the proposal (``benchmarks/second_looks.py``).
+An answer that the model had not thought of, or that differs where it was sure, is asked about once
+more, because training follows every answer. In simulated sessions 89 % of plausible mistakes were
+such answers, and 11 % of the true ones that differed from the proposal
+(``benchmarks/second_looks.py``).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Suggestion:
         (`ActiveSession.answer` does).
     again
         Id of the annotation whose event is looked at for a second time, because it was unexpected
-        (`second_look.unexpected`); empty for all other suggestions.
+        (`unexpected`); empty for all other suggestions.
     """
 
     event: EventRef

@@ -1,6 +1,4 @@
-"""When uncertainty has settled: the convergence measure and stopping rule (000, eq. 1.8).
-
-Active structured learning with the perceptron, as printed (000, Algorithm 1.2), and combined.
+"""Active structured learning with the perceptron, as printed (000, Algorithm 1.2), and combined.
 
     repeat
         label the most uncertain patch
@@ -68,11 +66,6 @@ def convergence(values: Sequence[float], window: int) -> float:
         return float("inf")
     last = list(values[-window - 1 :])
     return abs(robust_mean(last[1:]) - robust_mean(last[:-1]))
-
-
-def has_settled(values: Sequence[float], window: int, threshold: float) -> bool:
-    """Whether to stop: ``eta <= threshold`` (Algorithm 1.2, line 15)."""
-    return convergence(values, window) <= threshold
 
 
 @dataclass(frozen=True)

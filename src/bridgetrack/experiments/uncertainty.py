@@ -1,13 +1,4 @@
-"""The second best output of many small independent problems, exactly.
-
-With optimal prices every column has a reduced cost of at least 0, chosen ones have 0, and an output
-is worse than the best one by the sum of the reduced costs of its columns. So the second best is the
-cheapest exchange: drop one chosen column, cover its slots by others, drop what these collide with,
-and so on until every slot is covered. Exchanges are searched best first, with the cheapest share
-that must still be paid for every open slot as the bound, so the first complete one is the cheapest
-(design, section 9).
-
-The four uncertainties of Table 1.2 (000), for all patches of a pool at once.
+"""The four uncertainties of Table 1.2 (000), for all patches of a pool at once.
 
 ==============  ============================================================
 random          uniform between 0 and 1
@@ -17,8 +8,15 @@ best_second     ``exp(-(max_y w'Phi(x, y) - max_{y in Y°} w'Phi(x, y)))``
 ==============  ============================================================
 
 Y° holds every output but the best one, so that the second best differs from the best in at least
-one event. It is found exactly, see `second_best`; patches whose relaxation is fractional are solved
+one event. It is found exactly, see `Exchanges`; patches whose relaxation is fractional are solved
 event by event (`inference.flip`).
+
+With optimal prices every column has a reduced cost of at least 0, chosen ones have 0, and an output
+is worse than the best one by the sum of the reduced costs of its columns. So the second best is the
+cheapest exchange: drop one chosen column, cover its slots by others, drop what these collide with,
+and so on until every slot is covered. Exchanges are searched best first, with the cheapest share
+that must still be paid for every open slot as the bound, so the first complete one is the cheapest
+(design, section 9).
 """
 
 from __future__ import annotations
