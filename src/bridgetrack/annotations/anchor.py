@@ -300,10 +300,10 @@ def _locate(
     row = np.full(len(frame), -1, dtype=np.int64)
     how = np.full(len(frame), _How.NO_FRAME, dtype=np.int8)
     diameter, present = cell_diameters(detections), detections.position
-    scale, own = detections.geometry.scale_array, detections.label
+    scale, own, offsets = detections.geometry.scale_array, detections.label, detections.offsets
     for t in np.unique(frame[frame < detections.geometry.n_frames]).tolist():
         here = np.flatnonzero(frame == t)
-        rows = detections.rows(t)
+        rows = slice(int(offsets[t]), int(offsets[t + 1]))
         if rows.start == rows.stop:
             how[here] = _How.NOTHING_NEAR
             continue

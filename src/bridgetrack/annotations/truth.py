@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -95,17 +96,10 @@ def _check_numbers(rows: Events) -> None:
 
 
 _NEIGHBOURS = 4
-_Row = tuple[Event, tuple[int, int], tuple[int, int]]
 
 
-def _move(i: int, j: int) -> _Row:
-    return Event.MOVE, (i, -1), (j, -1)
-
-
-def _slots(row: _Row, n: int) -> set[int]:
-    event, sources, targets = row
-    slots = {i for i in sources if i >= 0} | {n + j for j in targets if j >= 0}
-    return slots | ({n + sources[0]} if event == Event.FALSE else set())
+def _one(event: Event, sources: Sequence[int] = (), targets: Sequence[int] = ()) -> Events:
+    return Events.of_kind(event, [np.array([i]) for i in sources], [np.array([j]) for j in targets])
 
 
 class Mistakes:
@@ -125,47 +119,46 @@ class Mistakes:
     """
 
     def __init__(self, detections: Detections, given: Events) -> None:
-        self._n = len(detections)
         self._detections = detections
-        self._position = detections.position
-        self._frame = detections.frame
+        self._position, self._frame = detections.position, detections.frame
         self._trees: dict[int, cKDTree] = {}
-        self._claimed: set[int] = set()
-        for row in _rows(given):
-            self._claimed |= _slots(row, self._n)
+        self._claimed = self._slots(given)
 
     def instead_of(self, events: Events, k: int) -> Events | None:
         """A wrong event in place of event `k`, alone in a table; None where no free one is near."""
-        true = next(_rows(events.take(np.array([k]))))
-        own = _slots(true, self._n)
-        for row in self._alternatives(true):
-            slots = _slots(row, self._n)
-            if not slots & (self._claimed - own):
+        true = events.take(np.array([k]))
+        taken = self._claimed - self._slots(true)
+        for wrong in self._alternatives(true):
+            slots = self._slots(wrong)
+            if not slots & taken:
                 self._claimed |= slots
-                event, sources, targets = (np.asarray([part]) for part in row)
-                return Events(event.astype(np.int8), sources, targets)
+                return wrong
         return None
 
-    def _alternatives(self, true: _Row) -> Iterator[_Row]:
-        event, (i, _), (j, _) = true
+    def _slots(self, events: Events) -> set[int]:
+        slots = events.slots(len(self._detections))
+        return set(slots[slots >= 0].tolist())
+
+    def _alternatives(self, true: Events) -> Iterator[Events]:
+        event, i, j = Event(true.event[0]), int(true.sources[0, 0]), int(true.targets[0, 0])
         if event in (Event.MOVE, Event.SKIP):
             near = self._near(i, 1) if event == Event.SKIP else self._near(j, 0)
-            yield from (_move(i, k) for k in near if k != j)
-            yield Event.DISAPPEAR, (i, -1), (-1, -1)
+            yield from (_one(Event.MOVE, [i], [k]) for k in near if k != j)
+            yield _one(Event.DISAPPEAR, [i])
         elif event in (Event.DIVIDE, Event.MERGE):
-            yield _move(i, j)
+            yield _one(Event.MOVE, [i], [j])
         elif event == Event.SPLIT:
-            yield Event.DIVIDE, true[1], true[2]
+            yield replace(true, event=np.full(1, Event.DIVIDE, dtype=np.int8))
         elif event == Event.APPEAR:
-            yield from (_move(k, j) for k in self._near(j, -1))
-            yield Event.FALSE, (j, -1), (-1, -1)
+            yield from (_one(Event.MOVE, [k], [j]) for k in self._near(j, -1))
+            yield _one(Event.FALSE, [j])
         elif event == Event.DISAPPEAR:
-            yield from (_move(i, k) for k in self._near(i, 1))
-            yield Event.FALSE, (i, -1), (-1, -1)
+            yield from (_one(Event.MOVE, [i], [k]) for k in self._near(i, 1))
+            yield _one(Event.FALSE, [i])
         elif self._frame[i] > 0:
-            yield Event.APPEAR, (-1, -1), (i, -1)
+            yield _one(Event.APPEAR, [], [i])
         else:
-            yield Event.DISAPPEAR, (i, -1), (-1, -1)
+            yield _one(Event.DISAPPEAR, [i])
 
     def _near(self, row: int, step: int) -> list[int]:
         """Detections nearest to a cell, `step` frames after its own, itself left aside."""
@@ -180,14 +173,6 @@ class Mistakes:
         number = min(_NEIGHBOURS, rows.stop - rows.start)
         _, near = self._trees[t].query(self._position[row], k=number)
         return [rows.start + k for k in np.atleast_1d(near).tolist() if rows.start + k != row]
-
-
-def _rows(events: Events) -> Iterator[_Row]:
-    listed = zip(
-        events.event.tolist(), events.sources.tolist(), events.targets.tolist(), strict=True
-    )
-    for e, s, t in listed:
-        yield Event(e), (s[0], s[1]), (t[0], t[1])
 
 
 SHARES = {Event.MOVE: 0.6, Event.DIVIDE: 0.2}

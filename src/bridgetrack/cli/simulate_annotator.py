@@ -129,7 +129,7 @@ def _simulated(
     movie = None if isinstance(sources.cells, Detections) else sources.cells
     match = match_detections(scene.detections, movie, truth.tracks, truth.labels)
     found = true_events(scene.detections, truth.tracks, match)
-    events = read_events(found.to_frame(), scene.detections)
+    events = read_events(found, scene.detections)
     annotator = SimulatedAnnotator(events, scene.detections, *rates, seed=seed)
     options = SessionOptions(suggest=SuggestOptions(seed=seed))
     session = ActiveSession(scene, prior, options=options)
