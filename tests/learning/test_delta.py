@@ -19,7 +19,6 @@ from bridgetrack.learning import (
     Sample,
     delta_regularizer,
     fit,
-    fit_delta,
     fit_joint,
     loss_values,
 )
@@ -51,7 +50,7 @@ def test_with_the_same_features_it_is_training_with_a_prior(
 ) -> None:
     model, samples = problem(seed)
     source = fit(*problem(seed + 1), L2(0.1)).w
-    delta = fit_delta(model, samples, source, weight, options=FINE)
+    delta = fit(model, samples, delta_regularizer(weight, source), options=FINE)
     prior = fit(model, samples, L2(weight, prior=source), options=FINE)
     np.testing.assert_array_equal(delta.w, prior.w)
     assert delta.objective == prior.objective
@@ -65,13 +64,13 @@ def test_features_that_the_source_lacks(seed: int, problem: Any) -> None:
     d = model.n_features
     extra = np.arange(d) >= d // 2
     source = np.where(extra, 0.0, np.random.default_rng(seed).normal(size=d))
-    found = fit_delta(model, samples, source, 0.05, free=extra, options=FINE)
+    found = fit(model, samples, delta_regularizer(0.05, source, free=extra), options=FINE)
     np.testing.assert_array_equal(found.w[~extra], source[~extra])
     penalty = 0.025 * float(((found.w - source) ** 2).sum())
     risk = float(loss_values(model, samples, found.w, "bridge").mean())
     assert found.objective == pytest.approx(penalty + risk, abs=1e-9)
     assert (np.diff(found.objectives) <= 1e-9).all()
-    both = fit_delta(model, samples, source, 0.05, options=FINE, initial=found.w)
+    both = fit(model, samples, delta_regularizer(0.05, source), options=FINE, initial=found.w)
     assert both.objective <= found.objective + 1e-6
 
 
@@ -84,7 +83,7 @@ def test_it_is_the_cutting_plane_algorithm_of_the_paper(seed: int) -> None:
     source = np.append(np.zeros(9), 1.0)
     free = source == 0
     weight = 0.2
-    found = fit_delta(model, samples, source, weight, free=free, options=FINE)
+    found = fit(model, samples, delta_regularizer(weight, source, free=free), options=FINE)
     assert found.w[-1] == 1.0
 
     rows, offsets, delta = [], [], np.zeros(9)
@@ -129,7 +128,7 @@ def test_wrong_use() -> None:
         delta_regularizer(1.0, source, free=np.arange(4) > 0, metric=np.eye(4))
     model, samples = multiclass_problem(0)
     with pytest.raises(InputError, match="prior"):
-        fit_delta(model, [Sample(s.x, s.y_star) for s in samples], source, 1.0)
+        fit(model, [Sample(s.x, s.y_star) for s in samples], delta_regularizer(1.0, source))
     bad = np.full(9, np.nan)
     with pytest.raises(InputError, match="metric"):
         fit(model, samples, L2(1.0, metric=bad))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning.l2 import solve_joint_master
+from bridgetrack.learning.l2 import Master, solve_l2_master
 from bridgetrack.learning.qp import call_backend
 from bridgetrack.learning.regularizers import Coupling
 
@@ -24,6 +24,14 @@ def bounds(seed: int, n_domains: int, d: int) -> tuple[list[np.ndarray], list[np
     return [rng.normal(size=(m, d)) for m in count], [rng.normal(size=m) for m in count]
 
 
+def solve(A: list[np.ndarray], b: list[np.ndarray], coupling: Coupling, **how: Any) -> Master:
+    """One group of bounds for each domain."""
+    domain = np.repeat(np.arange(len(b)), [len(x) for x in b])
+    return solve_l2_master(
+        np.vstack(A), np.concatenate(b), coupling, groups=domain, domains=domain, **how
+    )
+
+
 @given(seed=seeds, n=st.integers(1, 4), lam=strengths, rho=strengths, form=forms)
 @settings(max_examples=30, deadline=None)
 def test_weights_and_value_are_those_of_the_paper(
@@ -36,27 +44,26 @@ def test_weights_and_value_are_those_of_the_paper(
     w0, root = rng.normal(size=d), rng.normal(size=(d, d))
     M = root @ root.T + np.eye(d)
     coupling = Coupling(lam, rho, w0, M)
-    found = solve_joint_master(A, b, coupling, form=form)
-    u = np.array([a.T @ alpha for a, alpha in zip(A, found.alphas, strict=True)])
+    found = solve(A, b, coupling, form=form)
+    alphas = np.split(found.alpha, np.cumsum([len(x) for x in b])[:-1])
+    u = np.array([a.T @ alpha for a, alpha in zip(A, alphas, strict=True)])
     inverse = np.linalg.inv(M)
     w = w0 - inverse @ u.sum(axis=0) / lam
-    np.testing.assert_allclose(found.weights, w - u @ inverse / rho, atol=2e-4 * (1 + 1 / lam))
-    np.testing.assert_allclose(coupling.shared(found.weights), w, atol=2e-4 * (1 + 1 / lam))
-    linear = sum(
-        float((o + a @ w0) @ alpha) for a, o, alpha in zip(A, b, found.alphas, strict=True)
-    )
+    np.testing.assert_allclose(found.w, w - u @ inverse / rho, atol=2e-4 * (1 + 1 / lam))
+    np.testing.assert_allclose(coupling.shared(found.w), w, atol=2e-4 * (1 + 1 / lam))
+    linear = sum(float((o + a @ w0) @ alpha) for a, o, alpha in zip(A, b, alphas, strict=True))
     total = u.sum(axis=0)
     dual = linear - total @ inverse @ total / (2 * lam)
     dual -= sum(x @ inverse @ x for x in u) / (2 * rho)
-    primal = coupling.value(found.weights) + sum(
-        (a @ w_d + o).max() for a, o, w_d in zip(A, b, found.weights, strict=True)
+    primal = coupling.value(found.w) + sum(
+        (a @ w_d + o).max() for a, o, w_d in zip(A, b, found.w, strict=True)
     )
     scale = 1 + abs(dual)
     assert found.dual == pytest.approx(dual, abs=1e-8 * scale)
     assert found.primal == pytest.approx(primal, abs=1e-8 * scale)
     assert dual <= primal + 1e-8 * scale
     assert primal - dual <= 1e-6 * scale
-    for alpha in found.alphas:
+    for alpha in alphas:
         assert (alpha >= 0).all() and alpha.sum() == pytest.approx(1)
 
 
@@ -65,7 +72,7 @@ def test_weights_and_value_are_those_of_the_paper(
 def test_the_printed_dual_has_the_same_value(seed: int, lam: float, rho: float) -> None:
     """The block matrix with 1/tau on the diagonal blocks and 1/lambda off them, solved as it is."""
     A, b = bounds(seed, 3, 5)
-    found = solve_joint_master(A, b, Coupling(lam, rho))
+    found = solve(A, b, Coupling(lam, rho))
     tau = rho * lam / (rho + lam)
     blocks = [
         [x @ y.T / (tau if i == j else lam) for j, y in enumerate(A)] for i, x in enumerate(A)

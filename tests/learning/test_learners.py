@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InputError
 from bridgetrack.learning import L1, L2, LearningOptions, finish, fit, loss_values, train
 from bridgetrack.learning.block_dual import BlockDual
+from bridgetrack.learning.bounds import Half
+from bridgetrack.learning.cccp import learner_for
 from bridgetrack.learning.losses import LOSSES
 from bridgetrack.learning.options import LEARNERS
-from bridgetrack.learning.recycling import recycled_bundle
+from bridgetrack.learning.recycling import recycled_penalty
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.surrogate import Surrogate
 from models import chain_problem, multiclass_problem
 
 CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
@@ -75,19 +76,17 @@ def test_cccp_descends_with_any_learner(seed: int, loss: str) -> None:
         assert found.objective == pytest.approx(L2(0.3).value(found.w) + attained, abs=1e-9)
 
 
-def surrogate_of(problem: Any, seed: int, regularizer: L2) -> tuple[Surrogate, Risk]:
-    """The first surrogate of a training, and its risk."""
+def surrogate_of(problem: Any, seed: int) -> tuple[Half, Risk]:
+    """The tangent of the first surrogate of a training, and its risk."""
     model, samples = problem(seed)
     risk = Risk(model, samples, None, LOSSES["bridge"])
     w = np.random.default_rng(seed).normal(size=model.n_features)
-    reward = risk.reward(w)
-    tangent = risk.tangent(reward, w, 0)
-    return Surrogate(regularizer, -tangent.slope, -tangent.offset, reward), risk
+    return recycled_penalty(risk, LearningOptions()).half(w, None), risk
 
 
-def value_at(surrogate: Surrogate, risk: Risk, w: np.ndarray) -> float:
+def value_at(regularizer: L2, half: Half, risk: Risk, w: np.ndarray) -> float:
     penalty = risk.tangent(risk.penalty(w), w, 1).value
-    return float(surrogate.values(w[None, :], np.array([penalty]))[0])
+    return regularizer.value(w) + penalty + float(half.v @ w) + half.c
 
 
 @given(
@@ -100,12 +99,12 @@ def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -
     model, _ = problem(seed)
     prior = rng.normal(size=model.n_features)
     regularizer = L2(0.1, prior, metric_of(kind, model.n_features, seed))
-    surrogate, risk = surrogate_of(problem, seed, regularizer)
-    dual = BlockDual(regularizer, risk.n_annotations, surrogate.reward)
-    dual.aim(surrogate)
+    half, risk = surrogate_of(problem, seed)
+    dual = BlockDual(regularizer, risk.n_annotations, half.reward)
+    dual.aim(half)
     np.testing.assert_allclose(dual.weights(dual.u), prior, atol=1e-9)
     points = [rng.normal(size=model.n_features) * s for s in (0.1, 1.0, 3.0)]
-    least = min(value_at(surrogate, risk, w) for w in points)
+    least = min(value_at(regularizer, half, risk, w) for w in points)
     for _ in range(30):
         # outputs found at unrelated weights too: a step may be useless, but never harmful
         w = dual.weights(dual.u) if rng.random() < 0.5 else points[int(rng.integers(3))]
@@ -121,7 +120,9 @@ def test_line_search_never_lowers_the_dual(seed: int, problem: Any, kind: str) -
                 total[0] + eta * (psi[i] - old[0]), total[1] + eta * float(b[i] - old[1])
             )
             assert dual.value >= trial - 1e-9
-        assert dual.value <= min(least, value_at(surrogate, risk, dual.weights(dual.u))) + 1e-9
+        assert (
+            dual.value <= min(least, value_at(regularizer, half, risk, dual.weights(dual.u))) + 1e-9
+        )
     kept = dual.u.copy()
     dual.refresh()
     np.testing.assert_allclose(dual.u, kept, atol=1e-9)
@@ -234,12 +235,14 @@ def test_wrong_choices_are_refused() -> None:
         finish(train(model, samples, L2(0.1), treatment="literal", options=how("frank-wolfe")))
 
 
-def test_forgetting_leaves_nothing() -> None:
+@pytest.mark.parametrize("learner", CERTIFIED)
+def test_forgetting_leaves_nothing(learner: str) -> None:
     model, samples = chain_problem(2, n=4)
-    risk = Risk(model, samples, None, LOSSES["bridge"])
-    bundle = recycled_bundle(risk, how("bundle"), None)
-    w = np.ones(model.n_features)
-    bundle.evaluate(Surrogate(L2(1.0), 0 * w, 0.0, risk.reward(w)), w)
-    assert len(bundle.bounds) == 1
-    bundle.forget()
-    assert len(bundle.bounds) == 0 and bundle.iterates.find(w) is None
+    penalty = recycled_penalty(Risk(model, samples, None, LOSSES["bridge"]), how(learner))
+    found = learner_for([penalty], L2(1.0), how(learner))
+    weights = np.ones((1, model.n_features))
+    found.ask(found.touching(weights, None), weights)
+    assert len(penalty.bounds) == 1 and found.knows(weights)
+    found.forget()
+    assert len(penalty.bounds) == 0 and not found.knows(weights)
+    assert penalty.iterates.find(weights[0]) is None

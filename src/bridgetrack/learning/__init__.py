@@ -19,16 +19,7 @@ w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: 
 Nothing here knows what x and y are: see `StructuredModel`.
 """
 
-from bridgetrack.learning.cache import CachedOutputs, OutputCache
-from bridgetrack.learning.cccp import (
-    delta_regularizer,
-    fit,
-    fit_delta,
-    fit_joint,
-    train,
-    train_delta,
-    train_joint,
-)
+from bridgetrack.learning.cccp import Domain, fit, fit_joint, train, train_joint
 from bridgetrack.learning.losses import LOSSES, Loss, Treatment, loss_values
 from bridgetrack.learning.model import (
     BatchModel,
@@ -48,9 +39,8 @@ from bridgetrack.learning.options import (
     LearningOptions,
 )
 from bridgetrack.learning.perceptron import train_perceptron
-from bridgetrack.learning.regularizers import L1, L2, Coupling, Regularizer
+from bridgetrack.learning.regularizers import L1, L2, Coupling, Regularizer, delta_regularizer
 from bridgetrack.learning.result import (
-    Domain,
     History,
     Stage,
     Step,
@@ -69,7 +59,6 @@ __all__ = [
     "LOSSES",
     "YU_JOACHIMS",
     "BatchModel",
-    "CachedOutputs",
     "Coupling",
     "Curriculum",
     "Domain",
@@ -79,7 +68,6 @@ __all__ = [
     "InferredBatch",
     "LearningOptions",
     "Loss",
-    "OutputCache",
     "Regularizer",
     "Sample",
     "Stage",
@@ -92,11 +80,9 @@ __all__ = [
     "delta_regularizer",
     "finish",
     "fit",
-    "fit_delta",
     "fit_joint",
     "loss_values",
     "train",
-    "train_delta",
     "train_joint",
     "train_perceptron",
     "untied_start",

@@ -19,10 +19,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from bridgetrack.learning.cutting_planes import Bundle
+from bridgetrack.learning.bounds import Half, Penalty
+from bridgetrack.learning.learner import Learner
 from bridgetrack.learning.model import FloatArray, InferredBatch, IntArray, blocks_of
+from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.regularizers import L2, centre, unwhiten, whiten
-from bridgetrack.learning.surrogate import Surrogate
 
 
 class BlockDual:
@@ -52,10 +53,10 @@ class BlockDual:
         rows = whiten(self.regularizer.metric, found.features)
         return np.array(rows), found.losses + found.features @ self.w0
 
-    def aim(self, surrogate: Surrogate) -> None:
+    def aim(self, half: Half) -> None:
         """Take another linear term; the multipliers stay feasible."""
-        self._v = whiten(self.regularizer.metric, surrogate.v[None, :])[0]
-        self._c = surrogate.c + float(surrogate.v @ self.w0)
+        self._v = whiten(self.regularizer.metric, half.v[None, :])[0]
+        self._c = half.c + float(half.v @ self.w0)
         self.refresh()
 
     def refresh(self) -> None:
@@ -105,30 +106,20 @@ class BlockDual:
         return gap
 
 
-class BlockLearner:
-    """Blocks in random order, and the dual that they add to.
+class BlockLearner(Learner):
+    """A learner that looks at one block of samples at a time: blocks in random order (003)."""
 
-    Parameters
-    ----------
-    bundle
-        Evaluates P, and keeps what is learned of it.
-    regularizer
-        lambda, w0 and M.
-    seed
-        Of the order of samples.
-    """
+    def __init__(self, penalty: Penalty, regularizer: L2, options: LearningOptions) -> None:
+        super().__init__([penalty], regularizer, options)
+        self.penalty = penalty
+        self._l2 = regularizer
+        self._rng = np.random.default_rng(0)
+        risk = penalty.risk
+        self._blocks: Sequence[IntArray] = blocks_of(risk.model, risk.samples)
 
-    def __init__(self, bundle: Bundle, regularizer: L2, seed: int = 0) -> None:
-        self.bundle = bundle
-        self.regularizer = regularizer
-        self._rng = np.random.default_rng(seed)
-        self._blocks: Sequence[IntArray] = blocks_of(bundle.risk.model, bundle.risk.samples)
-        self._dual: BlockDual | None = None
-
-    def forget(self) -> None:
-        """Drop everything learned about P."""
-        self.bundle.forget()
-        self._dual = None
+    def _dual_of(self, half: Half) -> BlockDual:
+        """A dual whose multipliers choose the outputs of a reward term."""
+        return BlockDual(self._l2, self.penalty.risk.n_annotations, half.reward)
 
     def _shuffled(self) -> Iterator[IntArray]:
         """All blocks, in random order."""

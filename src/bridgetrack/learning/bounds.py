@@ -1,16 +1,22 @@
-"""Lower bounds on the penalty P, and the points where P has been computed.
+"""What is known of a penalty P: lower bounds, points where it was computed, outputs found.
 
-Both depend on the training samples and their annotations alone: not on lambda, the prior, the
+All three depend on the training samples and their annotations alone: not on lambda, the prior, the
 regulariser or the linearisation of R. That is why they can be recycled (001, section 4.2).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.learning.model import FloatArray
-from bridgetrack.learning.risk import Tangent
+from bridgetrack.learning.cache import OutputCache
+from bridgetrack.learning.model import FloatArray, InferredBatch
+from bridgetrack.learning.risk import Risk, Tangent
+
+MAX_POINTS = 200
+"""Points kept, and handed on; more would only slow down the search for the best of them."""
 
 
 class Bounds:
@@ -41,10 +47,6 @@ class Bounds:
         self.offsets = np.append(self.offsets, offset)
         self._idle = np.append(self._idle, 0)
 
-    def newest_at(self, w: FloatArray) -> float:
-        """Value of the bound added last."""
-        return float(self.slopes[-1] @ w + self.offsets[-1])
-
     def clear(self) -> None:
         """Forget all bounds."""
         self._keep(np.zeros(len(self), dtype=bool))
@@ -72,7 +74,7 @@ class Bounds:
 
 
 class Iterates:
-    """Points where P has been computed.
+    """The last points where P was computed.
 
     Parameters
     ----------
@@ -87,14 +89,12 @@ class Iterates:
         self.values = values
         self.uppers = uppers
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     def add(self, w: FloatArray, tangent: Tangent) -> None:
         """Add a point."""
-        self.weights = np.vstack([self.weights, w])
-        self.values = np.append(self.values, tangent.value)
-        self.uppers = np.append(self.uppers, tangent.bound)
+        last = slice(-2 * MAX_POINTS, None)
+        self.weights = np.vstack([self.weights, w])[last]
+        self.values = np.append(self.values, tangent.value)[last]
+        self.uppers = np.append(self.uppers, tangent.bound)[last]
 
     def find(self, w: FloatArray) -> int | None:
         """Row of exactly these weights, or None."""
@@ -103,6 +103,90 @@ class Iterates:
 
     def clear(self) -> None:
         """Forget all points."""
-        self.weights = self.weights[:0]
-        self.values = self.values[:0]
-        self.uppers = self.uppers[:0]
+        self.weights, self.values, self.uppers = self.weights[:0], self.values[:0], self.uppers[:0]
+
+
+@dataclass(frozen=True)
+class Half:
+    """The linear upper bound ``<v, w> + c`` on -R, and the outputs it is made of."""
+
+    v: FloatArray
+    c: float
+    reward: InferredBatch
+
+
+class Penalty:
+    """What is known of the penalty of one domain, and how more is learned of it.
+
+    Parameters
+    ----------
+    risk
+        Evaluates P and R.
+    bounds, iterates
+        Known beforehand, or empty.
+    cache
+        Outputs known beforehand; None to do without cheap bounds.
+    """
+
+    def __init__(
+        self, risk: Risk, bounds: Bounds, iterates: Iterates, cache: OutputCache | None
+    ) -> None:
+        self.risk = risk
+        self.bounds = bounds
+        self.iterates = iterates
+        self.cache = cache
+
+    def half(self, w: FloatArray, near: Half | None) -> Half:
+        """Upper bound on -R that touches at ``w`` (001, eq. 8 and 10, with the missing sign).
+
+        It is made of outputs that are no worse there than those of ``near``.
+        """
+        sign = self.risk.loss.reward_sign
+        found = self.risk.reward(w)
+        if near is not None:
+            found = _better_of(found, near.reward, w, sign)
+        if self.cache is not None:
+            self.cache.add(found, w)
+        tangent = self.risk.tangent(found, w, sign)
+        return Half(-tangent.slope, -tangent.offset, found)
+
+    def touch(self, half: Half, w: FloatArray) -> tuple[InferredBatch, Tangent, Tangent]:
+        """Compute P at ``w``: what was found, the bound that was added, and the tangent of P."""
+        found = self.risk.penalty(w)
+        bound = tangent = self.risk.tangent(found, w, 1)
+        if self.risk.literal:
+            bound = self.risk.literal_tangent(found, half.reward, w)
+        self.bounds.add(bound.slope, bound.offset)
+        self.iterates.add(w, tangent)
+        if self.cache is not None:
+            self.cache.add(found, w)
+        return found, bound, tangent
+
+    def lower_bound_at(self, half: Half, w: FloatArray) -> float:
+        """The largest known bound on P at ``w``, ``P >= R >= -<v, .> - c`` among them."""
+        value = float((self.bounds.slopes @ w + self.bounds.offsets).max(initial=-np.inf))
+        return max(value, -float(half.v @ w) - half.c)
+
+    def forget(self) -> None:
+        """Drop everything (training from scratch)."""
+        self.bounds.clear()
+        self.iterates.clear()
+        if self.cache is not None:
+            self.cache = OutputCache(len(self.risk.samples), self.risk.model.n_features)
+
+
+def _better_of(
+    found: InferredBatch, previous: InferredBatch, w: FloatArray, sign: int
+) -> InferredBatch:
+    """Sample by sample the output of higher value: inexact inference may have got worse."""
+    worse = previous.values(w, sign) > found.values(w, sign)
+    outputs = None
+    if found.outputs is not None and previous.outputs is not None:
+        pairs = zip(worse, previous.outputs, found.outputs, strict=True)
+        outputs = [old if bad else new for bad, old, new in pairs]
+    return InferredBatch(
+        np.where(worse[:, None], previous.features, found.features),
+        np.where(worse, previous.losses, found.losses),
+        np.maximum(found.bounds, previous.values(w, sign)),
+        outputs,
+    )

@@ -8,14 +8,13 @@ outputs of the samples that did not change still serve.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.learning.model import FloatArray, InferredBatch, Sample, StructuredModel
+from bridgetrack.learning.model import FloatArray, InferredBatch
 
 IntArray = NDArray[np.intp]
 
@@ -145,61 +144,3 @@ class OutputCache:
             setattr(self, name, getattr(self, name)[kept])
         self._outputs = [self._outputs[i] for i in kept]
         self._size = len(kept)
-
-
-def carry_over(
-    cached: CachedOutputs,
-    old: Sequence[Sample],
-    new: Sequence[Sample],
-    model: StructuredModel,
-) -> CachedOutputs:
-    """Cached outputs of one training set, made to fit another.
-
-    Outputs of a sample with the same input and annotation are taken over; where the annotation
-    changed, the task loss is computed anew from the output, if the model kept it.
-
-    Parameters
-    ----------
-    cached
-        Outputs found for ``old``.
-    old, new
-        Training sets.
-    model
-        Gives the task losses.
-
-    Returns
-    -------
-    CachedOutputs
-        Outputs for ``new``.
-    """
-    place = np.full(len(old), -1, dtype=np.intp)
-    for i, j in match_samples(old, new).items():
-        place[i] = j
-    same = np.array(
-        [place[i] >= 0 and s.same_annotation(new[place[i]]) for i, s in enumerate(old)], dtype=bool
-    )
-    losses = cached.losses.copy()
-    keep = same[cached.rows]
-    for r in np.flatnonzero(~keep & (place[cached.rows] >= 0)):
-        if cached.outputs[r] is not None:
-            y_star = new[place[cached.rows[r]]].y_star
-            losses[r] = model.task_loss(y_star, cached.outputs[r])
-            keep[r] = True
-    kept = np.flatnonzero(keep)
-    return CachedOutputs(
-        place[cached.rows[kept]],
-        cached.features[kept],
-        losses[kept],
-        tuple(cached.outputs[r] for r in kept),
-    )
-
-
-def match_samples(old: Sequence[Sample], new: Sequence[Sample]) -> dict[int, int]:
-    """Index in ``new`` of each sample of ``old`` with the same input and features."""
-    by_name = {_name(s): j for j, s in enumerate(new)}
-    found = {i: by_name.get(_name(s)) for i, s in enumerate(old)}
-    return {i: j for i, j in found.items() if j is not None and old[i].same_input(new[j])}
-
-
-def _name(sample: Sample) -> tuple[str, Any]:
-    return ("object", id(sample.x)) if sample.key is None else ("key", sample.key)

@@ -149,3 +149,56 @@ def _feasible(alpha: FloatArray, G: FloatArray) -> FloatArray:
     mixed = alpha / excess
     mixed[zero[-1]] += 1 - 1 / excess
     return mixed
+
+
+class ProximalSteps:
+    """Where to look next: at the minimiser of the master problem pulled towards the best point.
+
+    The minimiser itself leaps from corner to corner, so that the linear problem is solved for its
+    lower bound only. In units of the objective, a gap spread evenly over d weights is d steps of
+    ``gap / d``, and the pull at which these cost as much as they can gain is of the order of
+    ``d / gap``.
+    """
+
+    def __init__(self, regularizer: L1, strength: float = 10.0) -> None:
+        self.regularizer = regularizer
+        self.strength = strength
+        self._direct = False
+        self._asked = False
+        self._upper = np.inf
+
+    def propose(
+        self, slopes: FloatArray, offsets: FloatArray, best: FloatArray, upper: float, gap: float
+    ) -> Master:
+        """Minimiser with a pull towards ``best``, or without once that is exhausted."""
+        self._adapt(upper)
+        found = None
+        if not self._direct:
+            pull = self.strength * slopes.shape[1] / min(gap, 1.0)
+            found = solve_l1_proximal(slopes, offsets, self.regularizer, best, pull)
+        return solve_l1_master(slopes, offsets, self.regularizer) if found is None else found
+
+    def certify(self, slopes: FloatArray, offsets: FloatArray) -> float:
+        """Minimum of the linear problem: the pull leaves only a weak lower bound."""
+        return solve_l1_master(slopes, offsets, self.regularizer).dual
+
+    def judge(self, raised: bool) -> bool:
+        """Whether to go on after a point that raised the model there, or did not.
+
+        Where the model is exact already, go further; that is useless at its own minimiser.
+        """
+        self._asked = True
+        if raised:
+            self._direct = False
+            return True
+        useless, self._direct = self._direct, True
+        self.strength *= 0.3
+        return not useless
+
+    def _adapt(self, upper: float) -> None:
+        """Pull less after a point that was better, more after one that was not."""
+        if self._asked:
+            better = upper < self._upper
+            self.strength = float(np.clip(self.strength * (0.5 if better else 1.5), 0.5, 50.0))
+            self._asked = False
+        self._upper = upper

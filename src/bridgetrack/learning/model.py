@@ -36,10 +36,10 @@ class Sample:
         Partial annotation of ``x``; opaque to learners, treated as immutable.
     key
         Names ``x`` *and its features* across trainings (change it when the features, their
-        scaling or the set of possible outputs change). None: identified by the object itself.
+        scaling or the set of possible outputs change). None: no later training knows it again.
     version
-        Names ``y_star`` across trainings. None: identified by the object itself. Only used
-        together with ``key``.
+        Names ``y_star`` across trainings; used together with ``key``. None: a later training
+        takes it for changed.
     """
 
     x: Any
@@ -47,17 +47,9 @@ class Sample:
     key: Hashable | None = None
     version: Hashable | None = None
 
-    def same_input(self, other: Sample) -> bool:
-        """Whether both have the same input, features and possible outputs."""
-        if self.key is None or other.key is None:
-            return self.x is other.x
-        return self.key == other.key
-
     def same_annotation(self, other: Sample) -> bool:
         """Whether both annotate the same things."""
-        if self.version is None or other.version is None:
-            return self.y_star is other.y_star
-        return self.version == other.version
+        return self.version is not None and self.version == other.version
 
 
 def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...]:
@@ -75,6 +67,24 @@ def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...
     if len(set(keys)) < len(keys):
         repeated = next(key for i, key in enumerate(keys) if key in keys[:i])
         raise InputError(f"two training samples have the same key {repeated!r}; merge them")
+    return found
+
+
+def checked_weights(weights: FloatArray, *shape: int) -> FloatArray:
+    """A copy of weights to start from.
+
+    Raises
+    ------
+    InputError
+        If they are not finite or do not have this shape.
+    """
+    found = np.array(weights, dtype=float)
+    if found.shape != shape or not np.isfinite(found).all():
+        each = f" for each of {shape[0]} domains" if len(shape) > 1 else ", one for each feature"
+        raise InputError(
+            f"the initial weights have shape {found.shape} and must be {shape[-1]} finite "
+            f"numbers{each}"
+        )
     return found
 
 

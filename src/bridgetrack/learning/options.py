@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning.l2 import Form
 
 LearnerName = Literal["bundle", "n-slack", "frank-wolfe", "subgradient", "perceptron"]
 LEARNERS: tuple[LearnerName, ...] = get_args(LearnerName)
+Form = Literal["primal", "dual"]
 Criterion = Literal["slack", "entropy", "novelty"]
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 

@@ -16,6 +16,7 @@ from bridgetrack.learning.model import (
     Sample,
     StructuredModel,
     as_samples,
+    checked_weights,
 )
 from bridgetrack.learning.result import History, Step, TrainingResult
 from bridgetrack.learning.risk import SATISFIED, checked_batch
@@ -75,7 +76,9 @@ def train_perceptron(
     total = float(len(found) if n_annotations is None else n_annotations)
     if not total > 0:
         raise InputError(f"learning needs at least one annotation, there are {n_annotations}")
-    walk = _Walk(model, found, _initial(model, initial), rate)
+    d = model.n_features
+    first = np.zeros(d) if initial is None else checked_weights(initial, d)
+    walk = _Walk(model, found, first, rate)
     rng = np.random.default_rng(seed)
     judged = walk.mean if averaged else walk.w
     best, best_loss = judged.copy(), walk.task_loss(judged) / total
@@ -178,13 +181,3 @@ class _Walk:
 
     def _checked(self, sample: Sample, found: list[Inferred]) -> InferredBatch:
         return checked_batch(InferredBatch.stack(found), [sample] * len(found), self.w, 0)
-
-
-def _initial(model: StructuredModel, initial: FloatArray | None) -> FloatArray:
-    w = np.zeros(model.n_features) if initial is None else np.array(initial, dtype=float)
-    if w.shape != (model.n_features,) or not np.isfinite(w).all():
-        raise InputError(
-            f"the initial weights have shape {w.shape} and must be {model.n_features} finite "
-            "numbers, one for each feature"
-        )
-    return w

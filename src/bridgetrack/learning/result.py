@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.learning.cache import CachedOutputs
-from bridgetrack.learning.model import FloatArray, Sample, StructuredModel
-from bridgetrack.learning.surrogate import Incumbent
-from bridgetrack.progress import relayed
+from bridgetrack.learning.model import FloatArray, Sample
 
 
 @dataclass(frozen=True)
@@ -203,74 +197,3 @@ class TrainingResult:
     def state(self) -> TrainingState | None:
         """State of the first domain, the only one but in joint training."""
         return self.states[0] if self.states else None
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Bounds, inferences and seconds of inference so far, as `Step` tells them."""
-
-    n_bounds: int
-    n_inferences: int
-    inference_seconds: float = 0.0
-
-
-class Record:
-    """Turns the steps of the inner loops into progress, and remembers it."""
-
-    def __init__(self) -> None:
-        self.steps: list[Step] = []
-        self._start = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """Time since training began."""
-        return time.perf_counter() - self._start
-
-    def follow(
-        self, inner: Generator[Incumbent, None, Incumbent], t: int, counts: Callable[[], Counts]
-    ) -> Generator[Step, None, Incumbent]:
-        """Pass on the inner loop of CCCP iteration t as progress; its outcome is the value.
-
-        Every surrogate bounds the objective from above, so the least value so far does.
-        """
-
-        def told(best: Incumbent) -> Step:
-            now, last = counts(), self.steps[-1].objective if self.steps else math.inf
-            step = Step(
-                iteration=len(self.steps) + 1,
-                cccp_iteration=t,
-                objective=min(best.objective, last),
-                gap=best.gap,
-                n_bounds=now.n_bounds,
-                n_inferences=now.n_inferences,
-                seconds=self.seconds,
-                weights=best.w.copy(),
-                inference_seconds=now.inference_seconds,
-            )
-            self.steps.append(step)
-            return step
-
-        return relayed(inner, told)
-
-
-@dataclass(frozen=True)
-class Domain:
-    """One of several annotated data sets.
-
-    Parameters
-    ----------
-    model
-        What is learned there; all domains have the same features.
-    samples
-        Its inputs with their annotations.
-    n_annotations
-        The domain's risk, a sum over its samples, is divided by this. None: the number of its
-        samples, so that every domain counts alike. The same number for all domains makes every
-        annotation count alike, whichever domain it is in, as in eq. 1.9; with the number of
-        annotations of the domain of interest, lambda and rho are on the scale of training that
-        domain alone.
-    """
-
-    model: StructuredModel
-    samples: Sequence[Sample | tuple[Any, Any]]
-    n_annotations: float | None = None

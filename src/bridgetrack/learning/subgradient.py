@@ -8,50 +8,57 @@ dual feasible point, and with it a true lower bound. The weighted mean of the it
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 from bridgetrack.learning.block_dual import BlockDual, BlockLearner
+from bridgetrack.learning.bounds import Penalty
+from bridgetrack.learning.learner import Halves, Incumbent, Search
 from bridgetrack.learning.model import FloatArray, IntArray
-from bridgetrack.learning.surrogate import Incumbent, Surrogate
+from bridgetrack.learning.options import LearningOptions
+from bridgetrack.learning.regularizers import L2
 
 RARER = 1.2
 """The mean is judged after epoch 1, 2, ... and then each time at so many times the epochs."""
 
 
 class Subgradient(BlockLearner):
-    """Stochastic subgradient descent on the surrogate; parameters as in `BlockLearner`."""
+    """Stochastic subgradient descent on the surrogate."""
 
-    def minimise(
-        self, surrogate: Surrogate, w: FloatArray, precision: float
-    ) -> Generator[Incumbent, None, Incumbent]:
+    def __init__(self, penalty: Penalty, regularizer: L2, options: LearningOptions) -> None:
+        super().__init__(penalty, regularizer, options)
+        self._dual: BlockDual | None = None
+
+    def forget(self) -> None:
+        """Drop everything learned about P."""
+        super().forget()
+        self._dual = None
+
+    def minimise(self, halves: Halves, weights: FloatArray, precision: float) -> Search:
         """Minimise a surrogate to a given gap."""
-        bundle = self.bundle
         if self._dual is None:
-            n = bundle.risk.n_annotations
-            self._dual = BlockDual(self.regularizer, n, surrogate.reward)
-        self._dual.aim(surrogate)
+            self._dual = self._dual_of(halves[0])
+        self._dual.aim(halves[0])
         lower = self._dual.value
-        if bundle.iterates.find(w) is None:
-            bundle.evaluate(surrogate, w)
-            yield bundle.step(surrogate, lower)
+        self.trim(halves, weights)
+        if not self.knows(weights):
+            self.ask(halves, weights)
+            yield self.incumbent(halves, lower)
         walk, judged = _Walk(self._dual), 1.0
         while True:
-            best, upper = bundle.best(surrogate)
+            best, upper = self.best(halves)
             if upper - lower <= precision:
                 return Incumbent(best, upper, lower, "converged")
-            if bundle.risk.effort.penalty_calls >= bundle.options.max_inferences:
+            if self.n_inferences >= self.options.max_inferences:
                 return Incumbent(best, upper, lower, "limit")
             self._epoch(walk)
             lower = max(lower, walk.lower)
             if walk.epochs >= judged:
                 judged = max(judged + 1, RARER * judged)
-                bundle.evaluate(surrogate, self._dual.weights(walk.mean))
-                yield bundle.step(surrogate, lower)
+                self.ask(halves, self._dual.weights(walk.mean)[None, :])
+                yield self.incumbent(halves, lower)
 
     def _epoch(self, walk: _Walk) -> None:
         """Visit all blocks in random order."""
         for rows in self._shuffled():
-            found = self.bundle.risk.penalty_of(rows, walk.dual.weights(walk.u))
+            found = self.penalty.risk.penalty_of(rows, walk.dual.weights(walk.u))
             psi, b = walk.dual.whitened(found)
             walk.step(rows, psi, b, len(self._blocks))
         walk.close()
