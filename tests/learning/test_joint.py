@@ -22,6 +22,11 @@ from bridgetrack.learning import (
     loss_values,
     train_joint,
 )
+from bridgetrack.learning.bounds import MAX_POINTS
+from bridgetrack.learning.cutting_planes import CuttingPlanes
+from bridgetrack.learning.losses import LOSSES
+from bridgetrack.learning.recycling import recycled_penalty
+from bridgetrack.learning.risk import Risk
 from models import chain_problem, multiclass_problem
 
 FINE = LearningOptions(precision=1e-6)
@@ -220,6 +225,27 @@ def test_the_limit_of_calls_is_kept_and_progress_is_told() -> None:
     assert [s.iteration for s in seen] == list(range(1, len(seen) + 1))
     assert seen[-1].weights.shape == (2, domains[0].model.n_features)
     assert len(found.history.objective) == len(seen)
+
+
+def test_points_are_forgotten_when_there_are_many() -> None:
+    """However long a training, only the best points for the present surrogate are kept."""
+    domains = domains_of(chain_problem, 0)
+    penalties = [
+        recycled_penalty(Risk(x.model, x.samples, None, LOSSES["bridge"]), FINE) for x in domains
+    ]
+    learner = CuttingPlanes(penalties, Coupling(0.1, 0.3), FINE)
+    rng = np.random.default_rng(0)
+    many = rng.normal(size=(3 * MAX_POINTS, 2, domains[0].model.n_features))
+    halves = learner.touching(many[0], None)
+    for weights in many:
+        learner.ask(halves, weights)
+    best, worst = learner.best(halves)[0], max(many, key=lambda w: learner.value(halves, w))
+    for _ in learner.minimise(halves, worst, 1e3):
+        raise AssertionError("nothing needs to be asked")
+    assert sum(map(learner.knows, many)) == MAX_POINTS + 1
+    assert learner.knows(worst)
+    np.testing.assert_array_equal(learner.best(halves)[0], best)
+    assert all(len(p.iterates.values) <= 2 * MAX_POINTS for p in penalties)
 
 
 def test_wrong_use() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 import pytest
+import qpsolvers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -151,15 +155,46 @@ def test_a_wrong_answer_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None
     assert other.primal == pytest.approx(right.primal, abs=1e-6)
 
 
-def test_nothing_leaks_from_back_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    import qpsolvers
+def test_what_a_back_end_should_not_do_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another back end would only hide it, and every training would be slow from then on."""
 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("license expired")
 
     monkeypatch.setattr(qpsolvers, "solve_problem", broken)
+    with pytest.raises(SolverError, match=r"daqp failed unexpectedly \(RuntimeError: license"):
+        solve_l2_master(*rows(0), L2(1.0))
+
+
+@pytest.mark.parametrize(
+    "error", [qpsolvers.exceptions.ProblemError("not set up"), ValueError("P is indefinite")]
+)
+def test_nothing_leaks_from_back_ends(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(qpsolvers, "solve_problem", refuses)
     with pytest.raises(SolverError, match="no back end solved"):
         solve_l2_master(*rows(0), L2(1.0))
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("backend", ["daqp", "piqp", "clarabel"])
+def test_no_back_end_touches_the_warnings_of_the_process(
+    form: Any, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their filters belong to all threads: two that put them back could mix them up."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+
+        def global_state(*_: object, **__: object) -> None:
+            raise AssertionError("catch_warnings changes what all threads see")
+
+        monkeypatch.setattr(warnings, "catch_warnings", global_state)
+        found = solve_l2_master(*rows(0), L2(1.0), form=form, backend=backend)
+        monkeypatch.undo()
+    assert found.backend == f"{form} {backend}"
+    assert not told
 
 
 def test_unusable_requests() -> None:
