@@ -1,11 +1,4 @@
-"""One frame of labels, checked.
-
-Noticing that an image was given where its segmentation is needed.
-
-The pixels of cells, numbered by cell.
-
-Overlap of masks between two frames after every cell is shifted by its own prediction.
-"""
+"""One frame of labels: checked, told from an image, and its pixels numbered by cell."""
 
 from __future__ import annotations
 
@@ -20,7 +13,16 @@ from bridgetrack.movie.movie import Movie, as_labels
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-_Index = NDArray[np.int64]
+
+MIXED = 0.25
+"""Share of neighbouring pixels of different number from which a frame may be an image.
+
+Of the label movies at hand the highest share is 0.005, of camera images the lowest 0.3."""
+
+_FEW = 20
+_TINY = 4
+_TORN = 3
+_SMALL = 1_000_000
 
 
 def checked_labels(labels: Movie, t: int) -> NDArray[np.integer]:
@@ -42,25 +44,8 @@ def checked_labels(labels: Movie, t: int) -> NDArray[np.integer]:
     return as_labels(raw, f"{labels.source}, frame {t}")
 
 
-MIXED = 0.25
-"""Share of neighbouring pixels of different number from which a frame may be an image.
-
-Of the label movies at hand the highest share is 0.005, of camera images the lowest 0.3."""
-
-_FEW = 20
-_TINY = 4
-_TORN = 3
-
-
 def refuse_image(labels: Movie, t: int = 0) -> None:
-    """Refuse a label movie that looks like an image.
-
-    Parameters
-    ----------
-    labels
-        The label movie.
-    t
-        Frame to look at.
+    """Refuse a label movie that looks like an image in frame `t`.
 
     Raises
     ------
@@ -99,9 +84,6 @@ def neighbours_differ(frame: NDArray[Any]) -> float:
     return different / max(pairs, 1)
 
 
-_SMALL = 1_000_000
-
-
 @dataclass(frozen=True)
 class Foreground:
     """Foreground pixels of one frame: label number per pixel and coordinates.
@@ -126,7 +108,7 @@ class Foreground:
     shape: tuple[int, ...]
     index: tuple[Index, ...]
 
-    def total(self, weights: Array | None = None) -> Array:
+    def total(self, weights: NDArray[Any] | None = None) -> Array:
         """Sum of the weights over every label, shape (n,)."""
         return np.bincount(self.owner, weights, minlength=len(self.labels)).astype(np.float64)
 
@@ -164,22 +146,9 @@ def numbered(values: NDArray[Any]) -> tuple[Index, Index]:
     return present.astype(np.int64), rank[values]
 
 
-def count_pairs(first: Index, second: Index, n_first: int) -> tuple[Index, Index, Index]:
-    """Distinct pairs of whole numbers, in order, and how often each occurs."""
-    width = int(second.max(initial=0)) + 1
-    key = first * width + second
-    if n_first * width > _SMALL + 8 * len(key):
-        pairs, count = np.unique(key, return_counts=True)
-    else:
-        table = np.bincount(key)
-        pairs = np.flatnonzero(table)
-        count = table[pairs]
-    return pairs // width, pairs % width, count.astype(np.int64)
-
-
 def shifted_overlap(
-    before: NDArray[Any], after: NDArray[Any], label_of: _Index, shift: NDArray[np.float64]
-) -> tuple[_Index, _Index, _Index]:
+    before: NDArray[Any], after: NDArray[Any], label_of: Index, shift: Array
+) -> tuple[Index, Index, Index]:
     """Count the pixels that shifted cells of one frame share with cells of the next.
 
     Parameters
@@ -194,7 +163,7 @@ def shifted_overlap(
     Returns
     -------
     row, label, pixels
-        _Index into `label_of`, label in `after` and shared pixels, for every pair that shares
+        Index into `label_of`, label in `after` and shared pixels, for every pair that shares
         any; shapes (p,).
     """
     cells = foreground(before)
@@ -209,3 +178,16 @@ def shifted_overlap(
     hit = np.ascontiguousarray(after).reshape(-1)[place[inside]]
     mine = owner[inside][hit > 0]
     return count_pairs(mine, hit[hit > 0].astype(np.int64), len(label_of))
+
+
+def count_pairs(first: Index, second: Index, n_first: int) -> tuple[Index, Index, Index]:
+    """Distinct pairs of whole numbers, in order, and how often each occurs."""
+    width = int(second.max(initial=0)) + 1
+    key = first * width + second
+    if n_first * width > _SMALL + 8 * len(key):
+        pairs, count = np.unique(key, return_counts=True)
+    else:
+        table = np.bincount(key)
+        pairs = np.flatnonzero(table)
+        count = table[pairs]
+    return pairs // width, pairs % width, count.astype(np.int64)

@@ -2,8 +2,6 @@
 
 All measures are ratios of weighted counts (``numpy.bincount``), so a frame costs the same with
 ten cells and with ten thousand.
-
-Labels that were given to cells in different places of a frame.
 """
 
 from __future__ import annotations
@@ -20,17 +18,146 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from bridgetrack.detections.labels import Foreground, checked_labels, foreground
+from bridgetrack.detections.labels import Array, Foreground, Index, checked_labels, foreground
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.movie import Movie, check_same_extent
 
-Array = NDArray[np.float64]
-_Array = NDArray[np.float64]
-_Index = NDArray[np.int64]
-
-
+Measured = tuple[pd.DataFrame, Index]
 _WORKERS = 2
+_FILLED = 0.5
+_APART = 1.5
+
+
+def measure(labels: Movie, image: Movie | None = None) -> Detections:
+    """Measure all cells of a label movie.
+
+    Parameters
+    ----------
+    labels
+        Label movie, one channel.
+    image
+        Intensities with the same extent, or None (then there are no intensity columns).
+
+    Raises
+    ------
+    InputError
+        Where labels are negative or not whole, where image and labels differ in extent, or
+        where there is no cell at all.
+    """
+    check_same_extent(image, labels)
+    return assemble([table for _, table in measure_frames(labels, image)], labels, image)
+
+
+def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Measure a movie frame by frame, a few frames at a time in parallel.
+
+    Yields
+    ------
+    t, table
+        The frame's number and its measurements (see `measure_frame`), in order.
+
+    Warns
+    -----
+    BridgetrackWarning
+        Where a label lies in places far apart; it is measured as one cell.
+    """
+
+    def one(t: int) -> Measured:
+        pixels = None if image is None else image.frame(t)
+        return _measure(checked_labels(labels, t), pixels, labels.geometry.scale)
+
+    def checked(t: int, future: Future[Measured]) -> pd.DataFrame:
+        table, scattered = future.result()
+        if len(scattered):
+            _warn_scattered(f"{labels.source}, frame {t}", scattered)
+        return table
+
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        pending = {}
+        for t in range(labels.n_frames):
+            pending[t] = pool.submit(one, t)
+            done = t - 2 * _WORKERS
+            if done >= 0:
+                yield done, checked(done, pending.pop(done))
+        for t in sorted(pending):
+            yield t, checked(t, pending.pop(t))
+
+
+def measure_frame(
+    labels: NDArray[Any], image: NDArray[Any] | None, scale: tuple[float, ...]
+) -> pd.DataFrame:
+    """Measure the labels of one frame.
+
+    Parameters
+    ----------
+    labels
+        Label image, 0 is background, shape ([Z,] Y, X).
+    image
+        Intensities of all channels, shape (C, [Z,] Y, X), or None.
+    scale
+        Size of a pixel per axis.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per label, ascending; the columns of `Detections.table` without ``frame``.
+    """
+    return _measure(labels, image, scale)[0]
+
+
+def assemble(tables: list[pd.DataFrame], labels: Movie, image: Movie | None = None) -> Detections:
+    """Join the tables of all frames into one.
+
+    Raises
+    ------
+    InputError
+        Where no frame has a single cell.
+    """
+    framed = [table.assign(frame=t) for t, table in enumerate(tables) if len(table)]
+    if not framed:
+        raise InputError(
+            f"{labels.source}: there is no cell in any of the {labels.n_frames} frames; "
+            "check that this is the label movie (0 is background, every cell has a number)"
+        )
+    table = pd.concat(framed, ignore_index=True)
+    first = ["frame", "label"]
+    table = table[first + [c for c in table.columns if c not in first]]
+    return Detections(
+        table.astype({"frame": np.int64, "label": np.int64}),
+        labels.geometry,
+        () if image is None else image.channels,
+    )
+
+
+def _measure(
+    labels: NDArray[Any], image: NDArray[Any] | None, scale: tuple[float, ...]
+) -> Measured:
+    """The measurements of a frame, and the labels that lie in places far apart."""
+    spacing = np.asarray(scale, dtype=np.float64)
+    fg = foreground(labels)
+    ndim = labels.ndim
+    axes = ("z", "y", "x")[-ndim:]
+    if not len(fg.labels):
+        return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)}), fg.labels
+    area, centroid, cov = _moments(fg, spacing)
+    values, vectors = np.linalg.eigh(cov)
+    factor = 4.0 if ndim == 2 else 2 * np.sqrt(5.0)
+    outline, touching = _faces(fg, spacing)
+    columns: dict[str, Any] = {"label": fg.labels}
+    columns |= {axis: centroid[:, k] for k, axis in enumerate(axes)}
+    columns["area"] = area
+    columns["major"] = factor * np.sqrt(np.maximum(values[:, -1], 0))
+    columns["minor"] = factor * np.sqrt(np.maximum(values[:, 0], 0))
+    columns |= {f"axis_{axis}": vectors[:, k, -1] for k, axis in enumerate(axes)}
+    columns["roundness"] = _roundness(area * float(np.prod(spacing)), outline, ndim)
+    columns["touching"] = touching / np.maximum(outline, 1e-12)
+    columns["border_distance"] = _border_distance(fg, labels.shape, spacing)
+    for channel in range(0 if image is None else len(image)):
+        columns |= _intensities(fg, image[channel], channel)  # type: ignore[index]
+    suspects = _loose(area * float(np.prod(spacing)), cov)
+    scattered = fg.labels[_in_places_apart(fg, suspects, spacing)]
+    return pd.DataFrame(columns), scattered
 
 
 def _moments(fg: Foreground, scale: Array) -> tuple[Array, Array, Array]:
@@ -125,180 +252,10 @@ def _background(image: NDArray[Any]) -> float:
     return float(np.quantile(sample, 0.05)) if sample.size else 0.0
 
 
-def measure_frame(
-    labels: NDArray[Any], image: NDArray[Any] | None, scale: tuple[float, ...]
-) -> pd.DataFrame:
-    """Measure the labels of one frame.
-
-    Parameters
-    ----------
-    labels
-        Label image, 0 is background, shape ([Z,] Y, X).
-    image
-        Intensities of all channels, shape (C, [Z,] Y, X), or None.
-    scale
-        Size of a pixel per axis.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per label, ascending; the columns of `Detections.table` without ``frame``.
-    """
-    return _measure(labels, image, scale)[0]
-
-
-def _measure(
-    labels: NDArray[Any], image: NDArray[Any] | None, scale: tuple[float, ...]
-) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """The measurements of a frame, and the labels that lie in places far apart."""
-    spacing = np.asarray(scale, dtype=np.float64)
-    fg = foreground(labels)
-    ndim = labels.ndim
-    axes = ("z", "y", "x")[-ndim:]
-    if not len(fg.labels):
-        return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)}), fg.labels
-    area, centroid, cov = _moments(fg, spacing)
-    values, vectors = np.linalg.eigh(cov)
-    factor = 4.0 if ndim == 2 else 2 * np.sqrt(5.0)
-    outline, touching = _faces(fg, spacing)
-    columns: dict[str, Any] = {"label": fg.labels}
-    columns |= {axis: centroid[:, k] for k, axis in enumerate(axes)}
-    columns["area"] = area
-    columns["major"] = factor * np.sqrt(np.maximum(values[:, -1], 0))
-    columns["minor"] = factor * np.sqrt(np.maximum(values[:, 0], 0))
-    columns |= {f"axis_{axis}": vectors[:, k, -1] for k, axis in enumerate(axes)}
-    columns["roundness"] = _roundness(area * float(np.prod(spacing)), outline, ndim)
-    columns["touching"] = touching / np.maximum(outline, 1e-12)
-    columns["border_distance"] = _border_distance(fg, labels.shape, spacing)
-    for channel in range(0 if image is None else len(image)):
-        columns |= _intensities(fg, image[channel], channel)  # type: ignore[index]
-    suspects = loose(area * float(np.prod(spacing)), cov)
-    scattered = fg.labels[in_places_apart(fg.index, fg.owner, suspects, spacing)]
-    return pd.DataFrame(columns), scattered
-
-
-def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[int, pd.DataFrame]]:
-    """Measure a movie frame by frame, a few frames at a time in parallel.
-
-    Yields
-    ------
-    t, table
-        The frame's number and its measurements (see `measure_frame`), in order.
-
-    Warns
-    -----
-    BridgetrackWarning
-        Where a label lies in places far apart; it is measured as one cell.
-    """
-
-    def one(t: int) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-        pixels = None if image is None else image.frame(t)
-        return _measure(checked_labels(labels, t), pixels, labels.geometry.scale)
-
-    def checked(t: int, future: Future[tuple[pd.DataFrame, NDArray[np.int64]]]) -> pd.DataFrame:
-        table, scattered = future.result()
-        if len(scattered):
-            _warn_scattered(f"{labels.source}, frame {t}", scattered)
-        return table
-
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        pending = {}
-        for t in range(labels.n_frames):
-            pending[t] = pool.submit(one, t)
-            done = t - 2 * _WORKERS
-            if done >= 0:
-                yield done, checked(done, pending.pop(done))
-        for t in sorted(pending):
-            yield t, checked(t, pending.pop(t))
-
-
-def _warn_scattered(where: str, scattered: NDArray[np.int64]) -> None:
-    named = ", ".join(str(k) for k in scattered[:5].tolist())
-    more = f" and {len(scattered) - 5} more" if len(scattered) > 5 else ""
-    warnings.warn(
-        f"{where}: label {named}{more} lies in places far apart and is measured as one cell; "
-        "if these are different cells, give each its own number",
-        BridgetrackWarning,
-        stacklevel=3,
-    )
-
-
-def assemble(tables: list[pd.DataFrame], labels: Movie, image: Movie | None = None) -> Detections:
-    """Join the tables of all frames into one.
-
-    Raises
-    ------
-    InputError
-        Where no frame has a single cell.
-    """
-    framed = [table.assign(frame=t) for t, table in enumerate(tables) if len(table)]
-    if not framed:
-        raise InputError(
-            f"{labels.source}: there is no cell in any of the {labels.n_frames} frames; "
-            "check that this is the label movie (0 is background, every cell has a number)"
-        )
-    table = pd.concat(framed, ignore_index=True)
-    first = ["frame", "label"]
-    table = table[first + [c for c in table.columns if c not in first]]
-    return Detections(
-        table.astype({"frame": np.int64, "label": np.int64}),
-        labels.geometry,
-        () if image is None else image.channels,
-    )
-
-
-def measure(labels: Movie, image: Movie | None = None) -> Detections:
-    """Measure all cells of a label movie.
-
-    Parameters
-    ----------
-    labels
-        Label movie, one channel.
-    image
-        Intensities with the same extent, or None (then there are no intensity columns).
-
-    Raises
-    ------
-    InputError
-        Where labels are negative or not whole, where image and labels differ in extent, or
-        where there is no cell at all.
-    """
-    check_extents(labels, image)
-    return assemble([table for _, table in measure_frames(labels, image)], labels, image)
-
-
-def check_extents(labels: Movie, image: Movie | None) -> None:
-    """Refuse an image that does not lie on the labels.
-
-    Raises
-    ------
-    InputError
-        Naming both movies and their extents.
-    """
-    if image is not None:
-        check_same_extent(image, labels)
-
-
-_FILLED = 0.5
-_APART = 1.5
-
-
-def loose(volume: _Array, covariance: _Array) -> _Index:
+def _loose(volume: Array, covariance: Array) -> Index:
     """Cells that fill less than half of the ellipse with their second moments.
 
     A solid ellipse fills it, two discs a diameter apart fill half of it.
-
-    Parameters
-    ----------
-    volume
-        Areas or volumes in scaled units, shape (n,).
-    covariance
-        Covariances of the pixels in scaled units, shape (n, ndim, ndim).
-
-    Returns
-    -------
-    numpy.ndarray
-        Their numbers.
     """
     ndim = covariance.shape[1]
     unit = 4.0 * np.pi if ndim == 2 else 4.0 / 3.0 * np.pi * 5.0**1.5
@@ -306,29 +263,17 @@ def loose(volume: _Array, covariance: _Array) -> _Index:
     return np.flatnonzero(volume < _FILLED * ellipse)
 
 
-def in_places_apart(
-    index: tuple[_Index, ...], owner: _Index, suspects: _Index, scale: _Array
-) -> _Index:
-    """Those of the suspects whose pieces lie more than 1.5 of their diameters apart.
-
-    Parameters
-    ----------
-    index, owner
-        Coordinates of the foreground pixels per axis, and the cell of each, shapes (p,).
-    suspects
-        Numbers of the cells to look at, ascending.
-    scale
-        Size of a pixel per axis.
-    """
-    pixels = np.flatnonzero(np.isin(owner, suspects))
-    pixels = pixels[np.argsort(owner[pixels], kind="stable")]
-    cuts = np.searchsorted(owner[pixels], suspects)[1:]
-    coordinates = np.stack([axis[pixels] for axis in index], axis=1)
+def _in_places_apart(fg: Foreground, suspects: Index, scale: Array) -> Index:
+    """Those of the suspects whose pieces lie more than 1.5 of their diameters apart."""
+    pixels = np.flatnonzero(np.isin(fg.owner, suspects))
+    pixels = pixels[np.argsort(fg.owner[pixels], kind="stable")]
+    cuts = np.searchsorted(fg.owner[pixels], suspects)[1:]
+    coordinates = np.stack([axis[pixels] for axis in fg.index], axis=1)
     cells = np.split(coordinates, cuts) if len(suspects) else []
     return suspects[[_apart(cell, scale) for cell in cells]]
 
 
-def _apart(coordinates: _Index, scale: _Array) -> bool:
+def _apart(coordinates: Index, scale: Array) -> bool:
     """Whether the largest piece of a cell lies far from another of its pieces."""
     n, ndim = coordinates.shape
     pairs = cKDTree(coordinates).query_pairs(np.sqrt(ndim) + 1e-6, output_type="ndarray")
@@ -342,3 +287,14 @@ def _apart(coordinates: _Index, scale: _Array) -> bool:
     volume = n * float(np.prod(scale))
     diameter = 2 * np.sqrt(volume / np.pi) if ndim == 2 else np.cbrt(6 * volume / np.pi)
     return bool(distance.max() > _APART * diameter)
+
+
+def _warn_scattered(where: str, scattered: NDArray[np.int64]) -> None:
+    named = ", ".join(str(k) for k in scattered[:5].tolist())
+    more = f" and {len(scattered) - 5} more" if len(scattered) > 5 else ""
+    warnings.warn(
+        f"{where}: label {named}{more} lies in places far apart and is measured as one cell; "
+        "if these are different cells, give each its own number",
+        BridgetrackWarning,
+        stacklevel=3,
+    )

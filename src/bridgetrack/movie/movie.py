@@ -117,14 +117,16 @@ def as_labels(pixels: NDArray[Any], where: str) -> NDArray[np.int64]:
     return pixels.astype(np.int64)
 
 
-def check_same_extent(image: Movie, labels: Movie) -> None:
-    """Check that an image movie and a label movie have the same frames and pixels.
+def check_same_extent(image: Movie | None, labels: Movie) -> None:
+    """Check that an image movie, where there is one, has the frames and pixels of the labels.
 
     Raises
     ------
     InputError
         Where they differ; the message names both.
     """
+    if image is None:
+        return
     shapes = [(m.geometry.n_frames, *(m.geometry.shape or ())) for m in (image, labels)]
     if shapes[0] != shapes[1]:
         raise InputError(

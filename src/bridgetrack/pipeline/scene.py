@@ -14,7 +14,7 @@ from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
 from bridgetrack.detections.labels import checked_labels, refuse_image
-from bridgetrack.detections.measure import assemble, check_extents, measure_frame, measure_frames
+from bridgetrack.detections.measure import assemble, measure_frame, measure_frames
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.default import default_features
@@ -23,7 +23,7 @@ from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.inference.problem import Problem
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.movie import Movie, check_same_extent
 from bridgetrack.progress import Progress, Steps
 
 Index = NDArray[np.int64]
@@ -123,7 +123,7 @@ def measure(source: Movie | Detections, image: Movie | None = None) -> Steps[Det
                 stacklevel=2,
             )
         return source
-    check_extents(source, image)
+    check_same_extent(image, source)
     refuse_image(source)
     if source.n_frames == 1:
         warnings.warn(

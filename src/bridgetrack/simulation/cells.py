@@ -1,11 +1,8 @@
-"""The state of all simulated cells at one time, as arrays.
-
-How a cell looks at its stage of life: size, shape, brightness, contrast.
-"""
+"""The state of all simulated cells at one time, and how each looks at its stage of life."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
@@ -15,6 +12,11 @@ from numpy.typing import NDArray
 from bridgetrack.simulation.settings import SimulationSettings
 
 Array = NDArray[np.float64]
+N_BUMPS = 3  # per outline: enough for beans, pears and soft corners
+DEATH_FRAMES = 5  # a dying cell shrinks and glows for so many frames and is then gone
+_RECOVERY = 5.0
+_PLATE_ASPECT = 2.8
+_FADED = 0.12
 
 
 @dataclass(frozen=True)
@@ -69,27 +71,6 @@ class Cells:
         names = [f.name for f in fields(self)]
         return Cells(**{n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in names})
 
-    def change(self, **arrays: NDArray[Any]) -> Cells:
-        """The same cells with some arrays replaced."""
-        return replace(self, **arrays)
-
-
-def unit(vectors: Array) -> Array:
-    """Vectors of length one along the last axis."""
-    length = np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
-    return np.asarray(vectors / np.maximum(length, 1e-12))
-
-
-def orthonormal(axes: Array) -> Array:
-    """Gram-Schmidt on the rows of each matrix, shape (n, d, d)."""
-    rows: list[Array] = []
-    for k in range(axes.shape[1]):
-        row = axes[:, k]
-        for done in rows:
-            row = row - (row * done).sum(axis=-1, keepdims=True) * done
-        rows.append(unit(row))
-    return np.stack(rows, axis=1)
-
 
 def founders(
     count: int, box: Array, radius: float, rng: np.random.Generator, cycle: Array
@@ -121,16 +102,21 @@ def founders(
     )
 
 
-N_BUMPS = 3
-"""Bumps per outline: enough for beans, pears and soft corners."""
+def unit(vectors: Array) -> Array:
+    """Vectors of length one along the last axis."""
+    length = np.sqrt((vectors**2).sum(axis=-1, keepdims=True))
+    return np.asarray(vectors / np.maximum(length, 1e-12))
 
 
-DEATH_FRAMES = 5
-"""A dying cell shrinks and glows for so many frames and is then gone."""
-
-_RECOVERY = 5.0
-_PLATE_ASPECT = 2.8
-_FADED = 0.12
+def orthonormal(axes: Array) -> Array:
+    """Gram-Schmidt on the rows of each matrix, shape (n, d, d)."""
+    rows: list[Array] = []
+    for k in range(axes.shape[1]):
+        row = axes[:, k]
+        for done in rows:
+            row = row - (row * done).sum(axis=-1, keepdims=True) * done
+        rows.append(unit(row))
+    return np.stack(rows, axis=1)
 
 
 class Phase(IntEnum):

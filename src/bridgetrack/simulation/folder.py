@@ -1,14 +1,9 @@
-"""The sample movie that comes with the package.
-
-Write a simulated movie in the layout of the Cell Tracking Challenge.
-"""
+"""Simulated movies on disk, as the Cell Tracking Challenge lays them out; the sample among them."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +13,8 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.simulation.movie import SimulatedFrame, SimulatedMovie, Simulation
+from bridgetrack.files import staged_files
+from bridgetrack.simulation.movie import Simulation
 from bridgetrack.simulation.settings import SimulationSettings
 
 SAMPLE_SEQUENCE = "01"
@@ -50,16 +46,27 @@ def sample_folder() -> Path:
     )
 
 
-SETTINGS_FILE = "simulation.json"
-"""Beside the truth: the settings from which the movie can be made again."""
-
-
-def write_ctc(movie: SimulatedMovie, folder: Path, sequence: str = "01") -> Path:
-    """Write image, truth and settings below `folder`.
+def simulate_to_folder(
+    settings: SimulationSettings,
+    folder: Path,
+    sequence: str = "01",
+    progress: Callable[[int], None] | None = None,
+) -> Path:
+    """Simulate a movie straight into `folder` with one frame in memory at a time.
 
     Files are ``NN/tTTT.tif``, ``NN_GT/TRA/man_trackTTT.tif`` (full masks whose ids are track
-    ids), ``NN_GT/TRA/man_track.txt`` (rows ``L B E P``) and ``NN_GT/simulation.json``, with NN
-    the `sequence`; TIFFs are compressed by zlib and carry scale and frame interval.
+    ids), ``NN_GT/TRA/man_track.txt`` (rows ``L B E P``) and ``NN_GT/simulation.json`` (the
+    settings from which the movie can be made again), with NN the `sequence`; TIFFs are compressed
+    by zlib and carry scale and frame interval.
+
+    Parameters
+    ----------
+    settings
+        What the movie looks like.
+    folder, sequence
+        Where to, and the two digits of its name.
+    progress
+        Called with the number of frames done after each frame.
 
     Returns
     -------
@@ -71,82 +78,26 @@ def write_ctc(movie: SimulatedMovie, folder: Path, sequence: str = "01") -> Path
     OutputError
         Where the sequence exists already or cannot be written; nothing partial is left.
     """
-    frames = (
-        SimulatedFrame(t, movie.image[t], movie.labels[t], movie.nodes[movie.nodes["frame"] == t])
-        for t in range(movie.settings.frames)
-    )
-    return _write(movie.settings, frames, lambda: movie.tracks, Path(folder), sequence)
-
-
-def simulate_to_folder(
-    settings: SimulationSettings,
-    folder: Path,
-    sequence: str = "01",
-    progress: Callable[[int], None] | None = None,
-) -> Path:
-    """Simulate a movie straight into `folder` with one frame in memory at a time.
-
-    Parameters
-    ----------
-    settings
-        What the movie looks like.
-    folder, sequence
-        See `write_ctc`, also for what is returned and raised.
-    progress
-        Called with the number of frames done after each frame.
-    """
-    simulation = Simulation(settings)
-
-    def counted() -> Iterable[SimulatedFrame]:
-        for frame in simulation:
-            yield frame
-            if progress is not None:
-                progress(frame.t + 1)
-
-    return _write(settings, counted(), lambda: simulation.tracks, Path(folder), sequence)
-
-
-def _write(
-    settings: SimulationSettings,
-    frames: Iterable[SimulatedFrame],
-    tracks: Callable[[], pd.DataFrame],
-    folder: Path,
-    sequence: str,
-) -> Path:
-    image_name, truth_name = sequence, f"{sequence}_GT"
-    for name in (image_name, truth_name):
+    folder = Path(folder)
+    for name in (sequence, f"{sequence}_GT"):
         if (folder / name).exists():
             raise OutputError(
                 f"{folder / name} exists already; choose another folder or remove it first"
             )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder))
-    except OSError as error:
-        raise OutputError(f"cannot write into {folder}: {error.strerror}") from error
-    try:
-        _write_frames(settings, frames, partial / image_name, partial / truth_name)
-        _write_tables(settings, tracks(), partial / truth_name)
-        # Images last: where they are, the truth is there too.
-        for name in (truth_name, image_name):
-            (partial / name).replace(folder / name)
-    except OSError as error:
-        raise OutputError(f"cannot write the movie into {folder}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return folder / image_name
-
-
-def _write_frames(
-    settings: SimulationSettings, frames: Iterable[SimulatedFrame], images: Path, truth: Path
-) -> None:
     digits = 3 if settings.frames <= 1000 else len(str(settings.frames - 1))
-    images.mkdir()
-    (truth / "TRA").mkdir(parents=True)
-    for frame in frames:
-        number = f"{frame.t:0{digits}d}"
-        _write_tiff(images / f"t{number}.tif", frame.image, settings)
-        _write_tiff(truth / "TRA" / f"man_track{number}.tif", frame.labels, settings)
+    simulation = Simulation(settings)
+    with staged_files(folder) as staging:
+        images, truth = staging / sequence, staging / f"{sequence}_GT"
+        images.mkdir()
+        (truth / "TRA").mkdir(parents=True)
+        for frame in simulation:
+            number = f"{frame.t:0{digits}d}"
+            _write_tiff(images / f"t{number}.tif", frame.image, settings)
+            _write_tiff(truth / "TRA" / f"man_track{number}.tif", frame.labels, settings)
+            if progress is not None:
+                progress(frame.t + 1)
+        _write_tables(settings, simulation.tracks, truth)
+    return folder / sequence
 
 
 def _write_tables(settings: SimulationSettings, tracks: pd.DataFrame, truth: Path) -> None:
@@ -154,7 +105,7 @@ def _write_tables(settings: SimulationSettings, tracks: pd.DataFrame, truth: Pat
     lines = "".join(f"{a} {b} {c} {d}\n" for a, b, c, d in rows)
     (truth / "TRA" / "man_track.txt").write_text(lines, encoding="ascii", newline="\n")
     text = json.dumps(asdict(settings), indent=2) + "\n"
-    (truth / SETTINGS_FILE).write_text(text, encoding="ascii", newline="\n")
+    (truth / "simulation.json").write_text(text, encoding="ascii", newline="\n")
 
 
 def _write_tiff(path: Path, pixels: NDArray[Any], settings: SimulationSettings) -> None:

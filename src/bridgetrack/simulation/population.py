@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,8 @@ def first_cells(settings: SimulationSettings, world: World, rng: np.random.Gener
     count = round(settings.cells * float(np.prod(world.box) / field))
     cells = founders(count, world.box, settings.diameter / 2, rng, _cycles(settings, count, rng))
     spread = np.clip(rng.standard_normal((3, count)), -2.5, 2.5)
-    cells = cells.change(
+    cells = replace(
+        cells,
         radius=cells.radius * (1 + settings.diameter_spread * spread[0]),
         elongation=np.maximum(1.02, settings.elongation + 0.18 * spread[1]),
         brightness=np.exp(settings.brightness_spread * spread[2]),
@@ -86,7 +87,9 @@ def first_cells(settings: SimulationSettings, world: World, rng: np.random.Gener
         velocity=_kicks(settings, count, rng),
     )
     for _ in range(40):
-        cells = cells.change(position=(cells.position + _push(cells, settings, world)) % world.box)
+        cells = replace(
+            cells, position=(cells.position + _push(cells, settings, world)) % world.box
+        )
     return cells
 
 
@@ -113,7 +116,7 @@ def step(
     cells = _grow(cells, settings, world, rng)
     cells = _move(cells, settings, world, rng, t)
     cells, next_id = _divide(cells, settings, rng, next_id)
-    return cells.change(position=cells.position % world.box), next_id
+    return replace(cells, position=cells.position % world.box), next_id
 
 
 def _cycles(settings: SimulationSettings, count: int, rng: np.random.Generator) -> Array:
@@ -145,14 +148,14 @@ def _grow(
     dying = np.where(cells.dying > 0, cells.dying + 1, calm & (u[0] < settings.death_rate))
     lost = calm & (cells.fading == 0) & (u[1] < settings.fading_rate)
     fading = np.where(lost, 1 + (u[2] < 0.3), np.maximum(cells.fading - 1, 0))
-    cells = cells.change(
-        age=cells.age + ~held, dying=dying.astype(np.int64), fading=fading.astype(np.int64)
+    cells = replace(
+        cells, age=cells.age + ~held, dying=dying.astype(np.int64), fading=fading.astype(np.int64)
     )
     after = phases(cells, settings)
     plated = (after == Phase.METAPHASE) & (before != Phase.METAPHASE)
     # The spindle lies along what was the long axis, so the plate stands across it.
     axes = np.where(plated[:, None, None], cells.axes[:, ::-1], cells.axes)
-    return cells.change(axes=axes).take(dying <= DEATH_FRAMES)
+    return replace(cells, axes=axes).take(dying <= DEATH_FRAMES)
 
 
 def _move(
@@ -166,12 +169,13 @@ def _move(
     mitotic = (phase == Phase.PROPHASE) | (phase == Phase.METAPHASE) | (phase == Phase.DYING)
     own = velocity * np.where(mitotic, 0.4, 1.0)[:, None]
     position = cells.position + own + world.drift + _flow(cells.position, settings, world, t)
-    moved = cells.change(position=position % world.box, velocity=velocity)
+    moved = replace(cells, position=position % world.box, velocity=velocity)
     turn = np.where(phase == Phase.METAPHASE, 0.03, 0.07)[:, None, None]
     axes = orthonormal(cells.axes + turn * rng.standard_normal(cells.axes.shape))
     bumps = 0.9 * cells.bump_size + _BUMP_SIZE * 0.436 * rng.standard_normal(cells.bump_size.shape)
     brightness = cells.brightness * np.exp(0.02 * rng.standard_normal(n))
-    return moved.change(
+    return replace(
+        moved,
         position=moved.position + _push(moved, settings, world),
         axes=axes,
         bump_size=bumps,
@@ -222,7 +226,8 @@ def _divide(
     apart = side * spindle * daughters.radius[:, None]
     ids: NDArray[np.int64] = next_id + np.arange(2 * m)
     uneven = 1 + 0.05 * np.clip(rng.standard_normal((2, 2 * m)), -2, 2)
-    daughters = daughters.change(
+    daughters = replace(
+        daughters,
         id=ids,
         mother=daughters.id,
         position=daughters.position + 0.55 * apart,

@@ -1,14 +1,8 @@
-"""Draw cells into an image of light and an image of labels.
-
-Specks that shine but are no cells: what a segmentation wrongly finds.
-
-From light to grey values: optics, illumination, noise, quantisation.
-"""
+"""Draw cells and specks as light and labels, and take the picture with a camera."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +14,9 @@ from bridgetrack.simulation.settings import SimulationSettings
 
 _EDGE = 1.2
 _GRAINS_PER_PIXEL = 2.0
-
-
-@dataclass(frozen=True)
-class Canvas:
-    """Light and labels of one frame.
-
-    Parameters
-    ----------
-    light
-        Grey values above the background before optics, shape of the frame.
-    owner
-        Row of the cell that owns each pixel plus one, 0 for none, shape of the frame.
-    """
-
-    light: Array
-    owner: NDArray[np.int32]
+_READ_NOISE = 0.7
+_NOISE_PER_GREY = 0.05
+_STRETCH_Z = 2.0
 
 
 def texture_tile(settings: SimulationSettings, rng: np.random.Generator) -> Array:
@@ -49,7 +30,7 @@ def texture_tile(settings: SimulationSettings, rng: np.random.Generator) -> Arra
 
 def draw(
     cells: Cells, look: Looks, position: Array, settings: SimulationSettings, tile: Array
-) -> Canvas:
+) -> tuple[Array, NDArray[np.int32]]:
     """Draw every cell.
 
     Light adds up where nuclei overlap; a pixel belongs to the cell in which it lies deepest.
@@ -64,6 +45,13 @@ def draw(
         Shape and spacing of the frame.
     tile
         From `texture_tile`.
+
+    Returns
+    -------
+    light
+        Grey values above the background before optics, shape of the frame.
+    owner
+        Row of the cell that owns each pixel plus one, 0 for none, shape of the frame.
     """
     shape, spacing = settings.shape, settings.spacing
     light = np.zeros(shape)
@@ -88,7 +76,7 @@ def draw(
     for k in np.flatnonzero(contested).tolist():
         patch = tuple(slice(a, b) for a, b in zip(low[k], high[k], strict=True))
         _keep_largest_piece(owner[patch], k + 1)
-    return Canvas(light, owner)
+    return light, owner
 
 
 def _nucleus(
@@ -175,11 +163,6 @@ def debris_light(settings: SimulationSettings, place: Array, rng: np.random.Gene
             distance = np.add.outer(distance, square)
         light[patch] += grey * np.clip(1 - distance / 2, 0, 1)
     return light
-
-
-_READ_NOISE = 0.7
-_NOISE_PER_GREY = 0.05
-_STRETCH_Z = 2.0
 
 
 def illumination(settings: SimulationSettings, rng: np.random.Generator) -> Array:

@@ -11,8 +11,7 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.simulation import folder as ctc
-from bridgetrack.simulation.folder import simulate_to_folder, write_ctc
+from bridgetrack.simulation.folder import simulate_to_folder
 from bridgetrack.simulation.movie import Simulation, simulate
 from bridgetrack.simulation.settings import SimulationSettings
 
@@ -26,9 +25,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_files_hold_the_movie_and_its_scale(tmp_path: Path, dim: int) -> None:
-    movie = simulate(replace(SETTINGS, dim=dim, depth=4))
-    images = write_ctc(movie, tmp_path)
+    settings, done = replace(SETTINGS, dim=dim, depth=4), []
+    movie = simulate(settings)
+    images = simulate_to_folder(settings, tmp_path, progress=done.append)
     assert images == tmp_path / "01"
+    assert done == [1, 2, 3, 4]
     for t in range(4):
         with tifffile.TiffFile(images / f"t{t:03d}.tif") as tif:
             assert np.array_equal(tif.asarray(), movie.image[t])
@@ -46,18 +47,10 @@ def test_files_hold_the_movie_and_its_scale(tmp_path: Path, dim: int) -> None:
 
 
 def test_settings_beside_the_truth_make_the_movie_again(tmp_path: Path) -> None:
-    write_ctc(simulate(SETTINGS), tmp_path)
+    simulate_to_folder(SETTINGS, tmp_path)
     text = (tmp_path / "01_GT" / "simulation.json").read_text()
     assert SimulationSettings(**json.loads(text)) == SETTINGS
     assert json.loads(text) == asdict(SETTINGS)
-
-
-def test_streaming_writes_the_same_files(tmp_path: Path) -> None:
-    done: list[int] = []
-    write_ctc(simulate(SETTINGS), tmp_path / "memory")
-    simulate_to_folder(SETTINGS, tmp_path / "stream", progress=done.append)
-    assert contents(tmp_path / "memory") == contents(tmp_path / "stream")
-    assert done == [1, 2, 3, 4]
 
 
 def test_a_sequence_is_never_overwritten(tmp_path: Path) -> None:
@@ -78,10 +71,10 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             raise OSError(28, "No space left on device")
         write(path, *args, **kwargs)
 
-    monkeypatch.setattr(ctc.tifffile, "imwrite", fill)
+    monkeypatch.setattr(tifffile, "imwrite", fill)
     with pytest.raises(OutputError, match="No space left"):
         simulate_to_folder(SETTINGS, tmp_path / "movie")
-    assert list((tmp_path / "movie").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_cancelling_leaves_nothing(tmp_path: Path) -> None:
@@ -91,12 +84,12 @@ def test_cancelling_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         simulate_to_folder(SETTINGS, tmp_path / "movie", progress=stop)
-    assert list((tmp_path / "movie").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "movie").write_text("")
-    with pytest.raises(OutputError, match="cannot write into"):
+    with pytest.raises(OutputError, match="movie: cannot be written"):
         simulate_to_folder(SETTINGS, tmp_path / "movie")
 
 
