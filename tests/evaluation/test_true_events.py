@@ -9,8 +9,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.evaluation.match import Match, Status, match_detections
 from bridgetrack.evaluation.true_events import true_events
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.importing.ctc import ctc_masks, open_masks, read_ctc
-from bridgetrack.movie.movie import Movie
+from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.movie import Movie, open_labels
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import Box, detections_of, frame_of, movie_of
 
@@ -163,7 +163,7 @@ def assert_consistent(match: Match, n: int, events: object) -> None:
 def test_real_automatic_masks(shared_data: pytest.TempPathFactory) -> None:
     folder = shared_data / "Fluo-N2DL-HeLa-01"  # type: ignore[operator]
     truth = read_ctc(folder)
-    labels = open_masks(ctc_masks(folder / "01_AUTO"))
+    labels = open_labels(folder / "01_AUTO" / "mask*.tif")
     detections = detections_of(labels)
     match = match_detections(detections, labels, truth.tracks, truth.labels, field_of_interest=25.0)
     events = true_events(detections, truth.tracks, match, field_of_interest=25.0)

@@ -1,15 +1,13 @@
-"""Which column of a table means what: guessed from its name, and correctable.
-
-Tables of text: separators, extra header rows and numbers, with the row in every message.
-"""
+"""Tables of text: what their columns mean, and their numbers with the row in every message."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,15 +29,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "area": ("area", "volume", "size_in_pixels_0", "size_in_pixels", "size"),
     "radius": ("radius", "r", "estimated_radius"),
 }
+_NUMBERED = (("centroid", "zyx"), ("center_of_the_object", "xyz"), ("object_center", "xyz"))
 _SHOWN = 20
-_NUMBERED = (
-    (("centroid_0", "centroid_1", "centroid_2"), ("z", "y", "x")),
-    (("centroid_0", "centroid_1"), ("y", "x")),
-    (("center_of_the_object_0", "center_of_the_object_1", "center_of_the_object_2"), "xyz"),
-    (("center_of_the_object_0", "center_of_the_object_1"), "xy"),
-    (("object_center_0", "object_center_1", "object_center_2"), "xyz"),
-    (("object_center_0", "object_center_1"), "xy"),
-)
+_EMPTY = ("", "nan", "NaN", "None", "null", "NA")
 
 
 @dataclass(frozen=True)
@@ -100,11 +92,31 @@ class Columns:
                 raise InputError(f"there is no role {role!r} for a column; known are {known}")
         return replace(self, **dict(corrections))
 
+    def check(self, header: Sequence[str], source: str) -> None:
+        """Complain about columns that are named but absent, or needed but not named.
 
-def plain_name(name: str) -> str:
-    """A column's name in lower case without a unit in brackets, words joined by ``_``."""
-    name = re.sub(r"[\[(].*?[\])]", "", name.strip().lstrip("\ufeff"))
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+        Raises
+        ------
+        InputError
+            As above; the message lists the header.
+        """
+        shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
+        more = f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else ""
+        listed = f"the file has the columns {shown}{more}"
+        for role, column in self.used().items():
+            if column not in header:
+                raise InputError(
+                    f"{source}: there is no column {column!r} (meant as {role}); {listed}"
+                )
+        missing = [role for role in ("frame", "y", "x") if getattr(self, role) is None]
+        if missing:
+            known = "; ".join(f"{role}: {', '.join(_NAMES[role][:4])}" for role in missing)
+            raise InputError(
+                f"{source}: found no column for {', '.join(missing)}; {listed}. Rename the column "
+                f"in the first line of the file (known names are {known}; in upper or lower "
+                "case), or, in Python, say which it is: "
+                f"columns={{'{missing[0]}': '...'}}"
+            )
 
 
 def guess_columns(header: Sequence[str]) -> Columns:
@@ -114,15 +126,15 @@ def guess_columns(header: Sequence[str]) -> Columns:
     in any case and with units in brackets. ``parent`` is taken for a parent *track* in a table
     that has tracks but no ids.
     """
-    plain: dict[str, str] = {}
-    for column in header:
-        plain.setdefault(plain_name(column), column)
+    plain = plain_names(header)
     found: dict[str, str | None] = {}
     for role, names in _NAMES.items():
         found[role] = next((plain[name] for name in names if name in plain), None)
-    for names, roles in _NUMBERED:
-        if found["x"] is None and all(name in plain for name in names):
-            found |= {role: plain[name] for role, name in zip(roles, names, strict=True)}
+    for name, order in _NUMBERED:
+        columns = [plain.get(f"{name}_{k}") for k in range(3)]
+        if found["x"] is None and None not in columns[:2]:
+            roles = order if columns[2] else order.replace("z", "")
+            found |= dict(zip(roles, columns, strict=False))
     if "position_x" in plain and found["label"] is not None:
         # TrackMate's LABEL is a free text such as "ID4711".
         found["label"] = None
@@ -132,39 +144,16 @@ def guess_columns(header: Sequence[str]) -> Columns:
     return Columns(**found)
 
 
-def check_columns(columns: Columns, header: Sequence[str], source: str) -> None:
-    """Complain about columns that are named but absent, or needed but not named.
+def plain_names(header: Sequence[str]) -> dict[str, str]:
+    """Columns by their plain names: lower case, no unit in brackets, words joined by ``_``.
 
-    Raises
-    ------
-    InputError
-        As above; the message lists the header.
+    Of columns with one plain name the first counts.
     """
-    for role, column in columns.used().items():
-        if column not in header:
-            raise InputError(
-                f"{source}: there is no column {column!r} (meant as {role}); "
-                f"the file has {_listed(header)}"
-            )
-    missing = [role for role in ("frame", "y", "x") if getattr(columns, role) is None]
-    if missing:
-        known = "; ".join(f"{role}: {', '.join(_NAMES[role][:4])}" for role in missing)
-        raise InputError(
-            f"{source}: found no column for {', '.join(missing)}; the file has "
-            f"{_listed(header)}. Rename the column in the first line of the file (known names are "
-            f"{known}; in upper or lower case), or, in Python, say which it is: "
-            f"columns={{'{missing[0]}': '...'}}"
-        )
-
-
-def _listed(header: Sequence[str]) -> str:
-    """The first columns of a table for messages."""
-    shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
-    more = len(header) - _SHOWN
-    return f"the columns {shown}" + (f" and {more} more" if more > 0 else "")
-
-
-_EMPTY = ("", "nan", "NaN", "None", "null", "NA")
+    plain: dict[str, str] = {}
+    for column in header:
+        name = re.sub(r"[\[(].*?[\])]", "", column.strip().lstrip("\ufeff"))
+        plain.setdefault(re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"), column)
+    return plain
 
 
 @dataclass(frozen=True)
@@ -174,18 +163,15 @@ class TextTable:
     Parameters
     ----------
     cells
-        All columns as strings.
+        All columns as strings; the index is the line of the file, from 1.
     units
         Text in brackets in the last of several header rows (TrackMate), per column.
-    first_line
-        Line of the file that holds the first row of `cells`, from 1.
     source
         Name of the file, for messages.
     """
 
     cells: pd.DataFrame
     units: dict[str, str]
-    first_line: int
     source: str
 
     @property
@@ -218,12 +204,8 @@ class TextTable:
         wrong = (np.isnan(values) if infinite else ~np.isfinite(values)) & ~blank
         if empty is None:
             wrong |= blank
-        if np.any(wrong):
-            k = int(np.argmax(wrong))
-            raise InputError(
-                f"{self.source}, row {self.first_line + k}, column {column!r}: "
-                f"{text.iloc[k]!r} is not a number"
-            )
+        where = f", column {column!r}"
+        self.refuse(wrong, lambda k: f"{text.iloc[k]!r} is not a number", where=where)
         if empty is not None:
             values[blank] = empty
         return values
@@ -232,13 +214,42 @@ class TextTable:
         """A column as integers, shape (n,); raises InputError as `numbers`."""
         values = self.numbers(column, empty=None if empty is None else float(empty))
         wrong = (values != np.rint(values)) | (np.abs(values) > 2**53)
+        text = self.cells[column]
+        where = f", column {column!r}"
+        self.refuse(wrong, lambda k: f"{text.iloc[k]!r} is not an integer", where=where)
+        return values.astype(np.int64)
+
+    def refuse(
+        self,
+        wrong: NDArray[Any],
+        what: str | Callable[[int], str],
+        *,
+        where: str = "",
+        lines: pd.Index | None = None,
+    ) -> None:
+        """Complain about the first row that is wrong.
+
+        Parameters
+        ----------
+        wrong
+            Which rows are wrong, shape (n,).
+        what
+            What to say, or a function that says it of a row, by its number in `wrong`.
+        where
+            Where in the row.
+        lines
+            Line of the file of each of the n rows; those of `cells` by default.
+
+        Raises
+        ------
+        InputError
+            Where one is; names file and row.
+        """
         if np.any(wrong):
             k = int(np.argmax(wrong))
-            raise InputError(
-                f"{self.source}, row {self.first_line + k}, column {column!r}: "
-                f"{self.cells[column].iloc[k]!r} is not an integer"
-            )
-        return values.astype(np.int64)
+            line = (self.cells.index if lines is None else lines)[k]
+            said = what if isinstance(what, str) else what(k)
+            raise InputError(f"{self.source}, row {line}{where}: {said}")
 
 
 def read_text_table(path: Path | str) -> TextTable:
@@ -259,8 +270,7 @@ def read_text_table(path: Path | str) -> TextTable:
         raise InputError(f"{path}: there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
-    first = text.split("\n", 1)[0]
-    separator = max(",;\t", key=first.count)
+    separator = max(",;\t", key=text.split("\n", 1)[0].count)
     try:
         cells = pd.read_csv(
             io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False
@@ -268,17 +278,17 @@ def read_text_table(path: Path | str) -> TextTable:
     except (ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from error
     cells.columns = pd.Index([str(c).strip() for c in cells.columns])
-    extra = _extra_header(cells)
+    cells.index = pd.RangeIndex(2, 2 + len(cells))
     units = {}
-    if extra:
-        last = cells.iloc[extra - 1].astype(str)
-        units = {c: str(last[c]).strip().strip("()") for c in cells.columns}
-    cells = cells.iloc[extra:].reset_index(drop=True).fillna("")
-    return TextTable(cells, units, first_line=2 + extra, source=str(path))
+    if _more_header(cells):
+        units = {c: str(cells[c].iloc[2]).strip().strip("()") for c in cells.columns}
+        cells = cells.iloc[3:]
+    return TextTable(cells.fillna(""), units, str(path))
 
 
-def _extra_header(cells: pd.DataFrame) -> int:
+def _more_header(cells: pd.DataFrame) -> bool:
+    """Whether the first three rows hold no number, and the first two some words."""
     head = cells.iloc[:3]
-    has_number = head.apply(pd.to_numeric, errors="coerce").notna().any(axis=1).to_numpy()
+    has_number = head.apply(pd.to_numeric, errors="coerce").notna().any(axis=None)
     words = (head.apply(lambda c: c.astype(str).str.strip()) != "").any(axis=1).to_numpy()
-    return 3 if len(head) == 3 and not has_number.any() and words[:2].all() else 0
+    return len(head) == 3 and not has_number and bool(words[:2].all())

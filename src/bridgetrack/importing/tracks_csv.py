@@ -1,22 +1,24 @@
-"""Tracks with lineages from tables of cells, edges and tracks.
-
-Tables of edges and of events.
-"""
+"""Tracks with lineages from tables of cells, edges, events and tracks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_track_table
-from bridgetrack.importing.detections_csv import NOTHING, CellTable, CsvOptions, read_cells
-from bridgetrack.importing.text_table import Columns, TextTable, plain_name, read_text_table
+from bridgetrack.importing.detections_csv import NOTHING, CellTable, read_cells
+from bridgetrack.importing.text_table import Columns, TextTable, plain_names, read_text_table
 from bridgetrack.tracks.tracks import EDGE_EVENTS, EVENT_COLUMNS, Tracks, assemble_tracks
+
+_SOURCE = ("source", "source_id", "spot_source_id", "parent", "from")
+_TARGET = ("target", "target_id", "spot_target_id", "child", "to")
 
 
 def read_tracks_csv(
@@ -54,13 +56,11 @@ def read_tracks_csv(
         Where nothing says which cell comes from which, a parent is in the future or unknown, or
         the files are unreadable; names file and row.
     """
-    options = CsvOptions(scale, unit, frame_interval, shape, n_frames, positions)
-    cells = read_cells(path, columns, options)
+    cells = read_cells(path, columns, scale, unit, frame_interval, shape, n_frames, positions)
     edges, track_table = _beside(Path(path), edges, track_table)
     notes = list(cells.notes)
     if edges is not None:
-        graph = read_edges(Path(edges))
-        graph = _known_only(graph, cells, notes)
+        graph = _known_only(_read_edges(Path(edges)), cells, notes)
     elif track_table is not None:
         graph = _track_edges(cells, read_track_table(Path(track_table)))
     elif "parent" in cells.table:
@@ -70,7 +70,7 @@ def read_tracks_csv(
     nodes = _nodes(cells, graph, notes)
     events = links = None
     if cells.sidecar is not None:
-        events, links = own_events(Path(path)), own_links(Path(path))
+        events, links = _own_events(Path(path)), _own_links(Path(path))
         notes.extend(cells.sidecar.notes)
     return assemble_tracks(
         nodes,
@@ -86,17 +86,16 @@ def read_tracks_csv(
 def _beside(
     path: Path, edges: Path | str | None, track_table: Path | str | None
 ) -> tuple[Path | str | None, Path | str | None]:
+    """Tables of edges and of tracks, those beside the table where none is given."""
     if edges is not None or track_table is not None:
         return edges, track_table
-    if path.name == "detections.csv":
-        candidate = path.with_name("edges.csv")
-        return (candidate if candidate.is_file() else None), None
-    if path.name.endswith("_nodes.csv"):
-        stem = path.name.removesuffix("nodes.csv")
-        if (candidate := path.with_name(stem + "edges.csv")).is_file():
-            return candidate, None
-        if (candidate := path.with_name(stem + "man_track.txt")).is_file():
-            return None, candidate
+    if path.name != "detections.csv" and not path.name.endswith("_nodes.csv"):
+        return None, None
+    prefix = path.name.removesuffix("nodes.csv") if path.name != "detections.csv" else ""
+    if (candidate := path.with_name(f"{prefix}edges.csv")).is_file():
+        return candidate, None
+    if prefix and (candidate := path.with_name(f"{prefix}man_track.txt")).is_file():
+        return None, candidate
     return None, None
 
 
@@ -111,35 +110,32 @@ def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.D
 
 
 def _parent_edges(cells: CellTable) -> pd.DataFrame:
-    table = cells.table
-    parent = table["parent"].to_numpy(dtype=np.int64)
-    ids = table["id"].to_numpy(dtype=np.int64)
+    """Edges from a column of parents."""
+    parent, ids, frame = (
+        cells.table[c].to_numpy(dtype=np.int64) for c in ("parent", "id", "frame")
+    )
     child = parent != NOTHING
     if not np.any(ids == 0):
         child &= parent != 0
-    order = np.argsort(ids, kind="stable")
-    at = order[np.minimum(np.searchsorted(ids[order], parent), len(ids) - 1)]
-    unknown = child & (ids[at] != parent)
+    at = pd.Index(ids).get_indexer(pd.Index(parent))
+    unknown = child & (at < 0)
     if cells.notes:
         child &= ~unknown
-    elif np.any(unknown):
-        _complain(cells, unknown, f"the parent {parent[unknown][0]} is not in the table")
-    frame = table["frame"].to_numpy(dtype=np.int64)
-    late = child & (frame[at] >= frame)
-    if np.any(late):
-        k = int(np.argmax(late))
-        _complain(
-            cells,
-            late,
+    else:
+        _refuse(cells, unknown, lambda k: f"the parent {parent[k]} is not in the table")
+    _refuse(
+        cells,
+        child & (frame[at] >= frame),
+        lambda k: (
             f"the cell {ids[k]} in frame {frame[k]} has the parent {parent[k]} in frame "
-            f"{frame[at[k]]}; a parent must be in an earlier frame",
-        )
+            f"{frame[at[k]]}; a parent must be in an earlier frame"
+        ),
+    )
     return pd.DataFrame({"source": parent[child], "target": ids[child]})
 
 
-def _complain(cells: CellTable, wrong: np.ndarray, what: str) -> None:
-    row = int(cells.table.index[int(np.argmax(wrong))])
-    raise InputError(f"{cells.text.source}, row {cells.text.first_line + row}: {what}")
+def _refuse(cells: CellTable, wrong: np.ndarray, what: str | Callable[[int], str]) -> None:
+    cells.text.refuse(wrong, what, lines=cells.table.index)
 
 
 def _parent_tracks(cells: CellTable) -> np.ndarray:
@@ -150,25 +146,23 @@ def _parent_tracks(cells: CellTable) -> np.ndarray:
             f"{cells.text.source}: nothing says which cell comes from which; name a column of "
             "parents or of tracks in the column mapping, or give a table of edges"
         )
-    tracked = table[table["track"] != NOTHING]
+    track = table["track"]
+    tracked = table[track != NOTHING]
     spans = tracked.groupby("track")["frame"].agg(["min", "max"])
-    if "parent_track" not in table:
-        parent = np.zeros(len(spans), dtype=np.int64)
-    else:
+    parent = np.zeros(len(spans), dtype=np.int64)
+    if "parent_track" in table:
         given = tracked.groupby("track")["parent_track"].agg(["min", "max"])
-        differ = (given["min"] != given["max"]).to_numpy()
-        if np.any(differ):
-            number = given.index[differ][0]
-            wrong = (table["track"] == number).to_numpy()
-            _complain(cells, wrong, f"the track {number} names different parents in its rows")
+        differ = given.index[given["min"] != given["max"]]
+        if len(differ):
+            what = f"the track {differ[0]} names different parents in its rows"
+            _refuse(cells, (track == differ[0]).to_numpy(), what)
         parent = np.maximum(given["max"].to_numpy(dtype=np.int64), 0)
-    begin, end = spans["min"].to_numpy(), spans["max"].to_numpy()
-    rows = np.column_stack([spans.index.to_numpy(), begin, end, parent]).astype(np.int64)
+    rows = np.column_stack([spans.index, spans["min"], spans["max"], parent]).astype(np.int64)
     unknown = (parent != 0) & ~np.isin(parent, rows[:, 0])
     if np.any(unknown):
-        number = rows[unknown][0, 0]
-        wrong = (table["track"] == number).to_numpy()
-        _complain(cells, wrong, f"the parent track {parent[unknown][0]} is not in the table")
+        number, _, _, mother = rows[unknown][0]
+        what = f"the parent track {mother} is not in the table"
+        _refuse(cells, (track == number).to_numpy(), what)
     return rows
 
 
@@ -240,16 +234,15 @@ def _names_tracks(track: np.ndarray, ids: np.ndarray, graph: pd.DataFrame) -> bo
         graph = graph[graph["event"] == "divide"]
     else:
         graph = graph[graph["source"].duplicated(keep=False)]
-    order = np.argsort(ids)
-    src = order[np.searchsorted(ids[order], graph["source"]).clip(max=len(ids) - 1)]
-    tgt = order[np.searchsorted(ids[order], graph["target"]).clip(max=len(ids) - 1)]
-    return not bool(np.any(track[src] == track[tgt]))
+    track_of = pd.Series(track, index=ids)
+    mothers = track_of.reindex(graph["source"]).to_numpy()
+    return not np.any(mothers == track_of.reindex(graph["target"]).to_numpy())
 
 
 def _column(cells: CellTable, name: str, dtype: str) -> np.ndarray:
     if name not in cells.text.header:
         raise InputError(f"{cells.text.source}: the column {name!r} of its sidecar is missing")
-    rows = cells.table.index.to_numpy()
+    rows = cells.text.cells.index.get_indexer(cells.table.index)
     if dtype == "float64":
         return cells.text.numbers(name, empty=np.nan)[rows]
     if dtype == "int64":
@@ -258,34 +251,18 @@ def _column(cells: CellTable, name: str, dtype: str) -> np.ndarray:
     return text == "True" if dtype == "bool" else text
 
 
-_SOURCE = ("source", "source_id", "spot_source_id", "parent", "from")
-_TARGET = ("target", "target_id", "spot_target_id", "child", "to")
-
-
-def read_edges(path: Path) -> pd.DataFrame:
-    """Read ``source`` and ``target``, and ``event``, ``score``, ``margin`` where they are there.
-
-    Raises
-    ------
-    InputError
-        Where the columns are missing, a number is unreadable or an event is unknown.
-    """
+def _read_edges(path: Path) -> pd.DataFrame:
+    """Read ``source`` and ``target``, and ``event``, ``score``, ``margin`` where they are there."""
     text = read_text_table(path)
-    plain = {plain_name(c): c for c in reversed(text.header)}
+    plain = plain_names(text.header)
     source = next((plain[n] for n in _SOURCE if n in plain), None)
     target = next((plain[n] for n in _TARGET if n in plain), None)
     if source is None or target is None:
         raise InputError(f"{path}: needs the columns source and target, found {text.header}")
     edges = pd.DataFrame({"source": text.integers(source), "target": text.integers(target)})
     if "event" in plain:
-        edges["event"] = text.cells[plain["event"]].str.strip().astype(object)
-        wrong = ~edges["event"].isin(EDGE_EVENTS)
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            raise InputError(
-                f"{path}, row {text.first_line + k}: {edges['event'].iloc[k]!r} is not an event "
-                f"of edges; known are {', '.join(EDGE_EVENTS)}"
-            )
+        known = ", ".join(EDGE_EVENTS)
+        edges["event"] = _kinds(text, plain["event"], EDGE_EVENTS, f" of edges; known are {known}")
     for name in ("score", "margin"):
         if name in plain:
             # an event that answers settle has no rival, and an infinite margin
@@ -293,29 +270,16 @@ def read_edges(path: Path) -> pd.DataFrame:
     return edges
 
 
-def own_events(detections: Path) -> pd.DataFrame | None:
-    """The ``events.csv`` beside a table that this program wrote, None where there is none.
-
-    Raises
-    ------
-    InputError
-        Where it is unreadable.
-    """
+def _own_events(detections: Path) -> pd.DataFrame | None:
+    """The ``events.csv`` beside a table that this program wrote, None where there is none."""
     text = _table_beside(detections, "events.csv", EVENT_COLUMNS)
     if text is None:
         return None
-    kinds = text.cells["event"].astype(object)
-    unknown = ~kinds.isin([e.key for e in Event])
-    if unknown.any():
-        k = int(np.argmax(unknown))
-        raise InputError(
-            f"{text.source}, row {text.first_line + k}: {kinds.iloc[k]!r} is not an event"
-        )
     named = {column: _id_lists(text, column) for column in ("sources", "targets")}
     return pd.DataFrame(
         {
             "frame": text.integers("frame"),
-            "event": kinds,
+            "event": _kinds(text, "event", [e.key for e in Event]),
             **named,
             "score": text.numbers("score", empty=np.nan),
             "margin": text.numbers("margin", empty=np.nan, infinite=True),
@@ -323,14 +287,8 @@ def own_events(detections: Path) -> pd.DataFrame | None:
     )
 
 
-def own_links(detections: Path) -> pd.DataFrame | None:
-    """Links between tracks from the ``tracks.csv`` beside a table that this program wrote.
-
-    Raises
-    ------
-    InputError
-        Where it is unreadable.
-    """
+def _own_links(detections: Path) -> pd.DataFrame | None:
+    """Links between tracks from the ``tracks.csv`` beside a table that this program wrote."""
     text = _table_beside(detections, "tracks.csv", ("track_id", "parent_id", "link"))
     if text is None:
         return None
@@ -357,6 +315,14 @@ def _table_beside(detections: Path, name: str, columns: Sequence[str]) -> TextTa
     if missing:
         raise InputError(f"{path}: the columns {missing} are missing")
     return text
+
+
+def _kinds(text: TextTable, column: str, known: Sequence[str], more: str = "") -> NDArray[Any]:
+    """Keys of events, shape (n,)."""
+    kinds = text.cells[column].str.strip()
+    wrong = ~kinds.isin(known).to_numpy()
+    text.refuse(wrong, lambda k: f"{kinds.iloc[k]!r} is not an event{more}")
+    return kinds.to_numpy(dtype=object)
 
 
 def _id_lists(text: TextTable, column: str) -> list[tuple[int, ...]]:

@@ -132,14 +132,14 @@ def _read_project(path: str | list[str]) -> list[LayerData]:
 
 def csv_reader(path: str | list[str]) -> Reader | None:
     """Read a CSV table of tracks or of detections, None for other tables."""
-    from bridgetrack.importing.text_table import check_columns, guess_columns, read_text_table
+    from bridgetrack.importing.text_table import guess_columns, read_text_table
 
     if not isinstance(path, str):
         return None
     try:
         table = read_text_table(path)
         columns = guess_columns(table.header)
-        check_columns(columns, table.header, path)
+        columns.check(table.header, path)
     except BridgetrackError:
         return None
     return _read_csv if columns.track or columns.parent else _read_detections
