@@ -18,6 +18,7 @@ from .export.results import write_results as write_results
 from .importing.ctc import read_ctc as read_ctc
 from .importing.detections_csv import read_detections_csv as read_detections_csv
 from .importing.geff import read_geff as read_geff
+from .importing.tracks import read_tracks as read_tracks
 from .importing.tracks_csv import read_tracks_csv as read_tracks_csv
 from .models.entry import new_card as new_card
 from .models.library import Library as Library

@@ -21,7 +21,8 @@ def evaluate(
         Path,
         typer.Argument(
             metavar="RESULT_DIR",
-            help="Folder that `bridgetrack track` wrote, a CTC result folder, or a .csv or .geff.",
+            help="Folder that `bridgetrack track` wrote, a CTC result folder, or a "
+            ".csv, .geff or TrackMate .xml file.",
             show_default=False,
         ),
     ],

@@ -14,8 +14,7 @@ from bridgetrack.evaluation.graph import LineageGraph, graph_of, graph_of_ctc, m
 from bridgetrack.evaluation.match import matching_radius
 from bridgetrack.evaluation.metrics import ctc_scores, edge_scores, match_points
 from bridgetrack.importing.ctc import CtcTruth, read_ctc
-from bridgetrack.importing.geff import read_geff
-from bridgetrack.importing.tracks_csv import read_tracks_csv
+from bridgetrack.importing.tracks import READERS, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 
@@ -113,9 +112,9 @@ def evaluate(
     ----------
     result
         A folder of results (``ctc/``, else ``tracks.geff``, else ``detections.csv``), a CTC
-        result folder, a ``.geff`` or ``.csv`` file, or tracks.
+        result folder, any file that `read_tracks` reads, or tracks.
     truth
-        A CTC truth (see `find_ctc`), a CSV of true lineages, or either in memory.
+        A CTC truth (see `find_ctc`), any file that `read_tracks` reads, or either in memory.
     labels
         The segmentation that the result's labels refer to, where `result` brings none.
     sequence
@@ -177,15 +176,13 @@ def _result_graph(result: Path | str | Tracks, labels: Movie | None) -> LineageG
     if isinstance(result, Tracks):
         return graph_of(result, labels)
     path = Path(result)
-    if path.suffix == ".csv":
-        return graph_of(read_tracks_csv(path), labels)
-    if path.suffix == ".geff":
-        return graph_of(read_geff(path), labels)
+    if path.suffix.lower() in READERS:
+        return graph_of(read_tracks(path), labels)
     if labels is not None or not (path / "ctc").is_dir():
         if (path / "tracks.geff").is_dir():
-            return graph_of(read_geff(path / "tracks.geff"), labels)
+            return graph_of(read_tracks(path / "tracks.geff"), labels)
         if (path / "detections.csv").is_file():
-            return graph_of(read_tracks_csv(path / "detections.csv"), labels)
+            return graph_of(read_tracks(path / "detections.csv"), labels)
     return graph_of_ctc(read_ctc(path), markers=False)
 
 
@@ -194,8 +191,8 @@ def _truth_graph(truth: Truth, sequence: str | None) -> LineageGraph:
         return graph_of(truth, None)
     if isinstance(truth, CtcTruth):
         return graph_of_ctc(truth, markers=True)
-    if Path(truth).suffix == ".csv":
-        return graph_of(read_tracks_csv(truth), None)
+    if Path(truth).suffix.lower() in READERS:
+        return graph_of(read_tracks(truth), None)
     return graph_of_ctc(read_ctc(truth, sequence=sequence), markers=True)
 
 

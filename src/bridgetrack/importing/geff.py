@@ -1,11 +1,13 @@
-"""Lineage graphs in the Graph Exchange File Format (GEFF)."""
+"""Lineage graphs in the Graph Exchange File Format (GEFF), and TrackMate's files through it."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -13,11 +15,10 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry, GeometryField
-from bridgetrack.schema import check
+from bridgetrack.movie.raw import micrometers, minutes
+from bridgetrack.schema import OpenEntry, check
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
-_MICROMETERS = {"micrometer": 1.0, "nanometer": 1e-3, "millimeter": 1e3}
-_MINUTES = {"minute": 1.0, "second": 1 / 60, "hour": 60.0, "millisecond": 1 / 60_000}
 _UNSAFE = ("pickle",)
 
 
@@ -38,12 +39,8 @@ def read_geff(path: Path | str) -> Tracks:
     if not path.is_dir():
         raise InputError(f"{path}: there is no such GEFF store (it is a folder)")
     _refuse_unsafe(path)
-    from geff.core_io import read_to_memory
-
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            graph: Any = read_to_memory(str(path))
+        graph = _graph(path)
     except Exception as error:
         raise InputError(f"{path}: cannot be read as GEFF ({error})") from error
     metadata = graph["metadata"]
@@ -56,6 +53,73 @@ def read_geff(path: Path | str) -> Tracks:
     geometry, names, time = _axes(graph, path)
     nodes = _nodes(graph, geometry, names, time, path)
     return assemble_tracks(nodes, edges, geometry, source=str(path))
+
+
+def read_trackmate(path: Path | str) -> Tracks:
+    """Read tracks from a file that TrackMate saved (XML).
+
+    These are the tracks that TrackMate shows: spots and tracks that its filters hide are left
+    out, as are spots in no track. Positions become pixels by the pixel size that the file names.
+    The area is that of a disc or ball of the spot's radius; labels are numbered.
+
+    Raises
+    ------
+    InputError
+        Where the file is absent, damaged, or was not saved by TrackMate.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    from geff.convert import from_trackmate_xml_to_geff
+
+    try:
+        image = next((e for _, e in ElementTree.iterparse(path) if e.tag == "ImageData"), None)
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            store = Path(folder) / "tracks.geff"
+            from_trackmate_xml_to_geff(path, store, discard_filtered_tracks=True)
+            graph = _graph(store)
+        spots = {k: _values(v) for k, v in graph["node_props"].items()}
+        frame, radius = spots["FRAME"].astype(np.int64), spots["RADIUS"].astype(np.float64)
+        units = {a.name: a.unit for a in graph["metadata"].axes}
+        said = {} if image is None else image.attrib
+        axes = [a for a in "zyx" if a != "z" or np.any(spots["POSITION_Z"] != 0)]
+        sizes = {"z": "voxeldepth", "y": "pixelheight", "x": "pixelwidth"}
+        pixel = np.array([float(said.get(sizes[a]) or 1) for a in axes])
+        extents = {"z": "nslices", "y": "height", "x": "width"}
+        shape = tuple(int(said.get(extents[a]) or 0) for a in axes)
+        n_frames = max(int(said.get("nframes") or 1), int(frame.max(initial=0)) + 1)
+        position = np.stack([spots[f"POSITION_{a.upper()}"] for a in axes], axis=1) / pixel
+    except Exception as error:
+        raise InputError(f"{path}: cannot be read as a file of TrackMate ({error!r})") from error
+    micro = micrometers(1, units["POSITION_X"])
+    geometry = Geometry(
+        n_frames,
+        shape if all(shape) else None,
+        tuple((pixel * (micro or 1.0)).tolist()),
+        "pixel" if micro is None else "micrometer",
+        minutes(said.get("timeinterval"), units["POSITION_T"]),
+    )
+    size = np.pi * radius**2 if len(axes) == 2 else 4 / 3 * np.pi * radius**3
+    ids = np.asarray(graph["node_ids"]).astype(np.int64)
+    nodes = pd.DataFrame(position, columns=axes)
+    nodes = nodes.assign(id=ids, frame=frame, area=size / np.prod(pixel))
+    nodes["label"] = nodes.groupby("frame").cumcount() + 1
+    # edges that somebody drew by hand in TrackMate may point back in time
+    edges = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)
+    when = frame[pd.Index(ids).get_indexer(pd.Index(edges.ravel()))].reshape(-1, 2)
+    edges[when[:, 0] > when[:, 1]] = edges[when[:, 0] > when[:, 1], ::-1]
+    links = pd.DataFrame(edges, columns=["source", "target"])
+    return assemble_tracks(nodes, links, geometry, source=str(path))
+
+
+def _graph(path: Path) -> Any:
+    """The content of a store, in memory."""
+    from geff.core_io import read_to_memory
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read_to_memory(str(path))
 
 
 def _refuse_unsafe(path: Path) -> None:
@@ -88,34 +152,49 @@ def _values(prop: Any) -> NDArray[Any]:
     return values.astype(object) if values.dtype.kind in "UTS" else values
 
 
-def _own(graph: Any, edges: pd.DataFrame, ours: dict[str, Any], path: Path) -> Tracks:
+class _Events(OpenEntry):
+    frame: list[int]
+    event: list[str]
+    sources: list[list[int]]
+    targets: list[list[int]]
+    score: list[float | None]
+    margin: list[float | None]
+
+
+class _Links(OpenEntry):
+    track_id: list[int]
+    parent_id: list[int]
+    event: list[str]
+
+
+class _Own(OpenEntry):
+    """What `write_geff` keeps of tracks beside the graph."""
+
+    geometry: GeometryField
+    events: _Events
+    links: _Links
+    notes: list[str]
+
+
+def _own(graph: Any, edges: pd.DataFrame, extra: Any, path: Path) -> Tracks:
+    """Tracks of this program, without loss."""
     nodes = pd.DataFrame({"id": np.asarray(graph["node_ids"]).astype(np.int64)})
     for name, prop in graph["node_props"].items():
         nodes["frame" if name == "t" else name] = _values(prop)
-    try:
-        geometry = check(GeometryField, ours["geometry"], f"{path}: 'extra': geometry")
-        events = pd.DataFrame(
-            {
-                "frame": np.asarray(ours["events"]["frame"], dtype=np.int64),
-                "event": np.asarray(ours["events"]["event"], dtype=object),
-                "sources": [tuple(int(i) for i in ids) for ids in ours["events"]["sources"]],
-                "targets": [tuple(int(i) for i in ids) for ids in ours["events"]["targets"]],
-                "score": np.asarray(ours["events"]["score"], dtype=np.float64),
-                "margin": np.asarray(ours["events"]["margin"], dtype=np.float64),
-            }
-        )
-        links = pd.DataFrame(
-            {
-                "track_id": np.asarray(ours["links"]["track_id"], dtype=np.int64),
-                "parent_id": np.asarray(ours["links"]["parent_id"], dtype=np.int64),
-                "event": np.asarray(ours["links"]["event"], dtype=object),
-            }
-        )
-        notes = tuple(str(n) for n in ours["notes"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: its 'extra' part is damaged ({error!r})") from error
+    ours: _Own = check(_Own, extra, f"{path}, its 'extra' part")
+    events = pd.DataFrame(ours.events.model_dump())
+    for column in ("sources", "targets"):
+        events[column] = [tuple(ids) for ids in events[column]]
+    numbers = {"frame": np.int64, "score": np.float64, "margin": np.float64}
+    links = pd.DataFrame(ours.links.model_dump())
     return assemble_tracks(
-        nodes, edges, geometry, events=events, links=links, notes=notes, source=str(path)
+        nodes,
+        edges,
+        ours.geometry,
+        events=events.astype({**numbers, "event": object}),
+        links=links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object}),
+        notes=tuple(ours.notes),
+        source=str(path),
     )
 
 
@@ -137,16 +216,13 @@ def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], str]:
         )
     scales = [by_name[n].scale or 1.0 for n in names]
     units = [by_name[n].scaled_unit or by_name[n].unit for n in names]
-    physical = all(u in _MICROMETERS for u in units)
     # Positions already in micrometres have pixels of one micrometre.
-    scale = tuple(
-        float(s) * (_MICROMETERS[str(u)] if physical else 1.0)
-        for s, u in zip(scales, units, strict=True)
-    )
-    minute = _MINUTES.get(str(time[0].scaled_unit))
-    interval = float(time[0].scale) * minute if time[0].scale and minute else None
+    micro = [micrometers(s, u) for s, u in zip(scales, units, strict=True)]
+    unit, scale = "micrometer", tuple(m for m in micro if m is not None)
+    if len(scale) < len(micro):
+        unit, scale = "pixel", tuple(float(s) for s in scales)
+    interval = minutes(time[0].scale, time[0].scaled_unit)
     n_frames = int(frames.max()) + 1 if len(frames) else 1
-    unit = "micrometer" if physical else "pixel"
     return Geometry(n_frames, None, scale, unit, interval), names, time[0].name
 
 
