@@ -7,8 +7,7 @@ import inspect
 import typer
 from typer.testing import CliRunner
 
-from bridgetrack.cli.options import Image, Json
-from bridgetrack.cli.reading import OPTIONS, Reading, reads_movie
+from bridgetrack.cli.options import Image, Json, Reading, reads_movie
 
 
 def test_options_stand_in_the_place_of_the_reading() -> None:
@@ -19,7 +18,7 @@ def test_options_stand_in_the_place_of_the_reading() -> None:
         """Look at a movie."""
         given.append(reading)
 
-    assert list(inspect.signature(look).parameters) == ["image", *OPTIONS, "json"]
+    assert list(inspect.signature(look).parameters) == ["image", *vars(Reading()), "json"]
     app = typer.Typer()
     app.command()(look)
     assert CliRunner().invoke(app, []).exit_code == 0

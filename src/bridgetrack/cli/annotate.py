@@ -14,12 +14,12 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
+    Reading,
     at_least,
     check_file,
     out_option,
     seed_option,
 )
-from bridgetrack.cli.reading import Reading
 from bridgetrack.cli.sources import collecting_warnings, open_sources
 from bridgetrack.export.may_write import sign
 

@@ -109,8 +109,7 @@ def _figure(value: Any) -> str:
 
 def _demo(out: Path, notes: list[str]) -> _Result:
     from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.cli.options import check_file
-    from bridgetrack.cli.reading import Reading
+    from bridgetrack.cli.options import Reading, check_file
     from bridgetrack.cli.record import Given, check_run, finish
     from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.evaluate import evaluate

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import emit, say, show
-from bridgetrack.cli.options import Image, Json, answers_option, parse_choice
-from bridgetrack.cli.reading import Reading
+from bridgetrack.cli.options import Image, Json, Reading, answers_option, parse_choice
 from bridgetrack.cli.sources import (
     collecting_warnings,
     open_answers,

@@ -9,8 +9,7 @@ import typer
 
 from bridgetrack.cli.console import emit, note_lines, say, show
 from bridgetrack.cli.model_words import described, model_lines, shown_lines
-from bridgetrack.cli.options import Image, Json, check_file, out_option
-from bridgetrack.cli.reading import Reading, reads_movie
+from bridgetrack.cli.options import Image, Json, Reading, check_file, out_option, reads_movie
 from bridgetrack.cli.sources import collecting_warnings, open_sources
 from bridgetrack.errors import ModelError
 from bridgetrack.export.may_write import sign

@@ -1,17 +1,24 @@
-"""Options that several commands share, and how their text is read."""
+"""Options that several commands share or take from settings, and how their text is read."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from bridgetrack.errors import OutputError
+from bridgetrack.errors import InputError, OutputError
 from bridgetrack.export.may_write import refuse_inputs, refuse_other
+from bridgetrack.option import Option, options_of
+
+Command = TypeVar("Command", bound=Callable[..., None])
+Made = TypeVar("Made")
 
 UNITS = ("micrometer", "pixel")
 
@@ -41,37 +48,6 @@ Labels = Annotated[
 Image = Annotated[
     Path | None,
     typer.Option("--image", metavar="IMAGE", help="The movie that the labels were made from."),
-]
-Scale = Annotated[
-    str | None,
-    typer.Option(
-        "--scale",
-        metavar="[Z,]Y,X",
-        help="Size of a pixel along each axis, in micrometres; read from the file where it is "
-        "there.",
-    ),
-]
-Unit = Annotated[
-    str | None,
-    typer.Option(
-        "--unit",
-        metavar="UNIT",
-        help="Unit of the scale: micrometer or pixel.",
-        callback=lambda text: None if text is None else parse_choice(text, UNITS, "--unit"),
-    ),
-]
-FrameInterval = Annotated[
-    float | None,
-    typer.Option("--frame-interval", metavar="MINUTES", help="Minutes between two frames."),
-]
-Axes = Annotated[
-    str | None,
-    typer.Option(
-        "--axes", metavar="ORDER", help="Axis order of the file, letters out of TCZYX, e.g. TZYX."
-    ),
-]
-ImageAxes = Annotated[
-    str | None, typer.Option("--image-axes", metavar="ORDER", help="Axis order of the image.")
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print results for machines, as JSON, and nothing else.")
@@ -204,3 +180,136 @@ def check_file(out: Path | None, *inputs: Path | None) -> None:
             f"{out}: there is no permission to write in {place}; choose another folder"
         )
     refuse_other(out)
+
+
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        "--scale",
+        metavar="[Z,]Y,X",
+        help="Size of a pixel along each axis, in micrometres; read from the file where it is "
+        "there.",
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        metavar="UNIT",
+        help="Unit of the scale: micrometer or pixel.",
+        callback=lambda text: None if text is None else parse_choice(text, UNITS, "--unit"),
+    ),
+]
+FrameInterval = Annotated[
+    float | None,
+    typer.Option("--frame-interval", metavar="MINUTES", help="Minutes between two frames."),
+]
+Axes = Annotated[
+    str | None,
+    typer.Option(
+        "--axes", metavar="ORDER", help="Axis order of the file, letters out of TCZYX, e.g. TZYX."
+    ),
+]
+ImageAxes = Annotated[
+    str | None, typer.Option("--image-axes", metavar="ORDER", help="Axis order of the image.")
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a movie, as given on the command line.
+
+    Parameters
+    ----------
+    axes
+        Axis order of the label movie.
+    scale
+        Text of ``--scale``.
+    unit
+        ``"micrometer"`` or ``"pixel"``.
+    frame_interval
+        Minutes.
+    image_axes
+        Axis order of the image.
+    """
+
+    axes: Axes = None
+    scale: Scale = None
+    unit: Unit = None
+    frame_interval: FrameInterval = None
+    image_axes: ImageAxes = None
+
+
+def reads_movie(command: Command) -> Command:
+    """Give a command that takes ``reading`` the options of a `Reading` in its place."""
+    kinds = get_type_hints(Reading, include_extras=True)
+    options = {f.name: _keyword(f.name, None, kinds[f.name]) for f in fields(Reading)}
+
+    @wraps(command)
+    def with_reading(**given: Any) -> None:
+        reading = Reading(**{name: given.pop(name) for name in options})
+        command(**given, reading=reading)
+
+    own = inspect.signature(command, eval_str=True).parameters
+    found = [q for p in own.values() for q in (options.values() if p.name == "reading" else [p])]
+    return _with_parameters(with_reading, found)
+
+
+def one_option_each(
+    settings: type[Any], *names: str, panel: str | None = None
+) -> Callable[[Command], Command]:
+    """Give a command that takes ``**settings`` an option for every field.
+
+    Parameters
+    ----------
+    settings
+        A dataclass of settings, see `options_of`.
+    names
+        The fields; all of them where none are given.
+    panel
+        Heading of the options in the help.
+    """
+
+    def decorate(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        added = [_parameter(each, panel) for each in options_of(settings, *names)]
+        return _with_parameters(command, [p for p in own if p.kind is not p.VAR_KEYWORD] + added)
+
+    return decorate
+
+
+def make(settings: Callable[..., Made], **values: Any) -> Made:
+    """Settings from what was given on the command line.
+
+    Raises
+    ------
+    typer.BadParameter
+        Where a value is out of its limits.
+    """
+    try:
+        return settings(**values)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _parameter(each: Option, panel: str | None) -> inspect.Parameter:
+    flag, text = f"--{each.name.replace('_', '-')}", each.help
+    if each.choices and each.kind is str:
+        text = f"{text.rstrip('.')}: {', '.join(each.choices)}."
+    if each.kind is bool:
+        shown = typer.Option(f"{flag}/--no-{flag[2:]}", help=text, rich_help_panel=panel)
+    else:
+        metavar = {int: "N", float: "X", str: "WORD"}[each.kind]
+        shown = typer.Option(flag, help=text, metavar=metavar, rich_help_panel=panel)
+    kind = each.kind | None if each.may_be_none else each.kind
+    return _keyword(each.name, each.default, Annotated[kind, shown])
+
+
+def _keyword(name: str, default: Any, kind: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _with_parameters(command: Any, parameters: Sequence[inspect.Parameter]) -> Any:
+    command.__signature__ = inspect.Signature(parameters)
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command

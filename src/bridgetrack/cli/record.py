@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.cli.console import Stopwatch
-from bridgetrack.cli.options import keep_inputs
-from bridgetrack.cli.reading import Reading
+from bridgetrack.cli.options import Reading, keep_inputs
 from bridgetrack.errors import OutputError
 from bridgetrack.export.may_write import RUN_FILE, earlier, manifest, refuse_others, sealed
 from bridgetrack.files import write_text

@@ -50,7 +50,7 @@ def run(
 
 def _given(file: Path, project: Project) -> Given:
     """What a project says, in the words of the command line."""
-    from bridgetrack.cli.reading import Reading
+    from bridgetrack.cli.options import Reading
     from bridgetrack.cli.record import Given
 
     image = project.image

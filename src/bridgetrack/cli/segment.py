@@ -16,11 +16,11 @@ from bridgetrack.cli.options import (
     Scale,
     Unit,
     keep_inputs,
+    one_option_each,
     out_option,
     parse_choice,
     parse_scale,
 )
-from bridgetrack.cli.settings import one_option_each
 from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.errors import InputError
 from bridgetrack.export.may_write import refuse_other, sign

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack.cli.console import emit, plural, reporting, say
-from bridgetrack.cli.options import Json, out_option
-from bridgetrack.cli.settings import one_option_each
+from bridgetrack.cli.options import Json, one_option_each, out_option
 from bridgetrack.errors import InputError
 from bridgetrack.progress import Progress
 from bridgetrack.simulation.settings import SimulationSettings

@@ -14,6 +14,7 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
+    Reading,
     Weights,
     answers_option,
     at_least,
@@ -21,7 +22,6 @@ from bridgetrack.cli.options import (
     out_option,
     seed_option,
 )
-from bridgetrack.cli.reading import Reading
 from bridgetrack.cli.sources import (
     check_belonging,
     collecting_warnings,

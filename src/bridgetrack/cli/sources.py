@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bridgetrack.cli.console import WARNING, show
-from bridgetrack.cli.options import parse_scale
-from bridgetrack.cli.reading import Reading
+from bridgetrack.cli.options import Reading, parse_scale
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError, ModelError
 from bridgetrack.movie.movie import Movie

@@ -12,12 +12,13 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
+    Reading,
     Weights,
     answers_option,
     at_least,
+    reads_movie,
     seed_option,
 )
-from bridgetrack.cli.reading import Reading, reads_movie
 from bridgetrack.cli.sources import (
     collecting_warnings,
     open_answers,

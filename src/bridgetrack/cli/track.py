@@ -13,11 +13,12 @@ from bridgetrack.cli.options import (
     Json,
     Labels,
     OutFolder,
+    Reading,
     Weights,
     answers_option,
     parse_choices,
+    reads_movie,
 )
-from bridgetrack.cli.reading import Reading, reads_movie
 from bridgetrack.cli.sources import (
     collecting_warnings,
     open_answers,

@@ -18,8 +18,16 @@ from bridgetrack.cli.helpers import (
     needs_annotations,
     open_help,
 )
-from bridgetrack.cli.options import Image, Json, Labels, answers_option, check_file, out_option
-from bridgetrack.cli.reading import Reading, reads_movie
+from bridgetrack.cli.options import (
+    Image,
+    Json,
+    Labels,
+    Reading,
+    answers_option,
+    check_file,
+    out_option,
+    reads_movie,
+)
 from bridgetrack.cli.sources import (
     collecting_warnings,
     files_behind,
