@@ -38,6 +38,8 @@ class Option:
         Limits; infinite where there are none.
     above, below
         Limits that are themselves out of range; infinite where there are none.
+    flag
+        Its name on the command line where that is another, without dashes.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Option:
     most: float = math.inf
     above: float = -math.inf
     below: float = math.inf
+    flag: str = ""
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value, as ``"is 3, it must be at most 2"``; None where it is fine.
@@ -81,12 +84,12 @@ class Option:
         return " and ".join(f"{word} {limit:.15g}" for word, limit in named if math.isfinite(limit))
 
 
-def option(default: Any, *, choices: tuple[Any, ...] = (), **limits: float) -> Any:
-    """A field of settings with limits (``least``, ``most``, ``above``, ``below``) or choices.
+def option(default: Any, **declared: Any) -> Any:
+    """A field of settings with limits, choices or a flag; see `Option` for these words.
 
     Choices are needed only where the field's type is no ``Literal``.
     """
-    return field(default=default, metadata={"option": {"choices": choices, **limits}})
+    return field(default=default, metadata={"option": declared})
 
 
 def options_of(settings: type[Any], *names: str) -> tuple[Option, ...]:
@@ -97,7 +100,7 @@ def options_of(settings: type[Any], *names: str) -> tuple[Option, ...]:
     settings
         A dataclass in which every field that is asked for has a default.
     names
-        Fields to take, in this order; all of them where none are given.
+        Fields to take, in this order; where none are given, all that hold a plain value.
     """
     words, kinds = _described(settings), get_type_hints(settings)
     known = {f.name: f for f in fields(settings)}
@@ -109,6 +112,8 @@ def options_of(settings: type[Any], *names: str) -> tuple[Option, ...]:
         choices = declared.pop("choices", ()) or literal
         may_be_none = NoneType in get_args(kinds[name])
         plain = [k for k in parts if k in (bool, int, float, str)]
+        if not plain and not choices:
+            continue
         kind = plain[0] if plain else type(choices[0])
         default, text = known[name].default, words.get(name, "")
         found.append(Option(name, kind, default, text, may_be_none, choices, **declared))

@@ -113,7 +113,7 @@ def test_ctrl_c_keeps_the_best_model_so_far(
 
     # imported for the first time now, it would keep what is patched for all tests after this one
     importlib.import_module("bridgetrack.training.train")
-    monkeypatch.setattr("bridgetrack.training.train.train_steps", interrupted)
+    monkeypatch.setattr("bridgetrack.training.train.strategy_steps", interrupted)
     out = tmp_path / "m.json"
     shown = run("train", truth, "--annotations", clicks, "--out", out)
     assert shown.status == 130

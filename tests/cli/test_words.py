@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from bridgetrack.cli.app import app
+from bridgetrack.cli.annotate import session_lines
 from bridgetrack.cli.demo import worse
-from bridgetrack.cli.simulate_annotator import session_lines
+from bridgetrack.cli.main import app
 from bridgetrack.cli.train import training_lines
+from bridgetrack.notes import Note, NoteKind
 from cli.conftest import Run, one_line
 from cli.test_bad_input import refused
 
@@ -66,17 +67,20 @@ def test_no_display_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(started) == 3
 
 
-def test_the_starting_model_that_was_kept_is_named() -> None:
+def test_why_weights_were_kept_is_said() -> None:
     record: dict[str, Any] = {
         "annotations": 3, "lambda": 1.0, "lambda_chosen_by": "user", "gap": None,
-        "kept": "prior", "reason": "the trained model was worse than the starting model",
-        "estimate_words": None, "changes": {}, "notes": [], "seconds": {}, "model": "m.json",
+        "reason": "the annotations agree with the starting model, which is kept",
+        "estimate_words": None, "changes": {}, "seconds": {}, "model": "m.json",
     }  # fmt: skip
-    assert "so the starting model was kept" in "\n".join(training_lines(record))
-    record["reason"] = "the annotations agree with the starting model, which is kept"
-    assert "was kept" not in "\n".join(training_lines(record))
-    record |= {"kept": "trained", "reason": "better"}
-    assert "was kept" not in "\n".join(training_lines(record))
+    notes = [Note(NoteKind.UNUSED, f"annotation {k} was not used") for k in range(8)]
+    notes += [Note(NoteKind.REMARK, "annotation files are old"), Note(NoteKind.WARNING, "mixed up")]
+    lines = training_lines(record, notes)
+    assert record["reason"] in lines
+    assert "warning: mixed up" in lines
+    assert "note: annotation files are old" in lines
+    assert sum("was not used" in line for line in lines) == 5
+    assert any("3 more annotations not used" in line for line in lines)
 
 
 def test_undecided_answers_are_explained() -> None:
@@ -85,8 +89,8 @@ def test_undecided_answers_are_explained() -> None:
         "estimate_words": None, "right": 0.5, "verdict": "go on", "notes": [], "out": "a.json",
         "model": None,
     }  # fmt: skip
-    assert "the truth does not settle" in "\n".join(session_lines(record))
-    assert "settle" not in "\n".join(session_lines(record | {"cannot_tell": 0}))
+    assert "the truth does not settle" in "\n".join(session_lines(record, []))
+    assert "settle" not in "\n".join(session_lines(record | {"cannot_tell": 0}, []))
 
 
 def test_figures_that_get_worse_are_named() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bridgetrack.errors import InputError
@@ -20,9 +20,8 @@ class SuggestOptions:
     Parameters
     ----------
     measure
-        What uncertainty means: ``"margin"`` is ``exp(-margin / temperature)``, the best against
-        the second best at the level of single events (000, Table 1.2); ``"entropy"`` is the
-        entropy of the beliefs at the slot; ``"random"`` ranks by chance.
+        What makes an event worth asking about: a small margin of the best explanation over the
+        best without it (000, Table 1.2), the entropy of what the model believes, or chance.
     temperature
         Margin at which uncertainty has dropped to 1/e, in units of the task loss.
     rarity
@@ -31,15 +30,15 @@ class SuggestOptions:
     diversity
         Exponent of the novelty of an event's features: 0 ignores it.
     random_share
-        Share of suggestions drawn at random from all cells.
+        Share drawn at random from all cells, to know the accuracy.
     separation
-        Suggestions of a batch keep this many cell diameters apart within neighbouring frames.
+        Suggestions keep this many cell diameters apart within neighbouring frames.
     alternatives
         How many alternatives a suggestion names at most.
     frames
         First and last frame whose cells are asked about; all where None.
     seed
-        Of the order of the random ones.
+        Seed of the random ones.
 
     Raises
     ------
@@ -47,7 +46,7 @@ class SuggestOptions:
         Where a number is out of range.
     """
 
-    measure: Measure = "margin"
+    measure: Measure = option("margin", flag="strategy")
     temperature: float = option(1.0, above=0)
     rarity: float = option(0.5, least=0)
     diversity: float = option(1.0, least=0)
@@ -58,8 +57,7 @@ class SuggestOptions:
     seed: int = option(0, least=0)
 
     def __post_init__(self) -> None:
-        names = [f.name for f in fields(self) if f.name != "frames"]
-        check_options(self, "the suggestion option", *names)
+        check_options(self, "the suggestion option")
         if self.frames is not None and not 0 <= self.frames[0] < self.frames[1]:
             raise InputError(f"the frames {self.frames} must rise, from 0 on")
 

@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 
 import typer
 
+from bridgetrack.notes import Note, NoteKind
 from bridgetrack.progress import Progress, Steps, run
 
 Result = TypeVar("Result")
 
-WARNING = "warning: "
-_UNUSED = " was not used"
 _FEW = 5
 
 
@@ -116,18 +115,30 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
-def note_lines(notes: Sequence[str]) -> list[str]:
+def answer(json_wanted: bool, record: Any, lines: Callable[[], Sequence[str]]) -> None:
+    """Print a result for machines or for people."""
+    if json_wanted:
+        emit(record)
+    else:
+        say(*lines())
+
+
+def note_lines(notes: Sequence[Note]) -> list[str]:
     """Notes for people, warnings first; of annotations that were not used only a few."""
-    told = [f"note: {note}" for note in notes if not note.startswith(WARNING)]
-    unused = [line for line in told if line.startswith("note: annotation ") and _UNUSED in line]
-    hidden = set(unused[_FEW:])
-    lines = [note for note in notes if note.startswith(WARNING)]
-    lines += [line for line in told if line not in hidden]
+    notes = list(dict.fromkeys(notes))
+    hidden = [n for n in notes if n.kind == NoteKind.UNUSED][_FEW:]
+    lines = [str(n) for n in notes if n.kind == NoteKind.WARNING]
+    lines += [f"note: {n}" for n in notes if n.kind != NoteKind.WARNING and n not in hidden]
     if hidden:
         lines.append(
             f"note: ... and {plural(len(hidden), 'more annotation')} not used (--json lists all)"
         )
     return lines
+
+
+def note_texts(notes: Sequence[Note]) -> list[str]:
+    """Notes for machines, each once."""
+    return list(dict.fromkeys(map(str, notes)))
 
 
 def table(header: list[str], rows: list[list[str]]) -> list[str]:

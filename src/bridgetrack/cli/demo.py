@@ -1,24 +1,27 @@
-"""``bridgetrack demo``: the whole way on the sample movie that comes with the package."""
+"""``bridgetrack demo`` and ``simulate``: the whole way on the sample movie, and more like it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, emit, plural, say, show, table
-from bridgetrack.cli.options import Json
+from bridgetrack.cli.console import Stopwatch, answer, plural, reporting, show, table
+from bridgetrack.cli.options import (
+    Json,
+    Reading,
+    check_file,
+    make,
+    one_option_each,
+    out_option,
+)
 from bridgetrack.cli.segment import segmenting
+from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.export.may_write import sign
-
-if TYPE_CHECKING:
-    from bridgetrack.hypotheses.events import Events
-    from bridgetrack.importing.ctc import CtcTruth
-    from bridgetrack.movie.movie import Movie
-    from bridgetrack.pipeline.scene import Scene
-    from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.notes import Note
+from bridgetrack.progress import Progress
+from bridgetrack.simulation.settings import SimulationSettings
 
 FORMATS = ("csv", "ctc", "geff")
 COLUMNS = (
@@ -37,54 +40,83 @@ def demo(
     json: Json = False,
 ) -> None:
     """Segment, track, train, track again and score the sample movie; draw its tracks."""
-    from bridgetrack.cli.sources import collecting_warnings
-
-    notes: list[str] = []
+    notes: list[Note] = []
     with collecting_warnings(notes):
-        result = _demo(out, notes)
-    if json:
-        emit(result.to_dict())
-    else:
-        say(*result.lines())
+        record, lines = _demo(out, notes)
+    answer(json, record, lambda: lines)
 
 
-@dataclass(frozen=True)
-class _Result:
-    """What the demo found."""
+def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
+    """What the demo found, for machines and for people."""
+    from bridgetrack.annotations.store import load_annotations
+    from bridgetrack.cli.record import Given, check_run, finish
+    from bridgetrack.cli.train import describe_training, learn
+    from bridgetrack.evaluation.evaluate import evaluate
+    from bridgetrack.evaluation.match import match_detections
+    from bridgetrack.evaluation.true_events import score_events, true_events
+    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.movie.opening import open_labels, open_movie
+    from bridgetrack.pipeline.scene import annotate, prepare
+    from bridgetrack.pipeline.tracking import track_scene
+    from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
+    from bridgetrack.tracks.overlay import draw_overlay
+    from bridgetrack.training.train import train_steps
 
-    record: dict[str, Any]
-    training: dict[str, Any]
-    scores: dict[str, dict[str, Any]]
-    picture: Path
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as JSON values."""
-        return {
-            "run": self.record,
-            "training": self.training,
-            "scores": self.scores,
-            "picture": str(self.picture),
-        }
-
-    def lines(self) -> list[str]:
-        """The same for people."""
-        from bridgetrack.cli.report import tracking_lines
-
-        rows = [
-            [name, *(_figure(scores[key]) for _, key in COLUMNS)]
-            for name, scores in self.scores.items()
-        ]
-        return [
-            *tracking_lines(self.record),
-            "",
-            f"training: {self.training['reason']}",
-            *([self.training["estimate_words"]] if self.training["estimate_words"] else []),
-            "",
-            *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
-            *worse(self.scores),
-            "",
-            f"picture: {self.picture}",
-        ]
+    folder = sample_folder()
+    images, clicks = folder / SAMPLE_SEQUENCE, folder / "annotations.json"
+    masks, weights, picture = (out / n for n in ("labels.tif", "model.json", "overlay.png"))
+    given = Given(masks, images, weights, clicks, FORMATS, Reading(), command="demo")
+    check_run(out, given)
+    for path in (masks, weights, picture):
+        check_file(path, images, clicks)
+    watch = Stopwatch()
+    image = open_movie(images)
+    show(segmenting(image, masks), watch)
+    sign(masks)
+    labels = open_labels(masks)
+    truth = read_ctc(folder / f"{SAMPLE_SEQUENCE}_GT")
+    scene = show(prepare(labels, image), watch)
+    clicked = annotate(scene, load_annotations(clicks))
+    training = learn(train_steps(clicked), weights, watch)
+    model, n = training.model, plural(training.n_annotations, "click")
+    held = "trained, and held to them"
+    tracked = {
+        "untrained": show(track_scene(scene)),
+        f"trained on {n}": show(track_scene(scene, model), watch),
+        held: show(track_scene(clicked, model), watch),
+    }
+    match = match_detections(scene.detections, labels, truth.tracks, truth.labels)
+    events = true_events(scene.detections, truth.tracks, match)
+    scores = {
+        name: evaluate(t.tracks, truth, labels=labels).to_dict()
+        | {"events_right": score_events(t.tracks, events).share}
+        for name, t in tracked.items()
+    }
+    done = finish(tracked[held], out, given, watch, notes)
+    last = image.n_frames - 1
+    pixels, cells = image.channel_frame(last), labels.channel_frame(last)
+    draw_overlay(pixels, cells, tracked[held].tracks, last, picture)
+    sign(picture)
+    learned = describe_training(training, weights, watch, ())
+    record = {
+        "run": done.record,
+        "training": learned,
+        "scores": scores,
+        "picture": str(picture),
+    }
+    rows = [[name, *(_figure(s[key]) for _, key in COLUMNS)] for name, s in scores.items()]
+    lines = [
+        *done.lines(),
+        "",
+        f"training: {learned['reason']}",
+        *([learned["estimate_words"]] if learned["estimate_words"] else []),
+        "",
+        *table(["against the sample's truth", *(title for title, _ in COLUMNS)], rows),
+        *worse(scores),
+        "",
+        f"picture: {picture}",
+    ]
+    return record, lines
 
 
 def worse(scores: dict[str, dict[str, Any]]) -> list[str]:
@@ -107,82 +139,30 @@ def _figure(value: Any) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _demo(out: Path, notes: list[str]) -> _Result:
-    from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.cli.options import Reading, check_file
-    from bridgetrack.cli.record import Given, check_run, finish
-    from bridgetrack.cli.train import describe_training, learn
-    from bridgetrack.evaluation.evaluate import evaluate
-    from bridgetrack.evaluation.true_events import score_events
-    from bridgetrack.importing.ctc import read_ctc
-    from bridgetrack.movie.opening import open_movie
-    from bridgetrack.pipeline.scene import annotate, prepare
-    from bridgetrack.pipeline.tracking import track_scene
-    from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
-    from bridgetrack.training.options import TrainingOptions
+@one_option_each(SimulationSettings)
+def simulate(
+    *,
+    out: Annotated[Path, out_option("DIR", "Folder to write into.")],
+    json: Json = False,
+    **settings: Any,
+) -> None:
+    """Make a movie of dividing nuclei with its exact truth, in Cell Tracking Challenge layout.
 
-    sample = sample_folder()
-    image = open_movie(sample / SAMPLE_SEQUENCE)
-    answers = sample / "annotations.json"
-    made = Given(
-        out / "labels.tif",
-        sample / SAMPLE_SEQUENCE,
-        out / "model.json",
-        answers,
-        FORMATS,
-        Reading(),
-        command="demo",
+    The same options give the same pixels. DIR gets the images in 01 and the truth in 01_GT.
+    """
+    from bridgetrack.simulation.folder import simulate_to_folder
+
+    wanted = make(SimulationSettings, **settings)
+    with reporting() as report:
+        report(Progress("Simulating", 0.0))
+        images = simulate_to_folder(
+            wanted, out, progress=lambda n: report(Progress("Simulating", n / wanted.frames))
+        )
+    truth = images.with_name(f"{images.name}_GT")
+    record = {"images": str(images), "truth": str(truth), "settings": settings}
+    lines = (
+        f"{plural(wanted.frames, 'frame')} of {' x '.join(map(str, wanted.shape))} pixels",
+        f"images: {images}",
+        f"truth:  {truth}",
     )
-    check_run(out, made)
-    for name in ("labels.tif", "model.json", "overlay.png"):
-        check_file(out / name, sample / SAMPLE_SEQUENCE, answers)
-    watch = Stopwatch()
-    labels = _segmented(image, out / "labels.tif", watch)
-    truth = read_ctc(sample / f"{SAMPLE_SEQUENCE}_GT")
-    scene: Scene = show(prepare(labels, image), watch)
-    clicked = annotate(scene, load_annotations(answers))
-    training = learn(clicked, None, TrainingOptions(), out / "model.json", watch)
-    clicks = plural(training.n_annotations, "click")
-    tracked: dict[str, Tracking] = {
-        "untrained": show(track_scene(scene)),
-        f"trained on {clicks}": show(track_scene(scene, training.model), watch),
-    }
-    tracked["trained, and held to them"] = show(track_scene(clicked, training.model), watch)
-    events = _true_events(scene, labels, truth)
-    scores = {
-        name: evaluate(t.tracks, truth, labels=labels).to_dict()
-        | {"events_right": score_events(t.tracks, events).share}
-        for name, t in tracked.items()
-    }
-    last = tracked["trained, and held to them"]
-    record = finish(last, out, made, watch, notes)
-    picture = _picture(image, labels, last, out)
-    return _Result(
-        record, describe_training(training, out / "model.json", watch, []), scores, picture
-    )
-
-
-def _segmented(image: Movie, path: Path, watch: Stopwatch) -> Movie:
-    from bridgetrack.movie.opening import open_labels
-
-    show(segmenting(image, path), watch)
-    sign(path)
-    return open_labels(path)
-
-
-def _true_events(scene: Scene, labels: Movie, truth: CtcTruth) -> Events:
-    from bridgetrack.evaluation.match import match_detections
-    from bridgetrack.evaluation.true_events import true_events
-
-    match = match_detections(scene.detections, labels, truth.tracks, truth.labels)
-    return true_events(scene.detections, truth.tracks, match)
-
-
-def _picture(image: Movie, labels: Movie, tracking: Tracking, out: Path) -> Path:
-    from bridgetrack.tracks.overlay import draw_overlay
-
-    last = image.n_frames - 1
-    path = out / "overlay.png"
-    draw_overlay(image.channel_frame(last), labels.channel_frame(last), tracking.tracks, last, path)
-    sign(path)
-    return path
+    answer(json, record, lambda: lines)

@@ -1,19 +1,111 @@
-"""Entry point of the command line: runs a command and turns what happens into an exit status."""
+"""The commands, put together, and the program: what happens becomes an exit status."""
 
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
 
-from bridgetrack.cli.app import app
+import typer
+
+from bridgetrack.cli.annotate import annotate, simulate_annotator
+from bridgetrack.cli.console import Stopped
+from bridgetrack.cli.demo import demo, simulate
+from bridgetrack.cli.evaluate import evaluate
+from bridgetrack.cli.explain import explain
+from bridgetrack.cli.models import models
+from bridgetrack.cli.segment import segment
+from bridgetrack.cli.suggest import suggest
+from bridgetrack.cli.track import run, track
+from bridgetrack.cli.train import train
+from bridgetrack.errors import BridgetrackError, DependencyError
 
 SUCCESS, FAILURE, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 _NAME = "bridgetrack"
 _OF_THE_DISK = (errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS)
+
+app = typer.Typer(
+    name="bridgetrack",
+    help="Track dividing cells in movies, and learn to do it better from a few clicks.",
+    no_args_is_help=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from bridgetrack.files import program_version
+
+        typer.echo(f"bridgetrack {program_version()}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere.")
+    ] = False,
+) -> None:
+    pass
+
+
+def open_(
+    image: Annotated[
+        Path | None, typer.Argument(metavar="[IMAGE]", help="Movie, or a project file.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Argument(metavar="[LABELS]", help="Its cells, as a label movie.")
+    ] = None,
+) -> None:
+    """Open the plugin in napari."""
+    if find_spec("napari") is None or find_spec("superqt") is None:
+        raise DependencyError(
+            'napari is not installed; install it by: pip install "bridgetrack[gui,qt]"'
+        )
+    _check_display()
+    for path in (image, labels):
+        if path is not None and not path.exists():
+            raise typer.BadParameter(f"{path}: no such file or folder")
+    # By name: the layers below the plugin do not depend on it.
+    importlib.import_module("bridgetrack.ui.workflow").launch(image, labels)
+
+
+def _check_display() -> None:
+    """Refuse where Qt would abort the program: on Linux without any display.
+
+    Raises
+    ------
+    BridgetrackError
+        As above.
+    """
+    wanted = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in wanted):
+        raise BridgetrackError(
+            "no display was found (DISPLAY and WAYLAND_DISPLAY are not set), and a window needs "
+            "one: run this on a desktop, log in with ssh -X, or start it with xvfb-run bridgetrack "
+            "open (or set QT_QPA_PLATFORM=offscreen, to test without seeing anything). Without a "
+            "window, use bridgetrack track"
+        )
+
+
+for command in (demo, simulate, segment, track, annotate, train, explain, evaluate, run):
+    app.command()(command)
+app.command()(suggest)
+app.command(name="simulate-annotator")(simulate_annotator)
+app.command(name="open")(open_)
+app.add_typer(models)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,9 +156,6 @@ def _interrupted() -> int:
 
 
 def _failed(error: Exception, debug: bool) -> int:
-    from bridgetrack.cli.console import Stopped
-    from bridgetrack.errors import BridgetrackError
-
     if isinstance(error, Stopped):
         _say(str(error))
         return INTERRUPTED

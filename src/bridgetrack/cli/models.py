@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import emit, note_lines, say, show
-from bridgetrack.cli.model_words import described, model_lines, shown_lines
+from bridgetrack.cli.console import answer, emit, note_lines, note_texts, plural, say, show
 from bridgetrack.cli.options import Image, Json, Reading, check_file, out_option, reads_movie
 from bridgetrack.cli.sources import collecting_warnings, open_sources
 from bridgetrack.errors import ModelError
 from bridgetrack.export.may_write import sign
+from bridgetrack.notes import Note
 
 if TYPE_CHECKING:
     from bridgetrack.models.entry import Entry
     from bridgetrack.models.model import Model
+    from bridgetrack.models.similarity import Ranked
     from bridgetrack.models.statistics import FeatureStatistics
 
 models = typer.Typer(
@@ -47,7 +49,7 @@ def list_(
 
     if labels is None and image is not None:
         raise typer.BadParameter("--image goes with --for LABELS; give the labels too")
-    library, notes = Library(), list[str]()
+    library, notes = Library(), list[Note]()
     entries = library.entries()
     yours = None
     if labels is not None:
@@ -55,24 +57,19 @@ def list_(
             yours, _ = _look_at(labels, image, reading, None, notes)
     ranked = rank(entries, yours)
     best = most_suitable(ranked) if yours is not None else None
-    if json:
-        emit(
-            {
-                "folder": str(library.folder),
-                "models": [described(r, yours is not None) for r in ranked],
-                "most_suitable": None
-                if yours is None
-                else ("shipped" if best is None else best.entry.name),
-                "notes": notes,
-            }
-        )
-        return
-    say(*model_lines(ranked, yours is not None))
+    start = None if best is None else best.entry.name
+    record = {
+        "folder": str(library.folder),
+        "models": [described(r, yours is not None) for r in ranked],
+        "most_suitable": None if yours is None else start or "shipped",
+        "notes": note_texts(notes),
+    }
+    lines = model_lines(ranked, yours is not None)
     if not ranked:
-        say(f"there are no models in {library.folder}; see bridgetrack models save --help")
+        lines.append(f"there are no models in {library.folder}; see bridgetrack models save --help")
     if yours is not None:
-        say(f"start from: {'the shipped model' if best is None else best.entry.name}")
-    say(*note_lines(notes))
+        lines.append(f"start from: {start or 'the shipped model'}")
+    answer(json, record, lambda: [*lines, *note_lines(notes)])
 
 
 @models.command(name="show")
@@ -132,54 +129,35 @@ def save(
     json: Json = False,
 ) -> None:
     """Keep a model in the library."""
-    from bridgetrack.models.library import Library
-
-    if labels is None and image is not None:
-        raise typer.BadParameter("--image goes with --labels LABELS; give the labels too")
-    notes: list[str] = []
-    with collecting_warnings(notes):
-        entry = _save(Library(), file, name, description, labels, image, reading, notes)
-    if json:
-        emit({"name": entry.name, "folder": str(entry.folder), "notes": notes})
-        return
-    say(f"kept as {entry.name}; use it with --model '{entry.name}' or --prior '{entry.name}'")
-    if entry.card is not None and entry.card.statistics is None:
-        say("note: without --labels other movies cannot be compared with it")
-    say(*note_lines(notes))
-
-
-def _save(
-    library: Any,
-    file: Path,
-    name: str | None,
-    description: str | None,
-    labels: Path | None,
-    image: Path | None,
-    reading: Reading,
-    notes: list[str],
-) -> Entry:
-    from dataclasses import replace
-
     from bridgetrack.models.entry import new_card, read_model_file
-    from bridgetrack.models.library import check_name
+    from bridgetrack.models.library import Library, check_name
     from bridgetrack.models.model import check_usable
     from bridgetrack.models.preview import preview_png
 
-    model, card = read_model_file(file)
-    check_usable(model, file)
-    name = library.free_name(file.stem) if name is None else check_name(name)
-    card = new_card(model) if card is None else card
-    if description is not None:
-        card = replace(card, description=description.strip())
-    picture = None
-    if labels is not None:
-        statistics, picture = _look_at(labels, image, reading, model, notes)
-        card = replace(card, statistics=statistics)
-    return library.save(name, model, card, preview_png(card, picture))
+    if labels is None and image is not None:
+        raise typer.BadParameter("--image goes with --labels LABELS; give the labels too")
+    library, notes = Library(), list[Note]()
+    with collecting_warnings(notes):
+        model, card = read_model_file(file)
+        check_usable(model, file)
+        name = library.free_name(file.stem) if name is None else check_name(name)
+        card = card or new_card(model)
+        if description is not None:
+            card = replace(card, description=description.strip())
+        picture = None
+        if labels is not None:
+            statistics, picture = _look_at(labels, image, reading, model, notes)
+            card = replace(card, statistics=statistics)
+        entry = library.save(name, model, card, preview_png(card, picture))
+    record = {"name": entry.name, "folder": str(entry.folder), "notes": note_texts(notes)}
+    lines = [f"kept as {entry.name}; use it with --model '{entry.name}' or --prior '{entry.name}'"]
+    if card.statistics is None:
+        lines.append("note: without --labels other movies cannot be compared with it")
+    answer(json, record, lambda: [*lines, *note_lines(notes)])
 
 
 def _look_at(
-    labels: Path, image: Path | None, reading: Reading, model: Model | None, notes: list[str]
+    labels: Path, image: Path | None, reading: Reading, model: Model | None, notes: list[Note]
 ) -> tuple[FeatureStatistics, Any]:
     """Statistics of a movie and, where it is tracked with a model, a picture of it."""
     from bridgetrack.pipeline.movie_record import preview_picture, statistics_steps
@@ -201,10 +179,13 @@ def remove(name: Name, json: Json = False) -> None:
     from bridgetrack.models.library import Library
 
     removed = Library().remove(name)
-    if json:
-        emit({"removed": removed.name})
-        return
-    say(f"removed {removed.name}; bridgetrack models restore '{removed.name}' brings it back")
+    answer(
+        json,
+        {"removed": removed.name},
+        lambda: [
+            f"removed {removed.name}; bridgetrack models restore '{removed.name}' brings it back"
+        ],
+    )
 
 
 @models.command()
@@ -219,10 +200,7 @@ def restore(name: Name, json: Json = False) -> None:
         names = ", ".join(dict.fromkeys(r.name for r in known)) or "none"
         raise ModelError(f"no model {name!r} was removed lately (removed ones: {names})")
     entry = library.restore(found)
-    if json:
-        emit({"name": entry.name})
-        return
-    say(f"{entry.name} is back")
+    answer(json, {"name": entry.name}, lambda: [f"{entry.name} is back"])
 
 
 @models.command()
@@ -238,7 +216,75 @@ def export(
     check_file(out, library.file(name))
     path = library.export_file(name, out)
     sign(path)
-    if json:
-        emit({"model": str(path)})
-        return
-    say(f"wrote {path}; bridgetrack models save {path} takes it into a library")
+    answer(
+        json,
+        {"model": str(path)},
+        lambda: [f"wrote {path}; bridgetrack models save {path} takes it into a library"],
+    )
+
+
+def described(ranked: Ranked, compared: bool) -> dict[str, Any]:
+    """A model as JSON values."""
+    from bridgetrack.models.entry import card_to_json
+
+    entry, similarity = ranked.entry, ranked.similarity
+    found: dict[str, Any] = {"name": entry.name, "damaged": entry.problem or None}
+    if entry.card is not None:
+        known = card_to_json(entry.card)
+        found |= {key: known[key] for key in ("description", "created", "counts", "accuracy")}
+    if compared and not entry.damaged:
+        finite = similarity.level != "unknown"
+        found["similarity"] = {
+            "level": similarity.level,
+            "distance": round(similarity.distance, 4) if finite else None,
+            "words": similarity.words,
+            "differences": [d.words for d in similarity.differences[:3] if d.words],
+        }
+    return found
+
+
+def model_lines(ranked: tuple[Ranked, ...], compared: bool) -> list[str]:
+    """One or two lines per model."""
+    lines = []
+    for each in ranked:
+        entry = each.entry
+        if entry.card is None:
+            lines.append(f"{entry.name}: damaged: {entry.problem}")
+            continue
+        parts = [entry.card.created[:10], *_learned_from(entry), entry.card.description]
+        lines.append(f"{entry.name}: {'; '.join(p for p in parts if p)}".rstrip(": "))
+        if compared:
+            lines.append(f"    {each.similarity.words}")
+    return lines
+
+
+def _learned_from(entry: Entry) -> list[str]:
+    assert entry.card is not None
+    parts = []
+    if entry.card.counts:
+        parts.append(plural(sum(entry.card.counts.values()), "answer"))
+    if entry.card.accuracy is not None:
+        parts.append(f"about {100 * entry.card.accuracy[0]:.1f} % of the events right")
+    return parts
+
+
+def shown_lines(entry: Entry) -> list[str]:
+    """All that is known of a model that is not damaged."""
+    assert entry.card is not None
+    card = entry.card
+    lines = [f"{entry.name}{f': {card.description}' if card.description else ''}"]
+    lines += [f"made: {card.created}"] if card.created else []
+    if card.counts:
+        counts = ", ".join(f"{key} {n}" for key, n in card.counts.items())
+        lines.append(f"answers: {counts}")
+    if card.accuracy is not None:
+        a, low, high = (100 * v for v in card.accuracy)
+        lines.append(f"estimated accuracy: {a:.1f} % (95 % interval {low:.1f} to {high:.1f} %)")
+    known = card.statistics
+    lines.append(
+        f"learned from a {known.ndim}D movie with {known.n_cells:,} cells in all frames"
+        if known is not None
+        else "nobody knows how similar other movies are to its own"
+    )
+    lines += [f"picture: {entry.preview}"] if entry.preview is not None else []
+    return [*lines, f"files: {entry.folder}"]

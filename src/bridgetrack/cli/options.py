@@ -126,6 +126,25 @@ def parse_scale(text: str | None) -> tuple[float, ...] | None:
     return numbers
 
 
+def parse_positive(text: str, option: str) -> float | None:
+    """A positive number, or None for ``"auto"``.
+
+    Raises
+    ------
+    typer.BadParameter
+        Where the text is something else.
+    """
+    if text == "auto":
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 < number < math.inf:
+        raise typer.BadParameter(f"{option} {text!r} must be auto or a positive number")
+    return number
+
+
 def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
     """Words out of a list, parted by commas, each once.
 
@@ -293,7 +312,7 @@ def make(settings: Callable[..., Made], **values: Any) -> Made:
 
 
 def _parameter(each: Option, panel: str | None) -> inspect.Parameter:
-    flag, text = f"--{each.name.replace('_', '-')}", each.help
+    flag, text = f"--{each.flag or each.name.replace('_', '-')}", each.help
     if each.choices and each.kind is str:
         text = f"{text.rstrip('.')}: {', '.join(each.choices)}."
     if each.kind is bool:

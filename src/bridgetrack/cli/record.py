@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -12,12 +13,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bridgetrack.cli.console import Stopwatch
+from bridgetrack.cli.console import Stopwatch, note_lines, note_texts, plural
 from bridgetrack.cli.options import Reading, keep_inputs
 from bridgetrack.errors import OutputError
 from bridgetrack.export.may_write import RUN_FILE, earlier, manifest, refuse_others, sealed
 from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress
 
@@ -60,6 +62,34 @@ class Given:
         return (self.labels, self.image, self.model, self.annotations, self.project)
 
 
+@dataclass(frozen=True)
+class Finished:
+    """What a run of the tracker leaves.
+
+    Parameters
+    ----------
+    record
+        The content of ``run.json``.
+    notes
+        What was left out, assumed, or could not be held by a format.
+    """
+
+    record: dict[str, Any]
+    notes: Sequence[Note]
+
+    def lines(self) -> list[str]:
+        """What was found, what is least certain, where the files are."""
+        record = self.record
+        return [
+            *_found(record["counts"]),
+            *_annotations(record["annotations"]),
+            *_least_certain(record["least_certain"]),
+            *note_lines(self.notes),
+            f"{sum(record['seconds'].values()):.1f} s; files in {record['out']}: "
+            + ", ".join([*record["files"], RUN_FILE]),
+        ]
+
+
 def check_run(out: Path, given: Given) -> None:
     """Complain before the work begins about a folder that cannot take the results.
 
@@ -84,9 +114,9 @@ def check_run(out: Path, given: Given) -> None:
 
 
 def finish(
-    tracking: Tracking, out: Path, given: Given, watch: Stopwatch, notes: list[str]
-) -> dict[str, Any]:
-    """Write results and ``run.json`` into `out`; the content of the latter.
+    tracking: Tracking, out: Path, given: Given, watch: Stopwatch, notes: Sequence[Note]
+) -> Finished:
+    """Write results and ``run.json`` into `out`.
 
     What an earlier run wrote there in other formats is removed, so that the folder holds one
     result.
@@ -102,16 +132,16 @@ def finish(
     watch(Progress("Writing files", 0.0))
     check_run(out, given)
     with staged_files(out, earlier(out)) as staging:
-        limits = stage_results(
-            tracking.tracks, tracking.scene.labels, staging, given.formats, given.preset
-        )
+        tracks = tracking.tracks
+        limits = stage_results(tracks, tracking.scene.labels, staging, given.formats, given.preset)
         watch.stop()
-        record = describe(tracking, out, given, watch, [*notes, *limits])
+        said = [*notes, *(Note(NoteKind.REMARK, words) for words in (*limits, *tracks.notes))]
+        record = describe(tracking, out, given, watch, said)
         names = [name for kind in given.formats for name in FILES[kind]]
         record["files"] = [name for name in names if (staging / name).exists()]
         record = sealed(record, manifest(staging, record["files"]))
         write_json(record, staging / RUN_FILE)
-    return record
+    return Finished(record, said)
 
 
 def _in_the_way(out: Path, given: Given) -> list[str]:
@@ -123,7 +153,7 @@ def _in_the_way(out: Path, given: Given) -> list[str]:
 
 
 def describe(
-    tracking: Tracking, out: Path, given: Given, watch: Stopwatch, notes: list[str]
+    tracking: Tracking, out: Path, given: Given, watch: Stopwatch, notes: Sequence[Note]
 ) -> dict[str, Any]:
     """Everything about a run, as JSON values."""
     from bridgetrack.pipeline.summary import count_events, least_certain, use_of_annotations
@@ -158,7 +188,7 @@ def describe(
         },
         "least_certain": least_certain(tracking),
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
-        "notes": list(dict.fromkeys([*notes, *tracking.tracks.notes])),
+        "notes": note_texts(notes),
         "versions": _versions(),
     }
 
@@ -195,3 +225,38 @@ def _versions() -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
+
+
+def _found(counts: dict[str, int]) -> list[str]:
+    events = [
+        plural(counts["divide"], "division"),
+        plural(counts["appear"], "appearance"),
+        plural(counts["disappear"], "disappearance"),
+        plural(counts["skip"], "gap bridged", "gaps bridged"),
+        plural(counts["split"], "split"),
+        plural(counts["merge"], "merge"),
+        plural(counts["false"], "false detection"),
+    ]
+    return [
+        f"{plural(counts['cells'], 'cell')} in {plural(counts['frames'], 'frame')}: "
+        f"{plural(counts['tracks'], 'track')}, {plural(counts['lineages'], 'lineage')}",
+        ", ".join(events),
+    ]
+
+
+def _annotations(use: dict[str, Any]) -> list[str]:
+    if not use["given"]:
+        return []
+    lines = [f"{use['used']} of {plural(use['given'], 'annotation')} used"]
+    left = [*use["lost"], *use["unused"]]
+    lines += [f"  not used: {item['id']} ({item['reason']})" for item in left[:5]]
+    if len(left) > 5:
+        lines.append(f"  ... and {len(left) - 5} more, listed in run.json")
+    return lines
+
+
+def _least_certain(events: list[dict[str, Any]]) -> list[str]:
+    if not events:
+        return []
+    lines = [f"  {event['margin']:.3f}  {event['words']}" for event in events]
+    return ["least certain (score to the best alternative):", *lines]

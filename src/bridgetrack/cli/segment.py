@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, emit, note_lines, plural, say, show
+from bridgetrack.cli.console import Stopwatch, answer, note_lines, note_texts, plural, show
 from bridgetrack.cli.options import (
     Axes,
     FrameInterval,
@@ -16,14 +16,15 @@ from bridgetrack.cli.options import (
     Scale,
     Unit,
     keep_inputs,
+    make,
     one_option_each,
     out_option,
     parse_choice,
     parse_scale,
 )
 from bridgetrack.cli.sources import collecting_warnings
-from bridgetrack.errors import InputError
 from bridgetrack.export.may_write import refuse_other, sign
+from bridgetrack.notes import Note, NoteKind
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.segmentation.settings import SegmentationSettings
 
@@ -78,14 +79,11 @@ def segment(
     """Segment the cells of a movie, frame by frame; works without any option."""
     from bridgetrack.movie.opening import open_movie
 
-    try:
-        wanted = SegmentationSettings(**settings)
-    except InputError as error:
-        raise typer.BadParameter(str(error)) from error
+    wanted = make(SegmentationSettings, **settings)
     parse_choice(backend, BACKENDS, "--backend")
     keep_inputs([out], [image, None if network is None else Path(network)])
     refuse_other(out)
-    notes: list[str] = []
+    notes: list[Note] = []
     watch = Stopwatch()
     with collecting_warnings(notes):
         movie = open_movie(
@@ -95,21 +93,26 @@ def segment(
         steps = segmenting(movie, out, wanted, channel=number, backend=backend, network=network)
         path, counts = show(steps, watch)
     sign(path)
-    notes += remarks(movie, counts, number)
+    notes += _remarks(movie, counts, number)
     seconds = sum(watch.seconds.values())
-    if json:
-        result = {"labels": str(path), "frames": movie.n_frames, "cells": counts}
-        emit({**result, "seconds": round(seconds, 3), "notes": notes})
-        return
-    cells = plural(sum(counts), "cell")
-    frames = plural(movie.n_frames, "frame")
-    say(f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)")
-    say(*note_lines(notes))
-    say(f"{seconds:.1f} s; labels: {path}")
+    record = {
+        "labels": str(path),
+        "frames": movie.n_frames,
+        "cells": counts,
+        "seconds": round(seconds, 3),
+        "notes": note_texts(notes),
+    }
+    cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
+    lines = [
+        f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)",
+        *note_lines(notes),
+        f"{seconds:.1f} s; labels: {path}",
+    ]
+    answer(json, record, lambda: lines)
 
 
-def remarks(movie: Movie, counts: list[int], channel: int | str) -> list[str]:
-    """What is odd about a segmentation, as sentences with a cure."""
+def _remarks(movie: Movie, counts: list[int], channel: int | str) -> list[Note]:
+    """What is odd about a segmentation, with a cure."""
     found = []
     n = len(movie.channels)
     if n > 1:
@@ -132,7 +135,7 @@ def remarks(movie: Movie, counts: list[int], channel: int | str) -> list[str]:
             f"{movie.source}: there is only one frame; tracking needs a movie: give the folder of "
             "all frames or the whole stack, or say the axis order (--axes, e.g. TYX)"
         )
-    return found
+    return [Note(NoteKind.REMARK, words) for words in found]
 
 
 def segmenting(

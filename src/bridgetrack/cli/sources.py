@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bridgetrack.cli.console import WARNING, show
+from bridgetrack.cli.console import show
 from bridgetrack.cli.options import Reading, parse_scale
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError, ModelError
 from bridgetrack.movie.movie import Movie
+from bridgetrack.notes import Note, NoteKind
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -35,12 +36,12 @@ class Sources:
     image
         Intensities, where given.
     notes
-        What was left out or assumed, as sentences.
+        What was left out or assumed.
     """
 
     cells: Movie | Detections
     image: Movie | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
@@ -59,13 +60,12 @@ def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
         raise typer.BadParameter(
             "--image needs a label movie: a table of detections says nothing of pixels"
         )
-    notes: list[str] = []
+    notes: list[Note] = []
     if table:
-        notes.append(
-            "a table of detections: cells are taken for discs, without shape and intensity"
-        )
+        words = "a table of detections: cells are taken for discs, without shape and intensity"
+        notes.append(Note(NoteKind.REMARK, words))
     elif image is None:
-        notes.append("no image: features of intensity are left out")
+        notes.append(Note(NoteKind.REMARK, "no image: features of intensity are left out"))
     with collecting_warnings(notes):
         how = {**asdict(reading), "scale": parse_scale(reading.scale)}
         cells, pixels = open_cells(labels, image, **how)
@@ -115,7 +115,7 @@ def open_scene(
     image: Path | None,
     answers: AnnotationSet | None,
     reading: Reading,
-    notes: list[str],
+    notes: list[Note],
     watch: Callable[[Progress], None] | None = None,
     *,
     named: Path | None = None,
@@ -137,7 +137,7 @@ def open_scene(
     return scene
 
 
-def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[str]) -> None:
+def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[Note]) -> None:
     """Say so where answers are about another movie.
 
     Raises
@@ -150,14 +150,14 @@ def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[str])
     said = misfit(scene.anchored, str(labels), str(answers))
     if all_miss(scene.anchored):
         raise InputError(said)
-    notes += [f"{WARNING}{said}"] if said else []
+    notes += [Note(NoteKind.WARNING, said)] if said else []
 
 
 @contextmanager
-def collecting_warnings(notes: list[str]) -> Iterator[None]:
+def collecting_warnings(notes: list[Note]) -> Iterator[None]:
     """Keep the warnings of the library as notes; others stay off the terminal."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     found = (str(w.message) for w in caught if w.category in (UserWarning, BridgetrackWarning))
-    notes += list(dict.fromkeys(found))
+    notes += [Note(NoteKind.REMARK, words) for words in dict.fromkeys(found)]

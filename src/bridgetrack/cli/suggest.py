@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import emit, note_lines, say, show
+from bridgetrack.active.options import SuggestOptions
+from bridgetrack.cli.console import answer, note_lines, note_texts, show
 from bridgetrack.cli.options import (
     Image,
     Json,
@@ -16,8 +17,9 @@ from bridgetrack.cli.options import (
     Weights,
     answers_option,
     at_least,
+    make,
+    one_option_each,
     reads_movie,
-    seed_option,
 )
 from bridgetrack.cli.sources import (
     collecting_warnings,
@@ -25,11 +27,16 @@ from bridgetrack.cli.sources import (
     open_scene,
     open_weights,
 )
+from bridgetrack.notes import Note
 
 if TYPE_CHECKING:
     from bridgetrack.active.suggestion import Suggestion
 
+HOW = ("measure", "random_share", "rarity", "diversity", "separation", "alternatives", "seed")
+"""What may be chosen about suggestions."""
 
+
+@one_option_each(SuggestOptions, *HOW)
 @reads_movie
 def suggest(
     labels: Labels,
@@ -42,59 +49,29 @@ def suggest(
     count: Annotated[
         int, typer.Option("-n", "--count", metavar="N", help="Number of suggestions.")
     ] = 20,
-    random_share: Annotated[
-        float,
-        typer.Option(
-            "--random-share",
-            metavar="F",
-            help="Share drawn at random from all cells, 0 to 1, to know the accuracy.",
-        ),
-    ] = 0.2,
-    seed: Annotated[int, seed_option("Seed of the random ones.")] = 0,
     reading: Reading,
     json: Json = False,
+    **how: Any,
 ) -> None:
     """List the events that are most worth an answer.
 
     They are uncertain, rare and unlike each other and what was answered before; none is a
     neighbour of another.
     """
-    at_least(1, count, "-n")
-    if not 0 <= random_share <= 1:
-        raise typer.BadParameter(f"--random-share {random_share} must be between 0 and 1")
-    at_least(0, seed, "--seed")
-    notes: list[str] = []
-    with collecting_warnings(notes):
-        found = _suggestions(
-            labels, image, model, annotations, count, random_share, seed, reading, notes
-        )
-    if json:
-        emit({"suggestions": [s.to_json() for s in found], "notes": notes})
-        return
-    say(*suggestion_lines(found))
-    say(*note_lines(notes))
-
-
-def _suggestions(
-    labels: Path,
-    image: Path | None,
-    model: Path | None,
-    annotations: Path | None,
-    count: int,
-    random_share: float,
-    seed: int,
-    reading: Reading,
-    notes: list[str],
-) -> list[Suggestion]:
-    from bridgetrack.active.suggester import SuggestOptions, suggest_steps
+    from bridgetrack.active.suggester import suggest_steps
     from bridgetrack.models.shipped import shipped_model
 
-    weights = open_weights(model) or shipped_model()
-    answers = open_answers(annotations)
-    scene = open_scene(labels, image, answers, reading, notes, named=annotations)
-    options = SuggestOptions(random_share=random_share, seed=seed)
-    answered = 0 if answers is None else len(answers)
-    return show(suggest_steps(scene, weights, count, options, answered=answered))
+    at_least(1, count, "-n")
+    options = make(SuggestOptions, **how)
+    notes: list[Note] = []
+    with collecting_warnings(notes):
+        weights = open_weights(model) or shipped_model()
+        answers = open_answers(annotations)
+        scene = open_scene(labels, image, answers, reading, notes, named=annotations)
+        answered = 0 if answers is None else len(answers)
+        found = show(suggest_steps(scene, weights, count, options, answered=answered))
+    record = {"suggestions": [s.to_json() for s in found], "notes": note_texts(notes)}
+    answer(json, record, lambda: [*suggestion_lines(found), *note_lines(notes)])
 
 
 def suggestion_lines(found: list[Suggestion]) -> list[str]:

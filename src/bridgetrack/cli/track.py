@@ -1,4 +1,4 @@
-"""``bridgetrack track``: the main job, from labels to tables of tracks."""
+"""``bridgetrack track`` and ``run``: from labels, or from a project, to tables of tracks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bridgetrack.cli.console import WARNING, Stopwatch, emit, say, show
+from bridgetrack.cli.console import Stopwatch, answer, show
 from bridgetrack.cli.options import (
     Image,
     Json,
@@ -25,6 +25,7 @@ from bridgetrack.cli.sources import (
     open_sources,
     open_weights,
 )
+from bridgetrack.notes import Note, NoteKind
 
 FORMATS = ("csv", "ctc", "geff")
 
@@ -50,42 +51,69 @@ def track(
     Writes tables of cells, links and events into DIR, and run.json with everything that is
     needed to repeat the run.
     """
-    wanted = parse_choices(formats, FORMATS, "--format")
-    with collecting_warnings([]):
-        record = _track(labels, out, image, model, annotations, wanted, reading)
-    if json:
-        emit(record)
-    else:
-        from bridgetrack.cli.report import tracking_lines
-
-        say(*tracking_lines(record))
-
-
-def _track(
-    labels: Path,
-    out: Path,
-    image: Path | None,
-    model: Path | None,
-    annotations: Path | None,
-    formats: tuple[str, ...],
-    reading: Reading,
-) -> dict[str, object]:
     from bridgetrack.cli.record import Given, check_run, finish
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.summary import misfit
     from bridgetrack.pipeline.tracking import track_steps
 
+    wanted = parse_choices(formats, FORMATS, "--format")
     model = None if model is None else find_model_file(model)
-    given = Given(labels, image, model, annotations, formats, reading)
+    given = Given(labels, image, model, annotations, wanted, reading)
     check_run(out, given)
-    weights = open_weights(model) or shipped_model()
-    answers = open_answers(annotations)
-    notes: list[str] = []
-    with collecting_warnings(notes):
+    notes: list[Note] = []
+    with collecting_warnings([]):
+        weights = open_weights(model) or shipped_model()
+        answers = open_answers(annotations)
         sources = open_sources(labels, image, reading)
         watch = Stopwatch()
-        tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)
+        with collecting_warnings(notes):
+            tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
-        notes += [f"{WARNING}{said}"] if said else []
-    return finish(tracking, out, given, watch, [*sources.notes, *notes])
+        notes += [Note(NoteKind.WARNING, said)] if said else []
+        done = finish(tracking, out, given, watch, [*sources.notes, *notes])
+    answer(json, done.record, done.lines)
+
+
+def run(
+    project: Annotated[
+        Path, typer.Argument(metavar="PROJECT", help="Project file saved from the plugin.")
+    ],
+    out: OutFolder,
+    json: Json = False,
+) -> None:
+    """Track the movie of a project with its model and its answers, and write what it asks for.
+
+    The result is the one that the plugin exports, with run.json beside it.
+    """
+    from bridgetrack.cli.record import Given, check_run, finish
+    from bridgetrack.models.model import check_usable
+    from bridgetrack.pipeline.project import load_project, run_project
+
+    loaded = load_project(project)
+    check_usable(loaded.model, f"{project}, model")
+    image = loaded.image
+    reading = Reading(
+        axes=loaded.labels.axes,
+        scale=",".join(f"{s!r}" for s in loaded.scale),
+        unit=loaded.unit,
+        frame_interval=loaded.frame_interval,
+        image_axes=None if image is None else image.axes,
+    )
+    pixels = None if image is None else image.path
+    given = Given(
+        loaded.labels.path, pixels, None, None, loaded.formats, reading, project, loaded.preset,
+        "run",
+    )  # fmt: skip
+    check_run(out, given)
+    notes: list[Note] = []
+    watch = Stopwatch()
+    with collecting_warnings(notes):
+        tracking = show(run_project(loaded), watch)
+    done = finish(tracking, out, given, watch, notes)
+    summary = {
+        "tracks": tracking.tracks.n_tracks,
+        "objective": tracking.solution.value,
+        "formats": list(loaded.formats),
+    }
+    answer(json, summary | done.record, done.lines)

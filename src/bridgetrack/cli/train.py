@@ -1,22 +1,23 @@
-"""``bridgetrack train``: learn weights from annotations."""
+"""``bridgetrack train``: learn weights from annotations, and from earlier movies and models."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopped, Stopwatch, emit, note_lines, plural, say, show
-from bridgetrack.cli.helpers import (
-    Help,
-    Rho,
-    SourceFiles,
-    StrategyName,
-    needs_annotations,
-    open_help,
+from bridgetrack.cli.console import (
+    Stopped,
+    Stopwatch,
+    answer,
+    note_lines,
+    note_texts,
+    plural,
+    show,
 )
 from bridgetrack.cli.options import (
     Image,
@@ -25,7 +26,10 @@ from bridgetrack.cli.options import (
     Reading,
     answers_option,
     check_file,
+    make,
+    one_option_each,
     out_option,
+    parse_positive,
     reads_movie,
 )
 from bridgetrack.cli.sources import (
@@ -35,19 +39,57 @@ from bridgetrack.cli.sources import (
     open_scene,
     open_weights,
 )
-from bridgetrack.errors import InputError
 from bridgetrack.export.may_write import sign
+from bridgetrack.notes import Note
+from bridgetrack.training.options import TrainingOptions
 
 if TYPE_CHECKING:
     from bridgetrack.models.model import Model
-    from bridgetrack.pipeline.scene import Scene
-    from bridgetrack.progress import Progress
-    from bridgetrack.training.options import TrainingOptions
-    from bridgetrack.training.train import Training
+    from bridgetrack.progress import Progress, Steps
+    from bridgetrack.training.outcome import Training
+    from bridgetrack.training.sources import Source, Strategy
 
-ADVANCED = "Advanced options"
+HOW = (
+    "loss", "regularizer", "learner", "curriculum", "treatment", "balance", "hold_sure", "folds",
+    "seed",
+)  # fmt: skip
+"""What may be chosen about training, beside the strength of the regulariser."""
+PANEL = "Earlier movies and models"
+
+SourceFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--source",
+        metavar="MODEL|PROJECT",
+        rich_help_panel=PANEL,
+        help="A model (a file, or a name in the library), or a project file saved from the plugin "
+        "(its movie with its answers); may be given several times.",
+        show_default=False,
+    ),
+]
+StrategyName = Annotated[
+    str | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        rich_help_panel=PANEL,
+        help="What to do with the sources: transfer (without a word, for projects), union or "
+        "source; prior (without a word, for a model) or delta.",
+        show_default=False,
+    ),
+]
+Rho = Annotated[
+    str,
+    typer.Option(
+        "--rho",
+        metavar="auto|X",
+        rich_help_panel=PANEL,
+        help="How tightly transfer ties the movies; auto chooses by cross-validation.",
+    ),
+]
 
 
+@one_option_each(TrainingOptions, *HOW, panel="Advanced options")
 @reads_movie
 def train(
     labels: Labels,
@@ -64,13 +106,6 @@ def train(
             "ones.",
         ),
     ] = None,
-    loss: Annotated[
-        str,
-        typer.Option("--loss", metavar="NAME", help="bridge, hinge, ramp, max, ramp-delta, ..."),
-    ] = "bridge",
-    regularizer: Annotated[
-        str, typer.Option("--regularizer", metavar="NAME", help="l2 or l1.")
-    ] = "l2",
     strength: Annotated[
         str,
         typer.Option(
@@ -80,77 +115,43 @@ def train(
             "from 300 on by cross-validation.",
         ),
     ] = "auto",
-    learner: Annotated[
-        str | None,
-        typer.Option(
-            "--learner",
-            metavar="NAME",
-            rich_help_panel=ADVANCED,
-            help="n-slack, bundle, frank-wolfe, subgradient or perceptron; without it the quickest "
-            "that applies.",
-            show_default=False,
-        ),
-    ] = None,
     source: SourceFiles = None,
     strategy: StrategyName = None,
     rho: Rho = "auto",
-    curriculum: Annotated[
-        str | None,
-        typer.Option(
-            "--curriculum",
-            metavar="NAME",
-            rich_help_panel=ADVANCED,
-            help="Learn from easy cells first: slack, entropy or novelty says what is easy.",
-            show_default=False,
-        ),
-    ] = None,
     reading: Reading,
     json: Json = False,
+    **how: Any,
 ) -> None:
     """Learn from a few annotations how the cells of a movie behave.
 
     Ctrl-C keeps the best model so far. The model is checked on annotations that it has not
     seen, and the starting weights are kept where they are better.
     """
+    from bridgetrack.training.train import strategy_steps
+
     used = [path for given in (prior, *(source or ())) for path in files_behind(given)]
     check_file(out, labels, annotations, image, *used)
-    options = _options(loss, regularizer, strength, learner=learner, curriculum=curriculum)
-    notes: list[str] = []
+    options = make(TrainingOptions, strength=parse_positive(strength, "--lambda"), **how)
+    notes: list[Note] = []
     watch = Stopwatch()
-    if annotations is None:
-        needs_annotations(source, strategy)
+    if annotations is None and (not source or strategy in ("target", "prior", "delta")):
+        raise typer.BadParameter(
+            "--annotations is missing; only with --source PROJECT can a movie do without"
+        )
     with collecting_warnings(notes):
-        start = open_weights(prior)
-        more = open_help(source, strategy, rho, start, watch)
+        start, tie = open_weights(prior), parse_positive(rho, "--rho")
+        name = _strategy(source or [], strategy, tie, start)
+        sources = _open_sources(name, source or [], watch)
         answers = open_answers(annotations)
         scene = open_scene(labels, image, answers, reading, notes, watch, named=annotations)
-        training = learn(scene, start, options, out, watch, more)
+        steps = strategy_steps(name, scene, sources, start, options, tie=tie)
+        training = learn(steps, out, watch, options)
     record = describe_training(training, out, watch, notes)
-    if json:
-        emit(record)
-    else:
-        say(*training_lines(record))
-
-
-def _options(loss: str, regularizer: str, strength: str, **more: str | None) -> TrainingOptions:
-    from bridgetrack.training.options import TrainingOptions
-
-    try:
-        number = None if strength == "auto" else float(strength)
-        return TrainingOptions(loss=loss, regularizer=regularizer, strength=number, **more)  # type: ignore[arg-type]
-    except InputError as error:
-        raise typer.BadParameter(str(error)) from error
-    except ValueError:
-        raise typer.BadParameter(f"--lambda {strength!r} must be auto or a number") from None
+    answer(json, record, lambda: training_lines(record, [*notes, *training.notes]))
 
 
 def learn(
-    scene: Scene,
-    prior: Model | None,
-    options: TrainingOptions,
-    out: Path,
-    watch: Stopwatch,
-    more: Help | None = None,
+    steps: Steps[Training], out: Path, watch: Stopwatch, options: TrainingOptions | None = None
 ) -> Training:
     """Train and save the model; after Ctrl-C, save the best one so far.
 
@@ -160,7 +161,7 @@ def learn(
         After Ctrl-C, once there was a model to save.
     """
     from bridgetrack.models.model import save_model
-    from bridgetrack.training.train import TrainingProgress, train_steps
+    from bridgetrack.training.outcome import TrainingProgress
 
     best: list[Model] = []
 
@@ -169,27 +170,81 @@ def learn(
         if isinstance(step, TrainingProgress) and step.model is not None:
             best[:] = [step.model]
 
+    def save(model: Model) -> None:
+        save_model(model, out)
+        sign(out)
+
     try:
-        if more is None:
-            training = show(train_steps(scene, prior, options), remember)
-        else:
-            training = show(more.steps(scene, prior, options), remember)
+        training = show(steps, remember)
     except KeyboardInterrupt:
         if not best:
             raise
+        options = options or TrainingOptions()
         note = {"note": "training was interrupted; the best model so far"}
         partly = replace(best[0], name="trained", loss=options.loss, provenance=note)
-        save_model(replace(partly, regularizer=options.regularizer), out)
-        sign(out)
+        save(replace(partly, regularizer=options.regularizer))
         raise Stopped(f"interrupted; the best model so far is in {out}") from None
     watch.stop()
-    save_model(training.model, out)
-    sign(out)
+    save(training.model)
     return training
 
 
+def _strategy(
+    files: list[Path], strategy: str | None, tie: float | None, prior: Model | None
+) -> Strategy:
+    """What to do with the sources; refuses what can be seen to be wrong before they are opened."""
+    from bridgetrack.pipeline.project import is_project
+    from bridgetrack.training.sources import STRATEGIES
+
+    known = next((name for name in STRATEGIES if name == strategy), None)
+    if strategy is not None and known is None:
+        raise typer.BadParameter(
+            f"there is no strategy {strategy!r}; choose from {', '.join(STRATEGIES)}"
+        )
+    if not files:
+        if known not in (None, "target"):
+            raise typer.BadParameter(f"--strategy {strategy} needs a --source")
+        if tie is not None:
+            raise typer.BadParameter("--rho needs a --source that is a project file")
+        return "target"
+    projects = [is_project(path) for path in files]
+    name: Strategy = known or ("transfer" if any(projects) else "prior")
+    model = next((path for path, project in zip(files, projects, strict=True) if not project), None)
+    movie = next((path for path, project in zip(files, projects, strict=True) if project), None)
+    if name == "target":
+        raise typer.BadParameter("--strategy target uses no --source; leave one of them out")
+    if name in ("source", "union", "transfer") and model is not None:
+        raise typer.BadParameter(
+            f"--strategy {name} learns from annotated movies, and {model} is not a project file; "
+            "a model goes with --strategy prior or delta"
+        )
+    if name in ("prior", "delta") and (movie is not None or len(files) > 1):
+        what = f"{movie} is a project file" if movie is not None else f"{len(files)} were given"
+        raise typer.BadParameter(
+            f"--strategy {name} starts from one model file, and {what}; projects go with "
+            "--strategy transfer or union"
+        )
+    if name == "prior" and prior is not None:
+        raise typer.BadParameter(
+            "--prior and --strategy prior with a --source both say where to start; give one"
+        )
+    if tie is not None and name != "transfer":
+        raise typer.BadParameter(f"--rho goes with --strategy transfer, not with {name}")
+    return name
+
+
+def _open_sources(name: Strategy, files: list[Path], watch: Stopwatch) -> tuple[Source, ...]:
+    from bridgetrack.models.model import Model, check_usable
+    from bridgetrack.training.sources import open_source
+
+    found = tuple(show(open_source(path), watch) for path in files)
+    if name == "prior" and isinstance(found[0], Model):
+        check_usable(found[0], files[0])
+    return found
+
+
 def describe_training(
-    training: Training, out: Path, watch: Stopwatch, notes: list[str]
+    training: Training, out: Path, watch: Stopwatch, notes: Sequence[Note]
 ) -> dict[str, Any]:
     """What came of a training, as JSON values."""
     result, estimate = training.result, training.estimate
@@ -209,7 +264,7 @@ def describe_training(
         "changes": {event: _change(training, event) for event in training.changes},
         "doubtful": [annotation.id for annotation in training.doubtful],
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
-        "notes": list(dict.fromkeys([*notes, *map(str, training.notes)])),
+        "notes": note_texts([*notes, *training.notes]),
     }
 
 
@@ -236,29 +291,21 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def training_lines(record: dict[str, Any]) -> list[str]:
+def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
     """The same for people."""
     gap = "unknown" if record["gap"] is None else f"{record['gap']:.1e}"
     lines = [
         f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g} "
         f"({record['lambda_chosen_by']}), gap {gap}",
-        _reason(record),
+        str(record["reason"]),
     ]
     if record.get("sources"):
         lines.insert(0, f"{record['strategy']} from {', '.join(record['sources'])}")
     if record["estimate_words"]:
         lines.append(f"estimated accuracy: {record['estimate_words']}")
     lines.append(f"against the starting model: {_gained_and_lost(record['changes'])}")
-    lines += note_lines(record["notes"])
+    lines += note_lines(notes)
     return [*lines, f"{sum(record['seconds'].values()):.1f} s; model: {record['model']}"]
-
-
-def _reason(record: dict[str, Any]) -> str:
-    """Why which weights were kept; says that the starting ones were, where the reason does not."""
-    reason = str(record["reason"])
-    if record["kept"] == "prior" and "kept" not in reason:
-        return f"{reason}; so the starting model was kept, and the file holds its weights"
-    return reason
 
 
 def _gained_and_lost(changes: dict[str, dict[str, int]]) -> str:

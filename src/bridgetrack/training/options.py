@@ -42,10 +42,10 @@ class TrainingOptions:
     Parameters
     ----------
     loss
-        How wrong answers count, see `bridgetrack.learning.losses`.
+        How wrong answers count.
     treatment
         Whether answers that are met already pull on the weights by their own best alternative
-        (exact) or not at all (literal), see `bridgetrack.learning.losses`.
+        (exact) or not at all (literal).
     regularizer
         Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
     strength
@@ -61,7 +61,7 @@ class TrainingOptions:
     folds
         Folds of the cross-validation.
     seed
-        For the interval of the estimated accuracy.
+        Seed of the folds and of the interval of the estimated accuracy.
     optimiser
         Switches and limits of the optimisation.
     learner
