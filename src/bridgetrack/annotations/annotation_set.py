@@ -1,7 +1,4 @@
-"""All answers about one movie, as an immutable collection.
-
-Undo and redo as pure functions of a value.
-"""
+"""All answers about one movie as an immutable collection, and the steps that led to it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 An event is one column of ``C y = 1`` (001, eq. 17-18), so two confirmed events that share a
 slot exclude each other; a rejected event or an ambiguous answer excludes what it leaves out.
-
-What an answer changes: the annotation it makes, and those it takes the place of.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Weights set by hand: the untrained baseline and the first prior.
+"""The starting model that comes with the program, and the weights set by hand that it rests on.
 
-They say what any biologist would: cells move little, keep their size, shape and brightness;
+These say what any biologist would: cells move little, keep their size, shape and brightness;
 daughters lie on either side of their mother, are alike and add up to it; cells come and go at
 the frame's edge. Features that are not named have weight 0. One unit of score is one unit of
 the task loss.
-
-The starting model that comes with the program.
 """
 
 from __future__ import annotations

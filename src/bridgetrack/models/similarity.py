@@ -1,14 +1,10 @@
-"""Differences between movies in plain words, from the point of view of the user's movie.
-
-How similar two movies are, by the features of their likely events, in numbers and in words.
+"""How similar two movies are, in numbers and in words, and which kept model suits a movie.
 
 For every feature that is known in both movies the means are compared in units of the common
 spread, and the spreads by their ratio; both are symmetric. A kind of event counts by
 `_IMPORTANCE`, where both movies have enough of it. How often each kind happens per cell is
 compared by the ratio: many splits, merges and false cells tell a segmentation with errors from
 a clean one, which asks for other weights though the cells behave alike.
-
-Which model of the library suits a movie.
 """
 
 from __future__ import annotations
