@@ -4,7 +4,7 @@
 
 Sixty suggestions are answered by a simulated annotator who is wrong in a tenth of them. Of answers
 other than the proposal, it counts how many would be asked about once more
-(`second_look.unexpected`): of the slips that should be most, of the true answers few. Nothing is
+(`suggestion.unexpected`): of the slips that should be most, of the true answers few. Nothing is
 asked again meanwhile.
 """
 

@@ -16,7 +16,7 @@ over its result, except for what was answered meanwhile. A result that is out of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -153,7 +153,7 @@ class ActiveSession:
     ) -> Annotation:
         """Say what holds.
 
-        An unexpected answer (`second_look.unexpected`) is kept, and the next suggestion asks for a
+        An unexpected answer (`suggestion.unexpected`) is kept, and the next suggestion asks for a
         second look at it.
 
         Parameters
@@ -239,7 +239,7 @@ class ActiveSession:
         if self._last is None:
             return
         last = self._last
-        gone = self._settled()
+        gone = _slots_of(self.annotations)
         fresh = rank(
             last.scene,
             last.beliefs,
@@ -249,10 +249,6 @@ class ActiveSession:
             len(self.counted),
         )
         self.queue = _without(tuple(fresh), gone)
-
-    def _settled(self) -> frozenset[Slot]:
-        """Slots that present annotations name."""
-        return frozenset(s for a in self.annotations for e in a.events for s in e.slots)
 
     # ------------------------------------------------------------------ updates
 
@@ -296,13 +292,7 @@ class ActiveSession:
             return False
         self._last = update
         self.scene, self._weights = update.scene, update.weights
-        gone = frozenset(
-            s
-            for a in self.annotations
-            if a.id not in update.annotations
-            for e in a.events
-            for s in e.slots
-        )
+        gone = _slots_of(a for a in self.annotations if a.id not in update.annotations)
         fresh = tuple(s for s in _without(update.suggestions, gone) if s.slot not in self.skipped)
         self.queue = (*(s for s in self.queue if s.again), *fresh)
         if update.judged.unseen:
@@ -375,6 +365,11 @@ class ActiveSession:
         """Whether to go on, as a sentence for people."""
         events = 0 if self._last is None else int(self._last.solution.chosen.sum())
         return verdict_on(self.expected_gain(10), self.estimate(), len(self.counted), events)
+
+
+def _slots_of(annotations: Iterable[Annotation]) -> frozenset[Slot]:
+    """Slots that annotations name."""
+    return frozenset(s for a in annotations for e in a.events for s in e.slots)
 
 
 def _without(

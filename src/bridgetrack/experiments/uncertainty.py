@@ -9,7 +9,7 @@ best_second     ``exp(-(max_y w'Phi(x, y) - max_{y in Y°} w'Phi(x, y)))``
 
 Y° holds every output but the best one, so that the second best differs from the best in at least
 one event. It is found exactly, see `Exchanges`; patches whose relaxation is fractional are solved
-event by event (`inference.flip`).
+event by event (`inference.margins.cheapest_flip`).
 
 With optimal prices every column has a reduced cost of at least 0, chosen ones have 0, and an output
 is worse than the best one by the sum of the reduced costs of its columns. So the second best is the

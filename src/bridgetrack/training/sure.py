@@ -6,8 +6,9 @@ a component has annotations, events that the starting model would choose by a wi
 agree with them count as if they had been confirmed, until the annotations show that it is not to
 be trusted. They cost no inference, and models are judged on annotations alone.
 
-Margins are those within the annotated components as training cuts them (`cut.LARGEST`): without the
-skips and false detections that tie a huge component together, some events look surer than they are.
+Margins are those within the annotated components as training cuts them (`components.LARGEST`):
+without the skips and false detections that tie a huge component together, some events look surer
+than they are.
 """
 
 from __future__ import annotations

@@ -143,17 +143,15 @@ def strategy_steps(
     ----------
     strategy
         One of `STRATEGIES`.
-    scenes
-        The target: prepared movies with annotations. For ``source``, ``union`` and ``transfer``
-        there may be none yet.
+    scenes, options
+        As in `train_steps`. For ``source``, ``union`` and ``transfer`` there may be no annotations
+        yet.
     sources
         Models (``delta``, ``prior``: exactly one) or annotated movies (``source``, ``union``,
         ``transfer``: at least one), see `sources.open_source`.
     prior
         Weights that everything stays close to; the shipped ones where None. For ``prior`` and
         ``delta`` the source takes its place, save in features that the source never saw.
-    options
-        Choices; the defaults need no thought. ``strength`` is lambda.
     previous
         An earlier training: with the same strategy and sources, what is still valid of it is
         used again.
@@ -173,10 +171,8 @@ def strategy_steps(
     ------
     InputError
         Where strategy and sources do not go together, or there is nothing to learn from.
-    ModelError
-        Where a model was made with other features.
-    ContradictionError
-        Where annotations exclude each other.
+    ModelError, ContradictionError
+        As `train_steps`.
     """
     check_strategy(strategy, sources, prior, tie)
     models, movies = split_sources(sources)
@@ -257,14 +253,15 @@ def _train(
     before = choices(targets, start)
     target, sure = None, None
     if not sources or any(len(scene.constraints) for scene in targets):
-        target, sure = _model_of(targets, before, start, options, alone=not sources)
-    others = tuple(
-        _model_of([s], choices([s], start), start, replace(options, hold_sure=False))[0]
-        for s in sources
-    )
-    movies = Movies(
-        None if strategy == "source" else target, others, start, prior.tightness_for(features)
-    )
+        found, kinds = build_training_set(targets), population_of(targets, before)
+        target, sure = tracking_model(found, kinds, start, options, alone=not sources)
+    others = []
+    for source in sources:
+        kinds = population_of([source], choices([source], start))
+        data = balanced(build_training_set([source]), kinds, options.balance)
+        others.append(TrackingModel(data))
+    learnt_from = None if strategy == "source" else target
+    movies = Movies(learnt_from, tuple(others), start, prior.tightness_for(features))
     settled = previous if _settled(previous, options, tie, target, bool(sources)) else None
     choice = yield from _choose(strategy, movies, options, previous, settled, tie)
     movies = replace(movies, start=choice.start)
@@ -282,19 +279,19 @@ def _train(
     after = choices(targets, fitted.w if trained else start)
     population = population_of(targets, after)
     estimate = None if settled is None else settled.estimate
-    data = None if target is None else target.data
-    if decision.held_out is not None and data is not None:
-        unbiased = bool(data.unbiased.all())
+    known = None if target is None else target.data
+    if decision.held_out is not None and known is not None:
+        unbiased = bool(known.unbiased.all())
         wrong = decision.held_out.wrong
-        estimate = estimate_accuracy(wrong, data.event, population, unbiased, options.seed)
-    hold, count = choice.hold, 0 if data is None else data.n_annotations
+        estimate = estimate_accuracy(wrong, known.event, population, unbiased, options.seed)
+    hold, count = choice.hold, 0 if known is None else known.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
     validation = choice.validation or decision.validation(strength)
     choice = replace(choice, validation=validation if settled is None else settled.validation)
     if sources and not (isinstance(hold, Tie) and hold.alone):
         choice = replace(choice, states=movies.states_of_sources(fitted))
     doubtful = () if sure is None else sure.doubtful(targets)
-    notes = () if data is None else notes_about(targets, data)
+    notes = () if known is None else notes_about(targets, known)
     model = prior
     if trained:
         plain = plain_model(fitted.w, features)
@@ -316,27 +313,17 @@ def _train(
 
 
 def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:
+    """Refuse movies that nothing can be learned from."""
     if sources and options.regularizer != "l2":
         raise InputError("learning from several movies together needs the regularizer l2")
     if not targets:
         raise InputError("there is no movie to learn from")
-    empty = next((source for source in sources if not len(source.constraints)), None)
-    if empty is not None:
-        raise InputError(
-            f"there is nothing to learn from in the earlier movie {name_of(empty)}: it has no "
-            "usable annotations; annotate it, or leave it out"
-        )
-
-
-def _model_of(
-    scenes: Sequence[Scene],
-    chosen: Sequence[Mask],
-    start: Array,
-    options: TrainingOptions,
-    alone: bool = False,
-) -> tuple[TrackingModel, SureEvents | None]:
-    data = build_training_set(scenes)
-    return tracking_model(data, population_of(scenes, chosen), start, options, alone=alone)
+    for source in sources:
+        if not len(source.constraints):
+            raise InputError(
+                f"there is nothing to learn from in the earlier movie {name_of(source)}: it has no "
+                "usable annotations; annotate it, or leave it out"
+            )
 
 
 def _settled(
