@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.experiments.forest import train_forest
-from bridgetrack.learning import L2, finish, train_perceptron
+from bridgetrack.learning import L2, train_perceptron
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
@@ -88,7 +88,7 @@ def learn(method: str, task: Task, scene: Scene, seed: int, prior: Model) -> Sco
         max_epochs=15,
         patience=8,
     )
-    return score(task, finish(steps).w)
+    return score(task, run(steps).w)
 
 
 def measure(task: Task, seeds: int, done: list[Row], log: Path) -> list[Row]:

@@ -192,6 +192,18 @@ class PartialChain(Enumerable):
         return Inferred(y, feature, loss, float(feature @ w) + sign * loss)
 
 
+def entropy_of(scores: FloatArray) -> float:
+    """Entropy of ``p ~ exp(score)`` over listed completions, in nats (002, eq. 3).
+
+    The paper squashes scores by a sigmoid first. Without it, parts that do not depend on each
+    other add up, and scores far from zero still tell completions apart.
+    """
+    shifted = scores - scores.max()
+    p = np.exp(shifted)
+    total = p.sum()
+    return float(np.log(total) - (p @ shifted) / total)
+
+
 def multiclass_problem(
     seed: int, n: int = 12, full: bool = False, model: type = AmbiguousMulticlass
 ) -> tuple[Any, tuple[Sample, ...]]:

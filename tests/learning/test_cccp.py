@@ -19,11 +19,11 @@ from bridgetrack.learning import (
     Inferred,
     LearningOptions,
     Sample,
-    finish,
     fit,
     loss_values,
     train,
 )
+from bridgetrack.progress import run
 from models import BatchedMulticlass, chain_problem, multiclass_problem
 
 FINE = LearningOptions(precision=1e-5)
@@ -203,7 +203,7 @@ def test_progress_can_be_watched_and_cancelled() -> None:
 def test_history_matches_progress() -> None:
     model, samples = chain_problem(0, n=10)
     seen = []
-    found = finish(train(model, samples, L2(0.1)), seen.append)
+    found = run(train(model, samples, L2(0.1)), seen.append)
     assert [p.objective for p in seen] == list(found.history.objective)
     assert seen[-1].n_inferences == found.n_inferences == len(seen)
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
+from bridgetrack.experiments.start import untied_start
 from bridgetrack.learning import (
     CRITERIA,
     L2,
@@ -22,10 +23,9 @@ from bridgetrack.learning import (
     fit,
     loss_values,
     train,
-    untied_start,
 )
-from bridgetrack.learning.curriculum import easiest, entropy_of, quantile
-from models import PartialChain, chain_problem
+from bridgetrack.learning.curriculum import easiest, quantile
+from models import PartialChain, chain_problem, entropy_of
 
 
 @dataclass

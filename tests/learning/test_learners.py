@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import L1, L2, LearningOptions, finish, fit, loss_values, train
+from bridgetrack.learning import L1, L2, LearningOptions, fit, loss_values, train
 from bridgetrack.learning.block_dual import BlockDual
 from bridgetrack.learning.bounds import Half
 from bridgetrack.learning.cccp import learner_for
@@ -19,6 +19,7 @@ from bridgetrack.learning.losses import LOSSES
 from bridgetrack.learning.options import LEARNERS
 from bridgetrack.learning.recycling import recycled_penalty
 from bridgetrack.learning.risk import Risk
+from bridgetrack.progress import run
 from models import chain_problem, multiclass_problem
 
 CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
@@ -230,9 +231,9 @@ def test_wrong_choices_are_refused() -> None:
     with pytest.raises(InputError, match="frank-wolfe"):
         LearningOptions(learner="adam")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="l2"):
-        finish(train(model, samples, L1(0.1), options=how("n-slack")))
+        run(train(model, samples, L1(0.1), options=how("n-slack")))
     with pytest.raises(InputError, match="satisfied"):
-        finish(train(model, samples, L2(0.1), treatment="literal", options=how("frank-wolfe")))
+        run(train(model, samples, L2(0.1), treatment="literal", options=how("frank-wolfe")))
 
 
 @pytest.mark.parametrize("learner", CERTIFIED)

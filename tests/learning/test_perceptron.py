@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import Sample, finish, train_perceptron
+from bridgetrack.learning import Sample, train_perceptron
+from bridgetrack.progress import run
 from models import BatchedMulticlass, chain_problem, multiclass_problem
 
 
@@ -20,7 +21,7 @@ def task_loss(model: object, samples: tuple[Sample, ...], w: np.ndarray) -> floa
 def test_learns_and_reports_the_task_loss(averaged: bool) -> None:
     model, samples = chain_problem(0, n=20)
     before = task_loss(model, samples, np.zeros(model.n_features))
-    found = finish(train_perceptron(model, samples, averaged=averaged))
+    found = run(train_perceptron(model, samples, averaged=averaged))
     assert found.objective == pytest.approx(task_loss(model, samples, found.w))
     assert found.objective < 0.5 * before
     assert np.isnan(found.gap)
@@ -32,7 +33,7 @@ def test_one_step_is_the_difference_of_features() -> None:
     x, y_star = samples[0].x, frozenset({2})
     predicted = model.inference(x, np.zeros(9))
     assert predicted.output == (0,)
-    found = finish(train_perceptron(model, [(x, y_star)], averaged=False, max_epochs=1, rate=0.5))
+    found = run(train_perceptron(model, [(x, y_star)], averaged=False, max_epochs=1, rate=0.5))
     wanted = model.joint_feature(x, (2,)) - model.joint_feature(x, (0,))
     np.testing.assert_allclose(found.w, 0.5 * wanted)
     assert "limit" in found.reason
@@ -40,8 +41,8 @@ def test_one_step_is_the_difference_of_features() -> None:
 
 def test_stops_without_mistakes_and_keeps_good_weights() -> None:
     model, samples = multiclass_problem(0, n=3, full=True)
-    good = finish(train_perceptron(model, samples, averaged=False))
-    again = finish(train_perceptron(model, samples, averaged=False, initial=good.w))
+    good = run(train_perceptron(model, samples, averaged=False))
+    again = run(train_perceptron(model, samples, averaged=False, initial=good.w))
     if good.objective == 0:
         np.testing.assert_array_equal(again.w, good.w)
         assert "without a mistake" in again.reason
@@ -50,7 +51,7 @@ def test_stops_without_mistakes_and_keeps_good_weights() -> None:
 
 def test_same_seed_same_weights() -> None:
     model, samples = chain_problem(1, n=10)
-    a, b = (finish(train_perceptron(model, samples, seed=4)) for _ in range(2))
+    a, b = (run(train_perceptron(model, samples, seed=4)) for _ in range(2))
     np.testing.assert_array_equal(a.w, b.w)
 
 
@@ -61,16 +62,16 @@ def test_batch_inference_judges_the_weights() -> None:
 
     plain, samples = multiclass_problem(2)
     batched, _ = multiclass_problem(2, model=Half)
-    a, b = (finish(train_perceptron(m, samples)) for m in (plain, batched))
+    a, b = (run(train_perceptron(m, samples)) for m in (plain, batched))
     np.testing.assert_array_equal(a.w, b.w)
 
 
 def test_bad_input() -> None:
     model, samples = multiclass_problem(0)
     with pytest.raises(InputError, match="no annotated sample"):
-        finish(train_perceptron(model, []))
+        run(train_perceptron(model, []))
     with pytest.raises(InputError, match="9 finite numbers"):
-        finish(train_perceptron(model, samples, initial=np.zeros(4)))
+        run(train_perceptron(model, samples, initial=np.zeros(4)))
     broken = [Sample(np.array([1.0, np.nan, 1.0]), frozenset({1}))]
     with pytest.raises(InputError, match=r"feature 1 of training sample 0|feature \d"):
-        finish(train_perceptron(model, broken))
+        run(train_perceptron(model, broken))

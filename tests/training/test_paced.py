@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
+from bridgetrack.experiments.start import untied_start
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, fit, untied_start
-from bridgetrack.learning.curriculum import entropy_of
+from bridgetrack.learning import CRITERIA, L2, Curriculum, LearningOptions, fit
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel, hidden_entropies
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet
+from models import entropy_of
 from training.test_tracking_model import outputs
 from training.training_cases import (
     blind_prior,

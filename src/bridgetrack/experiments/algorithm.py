@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.experiments.uncertainty import Patches, PatchMeasure, uncertainties
-from bridgetrack.learning import L2, LearningOptions, TrainingState, finish, train
+from bridgetrack.learning import L2, LearningOptions, TrainingState, train
 from bridgetrack.learning.risk import SATISFIED
+from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 
@@ -239,7 +240,7 @@ def max_margin(
         Weights, and what a later call can reuse.
     """
     chosen = np.sort(np.asarray(labelled, dtype=np.int64))
-    result = finish(
+    result = run(
         train(
             model or TrackingModel(data),
             [data.samples[k] for k in chosen.tolist()],

@@ -13,7 +13,7 @@ v_t, c_t   ``<v_t, w> + c_t >= -R(w)``, equal at w_t
 lambda     weight of the regulariser; w0 or prior: where it is zero; M: its metric
 alpha      multipliers of the bounds; gap: objective minus a certified lower bound
 epsilon    wanted gap of one convex problem; rho: its rate; eta: smallest gain worth going on
-w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: see `coupling`
+w^d, D     weights of domain d of D, tied to shared weights w by (another) rho: see `Coupling`
 =========  ==================================================================================
 
 Nothing here knows what x and y are: see `StructuredModel`.
@@ -47,8 +47,6 @@ from bridgetrack.learning.result import (
     TrainingResult,
     TrainingState,
 )
-from bridgetrack.learning.start import untied_start
-from bridgetrack.progress import run as finish
 
 __all__ = [
     "ALGORITHM_1",
@@ -78,12 +76,10 @@ __all__ = [
     "Treatment",
     "as_samples",
     "delta_regularizer",
-    "finish",
     "fit",
     "fit_joint",
     "loss_values",
     "train",
     "train_joint",
     "train_perceptron",
-    "untied_start",
 ]

@@ -1,55 +1,30 @@
-"""How difficult each sample is at some weights: what self-paced learning goes by (002).
-
-``slack``: its loss. ``entropy``: how undecided its hidden part is. ``novelty``: how far the
-weights would have to move to learn it.
-
-Self-paced learning: from easy samples to hard ones (002, after Kumar et al. 2010).
+"""Self-paced learning: from easy samples to hard ones (002, after Kumar et al. 2010).
 
 Samples with a difficulty below 1/K take part; weights and selection alternate, and 1/K grows by mu
 until all are in. What is returned is CCCP on all samples, which begins where the easy ones led:
 its objective is that of plain training, and only the local optimum differs.
+
+A sample is difficult by its ``slack``: its loss; by its ``entropy``: how undecided its hidden part
+is; or by its ``novelty``: how far the weights would have to move to learn it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning.model import FloatArray, InferredBatch, Sample
+from bridgetrack.learning.model import FloatArray
 from bridgetrack.learning.novelty import novelties
 from bridgetrack.learning.options import Criterion, Curriculum, LearningOptions
 from bridgetrack.learning.regularizers import Regularizer
-from bridgetrack.learning.result import History, Stage, Step, TrainingResult
+from bridgetrack.learning.result import Stage, Step, TrainingResult
 from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import relayed
-
-
-class PacedModel(Protocol):
-    """Optional additions to `StructuredModel` for self-paced learning.
-
-    Only ``hidden_entropies`` is needed, and only by the criterion of that name.
-    """
-
-    def hidden_entropies(self, samples: Sequence[Sample], w: FloatArray) -> FloatArray:
-        """Entropy of the compatible outputs under ``p(y) ~ exp(f(x, y; w))``, shape (n,)."""
-        ...
-
-    def sizes(self, samples: Sequence[Sample]) -> FloatArray:
-        """How much each sample counts, such as its annotations, shape (n,); else 1."""
-        ...
-
-    def kinds(self, samples: Sequence[Sample]) -> NDArray[np.bool_]:
-        """Which kinds occur in each sample, shape (n, k); else none."""
-        ...
-
-    def loss_augmented_each(self, samples: Sequence[Sample], weights: FloatArray) -> InferredBatch:
-        """Maximise ``f + Delta`` of each sample at weights of its own, shape (n, d)."""
-        ...
 
 
 def difficulties(
@@ -92,18 +67,6 @@ def kinds_of(risk: Risk) -> NDArray[np.bool_]:
     return np.zeros((n, 0), dtype=bool) if measure is None else np.asarray(measure(risk.samples))
 
 
-def entropy_of(scores: FloatArray) -> float:
-    """Entropy of ``p ~ exp(score)`` over listed completions, in nats (002, eq. 3).
-
-    The paper squashes scores by a sigmoid first. Without it, parts that do not depend on each
-    other add up, and scores far from zero still tell completions apart.
-    """
-    shifted = scores - scores.max()
-    p = np.exp(shifted)
-    total = p.sum()
-    return float(np.log(total) - (p @ shifted) / total)
-
-
 Training = Generator[Step, None, TrainingResult]
 
 
@@ -139,63 +102,50 @@ def paced(
     Step
         Of the trainings on selections too: objective and gap are those of the selection.
     """
+    rest = replace(options, curriculum=None)
     loose = replace(
-        options,
-        curriculum=None,
+        rest,
         adaptive=False,
         max_cccp_iterations=1,
         precision=max(options.precision, curriculum.precision),
     )
-    log = _Log()
-    pace, stages, state = _Pace(curriculum, risk, regularizer), list[Stage](), None
+    pace, cost, stages, state = _Pace(curriculum, risk, regularizer), _Cost(), list[Stage](), None
+
+    def steps(selected: NDArray[np.bool_], options: LearningOptions) -> Training:
+        mine = [s for s, v in zip(risk.samples, selected, strict=True) if v]
+        n, share = risk.n_annotations, float(selected.mean())
+        how_now = {"options": options, "initial": w, "state": state, **how}
+        return cost.follow(learn(risk.model, mine, regularizer, n_annotations=n, **how_now), share)
+
     for _ in range(curriculum.max_stages):
         selected = pace.select(w)
         if selected.all():
             break
         for again in range(curriculum.alternations):
-            mine = [s for s, v in zip(risk.samples, selected, strict=True) if v]
-            steps = learn(
-                risk.model,
-                mine,
-                regularizer,
-                n_annotations=risk.n_annotations,
-                options=loose,
-                initial=w,
-                state=state,
-                **how,
-            )
-            result = yield from log.follow(steps, selected.mean())
+            result = yield from steps(selected, loose)
             w, state = result.w, result.state
             before, selected = selected, pace.select(w)
             if again + 1 == curriculum.alternations or selected.all() or (selected == before).all():
                 break
         stages.append(Stage(pace.threshold, float(before.mean()), pace.shares(before), w.copy()))
         pace.raise_threshold()
-    log.add(risk.effort.penalty_calls, risk.effort.reward_calls, risk.effort.seconds)
-    rest = replace(options, curriculum=None)
-    steps = learn(
-        risk.model,
-        risk.samples,
-        regularizer,
-        n_annotations=risk.n_annotations,
-        options=rest,
-        initial=w,
-        state=state,
-        **how,
+    cost.add(risk.effort.penalty_calls, risk.effort.reward_calls, risk.effort.seconds)
+    earlier = replace(cost)
+    final = yield from steps(np.ones(len(risk.samples), dtype=bool), rest)
+    history = replace(
+        final.history,
+        n_inferences=final.history.n_inferences + round(earlier.penalty),
+        inference_seconds=final.history.inference_seconds + earlier.inference,
+        seconds=final.history.seconds + earlier.seconds,
     )
-    before_it = log.calls, log.oracle, log.seconds
-    final = yield from log.follow(steps, 1.0)
-    history = _later(final.history, *before_it)
-    return log.total(replace(final, history=history, stages=tuple(stages)))
-
-
-def _later(history: History, calls: float, oracle: float, seconds: float) -> History:
-    """A history that began after some effort."""
     return replace(
-        history,
-        n_inferences=history.n_inferences + round(calls),
-        inference_seconds=history.inference_seconds + oracle,
-        seconds=history.seconds + seconds,
+        final,
+        history=history,
+        stages=tuple(stages),
+        n_inferences=round(cost.penalty),
+        n_reward_inferences=round(cost.reward),
+        inference_seconds=cost.inference,
+        seconds=cost.seconds,
     )
 
 
@@ -249,49 +199,42 @@ def easiest(values: FloatArray, kind: NDArray[np.bool_], share: float) -> NDArra
     return chosen
 
 
-class _Log:
-    """What all trainings of a curriculum cost together."""
+@dataclass
+class _Cost:
+    """What all trainings of a curriculum cost together: inferences over all samples, and seconds.
 
-    def __init__(self) -> None:
-        self.calls = 0.0
-        self.rewards = 0.0
-        self.oracle = 0.0
-        self.seconds = 0.0
-        self._iteration = 0
+    One over a share of the samples counts as so much.
+    """
 
-    def add(self, calls: float, rewards: float, oracle: float) -> None:
+    penalty: float = 0.0
+    reward: float = 0.0
+    inference: float = 0.0
+    seconds: float = 0.0
+    _iteration: int = 0
+
+    def add(self, penalty: float, reward: float, seconds: float) -> None:
         """Count inference that measured difficulties."""
-        self.calls += calls
-        self.rewards += rewards
-        self.oracle += oracle
-        self.seconds += oracle
+        self.penalty += penalty
+        self.reward += reward
+        self.inference += seconds
+        self.seconds += seconds
 
     def follow(self, steps: Training, share: float) -> Training:
-        """Pass on a training of a share of the samples, with all calls so far counted."""
+        """Pass on a training of a share of the samples, with all that was before counted in."""
 
         def counted(step: Step) -> Step:
             self._iteration += 1
             return replace(
                 step,
                 iteration=self._iteration,
-                n_inferences=round(self.calls + share * step.n_inferences),
+                n_inferences=round(self.penalty + share * step.n_inferences),
                 seconds=self.seconds + step.seconds,
-                inference_seconds=self.oracle + step.inference_seconds,
+                inference_seconds=self.inference + step.inference_seconds,
             )
 
         result = yield from relayed(steps, counted)
-        self.calls += share * result.n_inferences
-        self.rewards += share * result.n_reward_inferences
-        self.oracle += result.inference_seconds
+        self.penalty += share * result.n_inferences
+        self.reward += share * result.n_reward_inferences
+        self.inference += result.inference_seconds
         self.seconds += result.seconds
         return result
-
-    def total(self, final: TrainingResult) -> TrainingResult:
-        """The last result, with the cost of all."""
-        return replace(
-            final,
-            n_inferences=round(self.calls),
-            n_reward_inferences=round(self.rewards),
-            inference_seconds=self.oracle,
-            seconds=self.seconds,
-        )

@@ -224,6 +224,29 @@ class BlockModel(Protocol):
         ...
 
 
+class PacedModel(Protocol):
+    """Optional additions to `StructuredModel` for self-paced learning.
+
+    Only ``hidden_entropies`` is needed, and only by the criterion of that name.
+    """
+
+    def hidden_entropies(self, samples: Sequence[Sample], w: FloatArray) -> FloatArray:
+        """Entropy of the compatible outputs under ``p(y) ~ exp(f(x, y; w))``, shape (n,)."""
+        ...
+
+    def sizes(self, samples: Sequence[Sample]) -> FloatArray:
+        """How much each sample counts, such as its annotations, shape (n,); else 1."""
+        ...
+
+    def kinds(self, samples: Sequence[Sample]) -> NDArray[np.bool_]:
+        """Which kinds occur in each sample, shape (n, k); else none."""
+        ...
+
+    def loss_augmented_each(self, samples: Sequence[Sample], weights: FloatArray) -> InferredBatch:
+        """Maximise ``f + Delta`` of each sample at weights of its own, shape (n, d)."""
+        ...
+
+
 def blocks_of(model: StructuredModel, samples: Sequence[Sample]) -> Sequence[IntArray]:
     """The model's blocks, or one sample each."""
     divide = getattr(model, "blocks", None)

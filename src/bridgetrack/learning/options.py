@@ -21,7 +21,7 @@ class Curriculum:
     Parameters
     ----------
     criterion
-        What makes a sample difficult, see `difficulty`.
+        What makes a sample difficult, see `curriculum`.
     first
         Share of the samples that take part from the start.
     rate
@@ -73,7 +73,7 @@ class LearningOptions:
         eta: stop when a CCCP iteration at full precision gains less; None: as ``precision``.
     overshoot
         How far beyond the weights, as a share of the last move, R is linearised; 0 for CCCP as
-        printed. See `schedule`.
+        printed. See `cccp`.
     recycle
         Keep the bounds on P across CCCP iterations.
     adaptive
@@ -85,8 +85,8 @@ class LearningOptions:
     max_inferences, max_cccp_iterations
         Limits.
     learner
-        What minimises each convex problem, see `learners`: ``"bundle"`` is the 1-slack cutting
-        plane method. ``"perceptron"`` minimises no objective at all, see `perceptron`.
+        What minimises each convex problem, see `cccp.learner_for`: ``"bundle"`` is the cutting
+        plane method with one slack. ``"perceptron"`` minimises no objective at all.
     curriculum
         Learn from easy samples first; None: from all at once. A training that goes on from an
         earlier state does not begin with the easy ones again.
