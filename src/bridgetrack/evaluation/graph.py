@@ -114,17 +114,9 @@ def match_cells(
     """Pairs of a true cell and the result's cell that covers more than half of it.
 
     This is the criterion of the Cell Tracking Challenge (Matula et al. 2015): a true cell has at
-    most one partner, a cell of the result any number.
-
-    Returns
-    -------
-    truth, result, share
-        Rows of the cells and the covered share, shapes (p,), sorted by true cell.
-
-    Raises
-    ------
-    InputError
-        Where either has no masks, or they differ in shape.
+    most one partner, a cell of the result any number. Rows of the cells and the covered share,
+    shapes (p,), sorted by true cell; an InputError where either has no masks, or they differ in
+    shape.
     """
     if truth.labels is None or result.labels is None:
         raise InputError("overlaps need the masks of both the result and the ground truth")

@@ -233,17 +233,10 @@ class EventScores:
 
 
 def score_events(tracks: Tracks, truth: Events) -> EventScores:
-    """Compare chosen events with those that the truth settles (`true_events`).
+    """Compare chosen events with those that the truth settles (`true_events`), in the same rows.
 
     Unlike scores of edges this counts what a segmentation gets wrong as events of its own: a
     merge that the tracker names is right.
-
-    Parameters
-    ----------
-    tracks
-        The result; its events name the rows of the detections.
-    truth
-        True events in the same rows.
     """
     columns = (tracks.events[name] for name in ("event", "sources", "targets"))
     chosen = {

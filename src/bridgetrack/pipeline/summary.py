@@ -77,19 +77,10 @@ def use_of_annotations(tracking: Tracking) -> dict[str, Any]:
 
 
 def misfit(anchored: Anchored, labels: str, answers: str) -> str:
-    """What is to be said of annotations that mostly miss the cells of a movie.
+    """What is to be said of annotations that mostly miss the cells of a movie: cause and cure.
 
-    Parameters
-    ----------
-    anchored
-        The annotations, tied to the movie as far as possible.
-    labels, answers
-        Names of the movie and of the annotations, for the message.
-
-    Returns
-    -------
-    str
-        A message with cause and cure; empty where at least half of them found their cells.
+    Empty where at least half of them found their cells. `labels` and `answers` are the names of
+    the movie and of the annotations.
     """
     missed, given = len(anchored.lost), len(anchored.annotations)
     if not given or 2 * missed <= given:

@@ -261,21 +261,11 @@ def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
 
 
 def explain_contradiction(scene: Scene) -> ContradictionError:
-    """The error for a movie whose annotations leave no choice of events.
+    """The error for a scene whose annotations leave no choice of events.
 
-    Annotations that exclude each other at a cell are found without a solver when they are
-    compiled. What is left are circles, such as two cells that may not appear and have only one
-    cell to come from.
-
-    Parameters
-    ----------
-    scene
-        A prepared movie, whose problem has no solution under its constraints.
-
-    Returns
-    -------
-    ContradictionError
-        Naming annotations none of which can be left out of the contradiction.
+    It names annotations none of which can be left out of the contradiction. Annotations that
+    exclude each other at a cell are found without a solver when they are compiled. What is left
+    are circles, such as two cells that may not appear and have only one cell to come from.
     """
     rows = scene.constraints.annotation[_culprits(scene)].tolist()
     annotations = [scene.anchored.listed[a] for a in rows]

@@ -140,21 +140,11 @@ def draw_montage(
 
 
 def lineage_colours(lineage_ids: ArrayLike) -> NDArray[np.float64]:
-    """Colours for lineages: bright, and far apart for ids that follow each other.
+    """Red, green and blue from 0 to 1 for lineages, shape (n, 3): bright, neighbours far apart.
 
     The hue moves by the golden ratio from id to id, so that any run of ids spreads evenly over
     the colour circle; saturation and value take turns. Equal ids have equal colours in every
     picture.
-
-    Parameters
-    ----------
-    lineage_ids
-        Shape (n,).
-
-    Returns
-    -------
-    NDArray
-        Red, green, blue from 0 to 1, shape (n, 3).
     """
     ids = np.asarray(lineage_ids, dtype=np.int64)
     hue, kind = (ids * _GOLDEN) % 1.0, ids % 3

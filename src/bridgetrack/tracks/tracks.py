@@ -66,18 +66,8 @@ def events_from_edges(
     """The events that a graph amounts to (see `Tracks.events`).
 
     Edges of one ``divide`` or ``split`` share the source, those of one ``merge`` the target. The
-    frame of an event with several later cells is that of the earliest.
-
-    Parameters
-    ----------
-    nodes
-        ``id``, ``frame``.
-    edges
-        ``event``, ``score``, ``margin``.
-    src, tgt
-        Rows of `nodes` that every edge joins, shapes (E,) and (E,).
-    n_frames
-        Number of frames of the movie.
+    frame of an event with several later cells is that of the earliest. `src` and `tgt` are the
+    rows of `nodes` that every edge joins, shapes (E,).
     """
     ids = nodes["id"].to_numpy(dtype=np.int64)
     frame = nodes["frame"].to_numpy(dtype=np.int64)
