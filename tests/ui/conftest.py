@@ -197,13 +197,13 @@ def open_short(
 @pytest.fixture
 def pace(qtbot: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pace]:
     """Background work that cannot go on unless the event loop beats."""
-    from bridgetrack.ui import workers
+    from bridgetrack.ui import background
 
-    made, drive = Pace(), workers._drive
+    made, drive = Pace(), background._drive
 
     def paced(work: Any) -> Generator[Any, None, Any]:
         return (yield from drive(lambda: made.wrap(work())))
 
-    monkeypatch.setattr(workers, "_drive", paced)
+    monkeypatch.setattr(background, "_drive", paced)
     yield made
     made.held = False

@@ -17,14 +17,14 @@ def _mean_brightness(button) -> float:
 
 
 def test_every_glyph_is_in_the_font():
-    font = pytest.importorskip("fonticon_mdi7").MDI7
-    from bridgetrack.ui.icons import GLYPHS
+    from fonticon_mdi7 import MDI7
 
-    assert [g for g in GLYPHS.values() if not hasattr(font, g)] == []
+    from bridgetrack.ui.widgets import GLYPHS
+
+    assert [g for g in GLYPHS.values() if not hasattr(MDI7, g)] == []
 
 
 def test_icons_are_drawn_and_follow_the_theme(viewer, qtbot):
-    pytest.importorskip("fonticon_mdi7")
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     widget.open_step(1)
     qtbot.wait(50)

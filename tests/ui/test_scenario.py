@@ -211,6 +211,7 @@ def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels
     assert state.session.trainer.training is None, "the click returned before the model was trained"
     qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=120_000)
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
+    widget.open_step(3)
     widget.track.go.click()
     qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
     widget.track.export.write(tmp_path / "out")

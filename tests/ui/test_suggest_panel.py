@@ -88,6 +88,7 @@ def test_enter_backspace_number_unsure_and_undo(asked, hand):
             break
         hand.key("G")
     wanted = asked.session.questions.current.alternatives[0]
+    assert wanted.key not in [a.events[0].key for a in asked.session.annotations]
     hand.key("2")
     assert wanted.key in [a.events[0].key for a in asked.session.annotations]
 

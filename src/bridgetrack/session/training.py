@@ -98,8 +98,9 @@ class Trainer:
         self.changed.emit()
 
     def _on_progress(self, name: str, step: object) -> None:
-        if name == JOB and isinstance(step, TrainingProgress):
-            self.curve.append((step.objective, step.gap))
+        if name == JOB:
+            if isinstance(step, TrainingProgress):
+                self.curve.append((step.objective, step.gap))
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:

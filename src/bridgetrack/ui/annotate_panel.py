@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import Qt
@@ -10,13 +9,13 @@ from qtpy.QtWidgets import QButtonGroup, QListWidget, QPushButton, QWidget
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.words import NOUN
-from bridgetrack.ui import icons
 from bridgetrack.ui.answers_table import AnswersTable
 from bridgetrack.ui.event_looks import LOOKS, short_words
 from bridgetrack.ui.overlay import percent
+from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.shortcuts import Shortcut, shortcut
-from bridgetrack.ui.widgets import Notice, Panel, button, grid, heading, text
+from bridgetrack.ui.shortcuts import shortcut
+from bridgetrack.ui.widgets import button, grid, heading, text
 
 _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
@@ -36,10 +35,9 @@ class AnnotatePanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.annotator = self.state.annotator
-        self.hint = text()
-        self.column.addWidget(self.hint)
+        self.hint = self.add(text())
         self.column.addWidget(self._modes())
-        self.column.addWidget(heading("What the model thinks of this cell"))
+        self.add(heading("What the model thinks of this cell"))
         self.proposals = QListWidget()
         self.proposals.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.proposals.setFixedHeight(96)
@@ -50,25 +48,21 @@ class AnnotatePanel(Panel):
         )
         self.column.addWidget(self.proposals)
         self.column.addWidget(self._actions())
-        self.notice = Notice()
-        self.column.addWidget(self.notice)
-        self.column.addWidget(heading("Your answers"))
-        self.counts = text()
-        self.column.addWidget(self.counts)
+        self.notice = self.add(Notice())
+        self.add(heading("Your answers"))
+        self.counts = self.add(text())
         self.table = AnswersTable(self.state.visit)
         self.column.addWidget(self.table, 1)
-        self.remove = button(
+        self.remove = self.add(button(
             "Delete the selected answers", "They can be brought back by Undo", self._delete,
             icon="delete",
-        )  # fmt: skip
-        self.column.addWidget(self.remove)
-        self.listen(self.annotator.changed, self._on_pointing)
-        self.listen(self.annotator.mode_changed, self._on_mode)
-        self.listen(self.session.answers_changed, self._on_answers)
-        self.listen(self.session.movie_changed, self._on_pointing)
-        self.listen(self.session.message, self.notice.say)
+        ))  # fmt: skip
+        session, annotator = self.session, self.annotator
+        self.listen(session.message, self.notice.say)
+        self.listen(annotator.mode_changed, self._on_mode)
+        self.follow(self._show_proposals, annotator.changed, session.movie_changed)
+        self.follow(self._list_answers, session.answers_changed)
         self._on_mode()
-        self._on_answers()
 
     # ------------------------------------------------------------------ parts
 
@@ -77,12 +71,12 @@ class AnnotatePanel(Panel):
         group = QButtonGroup(self)
         for made in self.modes.values():
             group.addButton(made)
-        icons.mark(self.modes[Mode.SUGGEST], "suggest")
         return grid(self.modes.values(), 3, last=3)
 
     def _mode_button(self, mode: Mode, words: str) -> QPushButton:
         key = shortcut(mode.value)
-        made = button(words, key.words, self._starter(mode), key=key, checkable=True)
+        icon = "suggest" if mode == Mode.SUGGEST else ""
+        made = button(words, key.words, self._starter(mode), key=key, checkable=True, icon=icon)
         if mode.event is not None:
             made.setText(f"{LOOKS[mode.event].sign} {made.text()}")
         return made
@@ -99,22 +93,16 @@ class AnnotatePanel(Panel):
         return start
 
     def _actions(self) -> QWidget:
-        self.actions: dict[str, QPushButton] = {}
-        for name, words, icon in _ACTIONS:
-            key = shortcut(name)
-            self.actions[name] = button(words, key.words, self._doer(key), key=key, icon=icon)
+        self.actions = {name: self.key_button(name, words, icon) for name, words, icon in _ACTIONS}
         return grid(self.actions.values(), 3)
-
-    def _doer(self, key: Shortcut) -> Callable[[], None]:
-        return lambda: key.act(self.annotator)
 
     # ------------------------------------------------------------------ state
 
     def _on_mode(self) -> None:
         self.modes[self.annotator.picking.mode].setChecked(True)
-        self._on_pointing()
+        self._show_proposals()
 
-    def _on_pointing(self) -> None:
+    def _show_proposals(self) -> None:
         self.hint.setText(self.annotator.hint)
         found = self.annotator.proposals
         words = []
@@ -128,7 +116,6 @@ class AnnotatePanel(Panel):
         if words != shown:
             self.proposals.clear()
             self.proposals.addItems(words)
-        self.actions["accept"].setEnabled(True)
 
     def _no_proposals(self) -> str:
         if self.session.tracking is None:
@@ -137,12 +124,12 @@ class AnnotatePanel(Panel):
             return "Shown in Review (V)."
         return "Point at a cell." if self.annotator.hovered < 0 else "This is the last frame."
 
-    def _on_answers(self) -> None:
+    def _list_answers(self) -> None:
         annotations = self.session.annotations
         listed = list(annotations) if annotations is not None else []
         self.table.fill(listed)
         counts = annotations.counts() if annotations is not None else {}
-        parts = [f"{n} {NOUN[e][n != 1].removeprefix('a ').removeprefix('an ')}"
+        parts = [f"{n} {NOUN[e][1] if n != 1 else NOUN[e][0].split(' ', 1)[1]}"
                  for e, n in counts.items() if n]  # fmt: skip
         rejected = sum(a.kind == Kind.REJECT for a in listed)
         parts += [f"{rejected} rejected"] if rejected else []

@@ -1,7 +1,4 @@
-"""Which slice of the movie is in view, and going to another.
-
-The layers that people point at: draws the overlay, and turns mouse and keys into intents.
-"""
+"""The layers that people point at: draws the overlay, and turns mouse and keys into intents."""
 
 from __future__ import annotations
 
@@ -15,21 +12,22 @@ from numpy.typing import NDArray
 
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.background import Turns
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.overlay import Drawing, View, draw_answers, draw_ghost, draw_proposals
 from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import SHORTCUTS
-from bridgetrack.ui.turns import Turns
 
 
-class Sight:
+class SliceInView:
     """Between the viewer's world and frames, planes and pixels of the segmentation."""
 
     def __init__(self, viewer: Any, session: Session) -> None:
         self._viewer = weakref.ref(viewer)
         self._session = session
+        self._size = 10.0
 
     @property
     def viewer(self) -> Any:
@@ -74,9 +72,8 @@ class Sight:
             return np.asarray(scene.detections.geometry.shape[-2:], dtype=np.float64)
         return np.asarray(self.labels.extent.data[1][-2:], dtype=np.float64) + 1
 
-    def show(self, frame: int, position: tuple[float, ...] | None, size: float) -> None:
-        """Go to a frame and, where given, to a position in pixels, so that cells of a size in
-        pixels are seen well."""
+    def show(self, frame: int, position: tuple[float, ...] | None) -> None:
+        """Go to a frame and, where given, to a position in pixels; cells are seen well there."""
         viewer, labels = self.viewer, self.labels
         if viewer is None or labels is None:
             return
@@ -91,7 +88,7 @@ class Sight:
             viewer.dims.set_point(axis + 1, world[1])
         camera = camera_of(viewer)
         camera.center = (0.0, *world[-2:])
-        camera.zoom = max(camera.zoom, 40.0 / (size * float(labels.scale[-1])))
+        camera.zoom = max(camera.zoom, 40.0 / (self._size * float(labels.scale[-1])))
 
     def _data_point(self) -> tuple[float, ...]:
         """The point of the slice in view, in frames and pixels."""
@@ -108,7 +105,7 @@ _STILL = 4.0
 """Screen pixels that the pointer may move between press and release of a click."""
 
 
-class Canvas:
+class Canvas(SliceInView):
     """The overlay of one viewer.
 
     Of its two layers *Events* is active while annotating, so that it gets mouse and keys. Both
@@ -116,12 +113,10 @@ class Canvas:
     """
 
     def __init__(self, viewer: Any, session: Session, annotator: Annotator) -> None:
-        self._sight = Sight(viewer, session)
-        self._session = session
+        super().__init__(viewer, session)
         self._annotator = annotator
         self._layers = OverlayLayers()
         self._turns = Turns()
-        self._size = 10.0
         self._point: tuple[float, ...] | None = None
         self.painters: list[Callable[[Drawing, View], None]] = []
         self.held = False
@@ -131,11 +126,6 @@ class Canvas:
         session.scene_changed.connect(self._on_scene)
         viewer.dims.events.current_step.connect(self._on_frame)
         viewer.layers.events.removed.connect(self._on_removed)
-
-    @property
-    def viewer(self) -> Any:
-        """The viewer; None once it is closed."""
-        return self._sight.viewer
 
     @property
     def events_layer(self) -> Vectors | None:
@@ -180,7 +170,7 @@ class Canvas:
         return bool(viewer.layers.selection.active is events)
 
     def _ensure_layers(self) -> None:
-        viewer, labels = self.viewer, self._labels
+        viewer, labels = self.viewer, self.labels
         if viewer is not None and labels is not None:
             for part in self._layers.parts(viewer, labels, self._bind):
                 part()
@@ -190,14 +180,14 @@ class Canvas:
         """Make the layers while the cells are being measured."""
         self._turns.stop()
         self._layers.end_warming()
-        viewer, labels = self.viewer, self._labels
+        viewer, labels = self.viewer, self.labels
         if viewer is None or labels is None:
             return
 
         def guarded(part: Callable[[], None]) -> Callable[[], None]:
             # The segmentation may be deleted between two parts.
             def unless_gone() -> None:
-                if self._labels is labels and labels in viewer.layers:
+                if self.labels is labels and labels in viewer.layers:
                     part()
 
             return unless_gone
@@ -228,8 +218,8 @@ class Canvas:
         if scene is None:
             return
         self._size = shown_diameter(scene.detections)
-        if self._labels is not None:
-            self._layers.place(self._labels)
+        if self.labels is not None:
+            self._layers.place(self.labels)
         self._ensure_layers()
         if not self._painting:
             self.activate()
@@ -237,7 +227,7 @@ class Canvas:
     @property
     def _painting(self) -> bool:
         """Whether somebody holds a tool of the segmentation layer."""
-        viewer, labels = self.viewer, self._labels
+        viewer, labels = self.viewer, self.labels
         active = None if viewer is None else viewer.layers.selection.active
         return active is not None and active is labels and str(labels.mode) != "pan_zoom"
 
@@ -267,27 +257,6 @@ class Canvas:
             self._point = self._place(event)
             self._annotator.click(self.frame, self._point)
 
-    # ------------------------------------------------------------------ frames
-
-    @property
-    def _labels(self) -> Any:
-        """The segmentation layer; everything is drawn in its coordinates."""
-        return self._sight.labels
-
-    @property
-    def frame(self) -> int:
-        """The frame in view."""
-        return self._sight.frame
-
-    @property
-    def plane(self) -> float | None:
-        """The plane in view of a 3D movie, in pixels; None in 2D."""
-        return self._sight.plane
-
-    def show(self, frame: int, position: tuple[float, ...] | None) -> None:
-        """Go to a frame and, where given, to a position in pixels."""
-        self._sight.show(frame, position, self._size)
-
     def _on_frame(self) -> None:
         if self._layers.events is None or self._session.scene is None:
             return
@@ -314,8 +283,8 @@ class Canvas:
 
     def _draw(self) -> Drawing:
         annotator, session = self._annotator, self._session
-        height, width = self._sight.extent if self._labels is not None else (np.inf, np.inf)
-        view = View(self.frame, self.plane, self._size, width, self._sight.depth, height)
+        height, width = self.extent if self.labels is not None else (np.inf, np.inf)
+        view = View(self.frame, self.plane, self._size, width, self.depth, height)
         drawing = Drawing()
         for paint in self.painters:
             paint(drawing, view)

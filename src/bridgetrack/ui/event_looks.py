@@ -1,16 +1,14 @@
-"""How events look: colours that colour-blind people can tell apart, and a shape for each.
+"""How events look and read: colours that colour-blind people can tell apart, shapes, few words.
 
 The colours are those of Okabe and Ito (jfly.uni-koeln.de/color).
-
-Events and answers in so few words that they fit into lists.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridgetrack.annotations.annotation import Annotation, EventRef
-from bridgetrack.annotations.words import describe
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.words import FATE, HISTORY
 from bridgetrack.hypotheses.events import Event
 
 
@@ -69,8 +67,14 @@ def short_words(event: EventRef, history: bool) -> str:
     return past.get(event.event, fate[event.event]) if history else fate[event.event]
 
 
+_SAID = {Kind.REJECT: "not: ", Kind.CANNOT_TELL: "cannot tell: ", Kind.ONE_OF: "one of several: "}
+
+
 def short_answer(annotation: Annotation) -> str:
-    """As short as a table that has the frame's number beside it needs an answer."""
-    plain = describe(annotation).removeprefix("the ").replace("disappearance", "leaving")
-    frame = annotation.cells[0].frame
-    return plain.replace(f" in frame {frame}", "").replace(" into cells ", " into ")
+    """An answer for a table that has the frame's number beside it, e.g. ``cell 1 leaves``."""
+    event = annotation.events[0]
+    if event.complete:
+        words = short_words(event, history=False)
+    else:
+        words = (FATE if event.sources else HISTORY)[event.event]
+    return f"{_SAID.get(annotation.kind, '')}cell {annotation.cells[0].label} {words}"

@@ -22,7 +22,8 @@ from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.project import saving
 from bridgetrack.ui.forms import SettingsForm
-from bridgetrack.ui.widgets import Panel, Work, button, row, text
+from bridgetrack.ui.panel import Panel, Work
+from bridgetrack.ui.widgets import button, row, text
 
 _SHOWN = 5
 

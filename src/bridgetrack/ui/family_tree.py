@@ -1,7 +1,4 @@
-"""Where the branches of a family tree are drawn.
-
-The family tree of one cell; a click goes there.
-"""
+"""The family tree of one cell: its layout, and its plot, in which a click goes to a cell."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from qtpy.QtWidgets import QVBoxLayout, QWidget
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.event_looks import LOOKS
+from bridgetrack.ui.plots import StillPlot
 
 
 @dataclass(frozen=True)
@@ -106,13 +104,10 @@ class LineageView(QWidget):
         super().__init__()
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
-        self._plot = pg.PlotWidget(background=None)
+        self._plot = StillPlot()
         self._plot.invertY(True)
         self._plot.hideAxis("bottom")
         self._plot.getAxis("left").setLabel("frame")
-        self._plot.setMouseEnabled(x=False, y=False)
-        self._plot.setMenuEnabled(False)
-        self._plot.hideButtons()
         self._plot.setFixedHeight(190)
         self._plot.scene().sigMouseClicked.connect(self._on_click)
         self.setToolTip("The family of the cell you point at; click a branch to go there")

@@ -1,9 +1,4 @@
-"""Opening things by napari's File menu: CTC folders, projects, CSV tables of tracks.
-
-Sample movies in napari's File menu.
-
-Saving Tracks layers by napari's File menu: CSV, GEFF, CTC.
-"""
+"""What napari's File menu opens and saves: samples, CTC folders, projects, tables, tracks."""
 
 from __future__ import annotations
 
@@ -24,9 +19,8 @@ from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.tracks.napari_tracks import from_napari, to_napari
 from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.ui.layers import KEY, placement, points_data, tag
+from bridgetrack.ui.layers import KEY, LayerData, placement, points_data, tag
 
-LayerData = tuple[Any, dict[str, Any], str]
 Reader = Callable[[str | list[str]], list[LayerData]]
 
 
@@ -159,44 +153,25 @@ def _read_detections(path: str | list[str]) -> list[LayerData]:
     return [points_data(read_detections_csv(file), file.stem, file)]
 
 
-SampleData = tuple[Any, dict[str, Any], str]
-
-
-def sample_movie() -> list[SampleData]:
+def sample_movie() -> list[LayerData]:
     """The simulated movie that comes with the package: image and its true segmentation."""
     folder = sample_folder()
-    image = open_movie(folder / SAMPLE_SEQUENCE)
-    truth = folder / f"{SAMPLE_SEQUENCE}_GT" / "TRA"
-    labels = open_labels(truth)
-    where = placement(image.geometry)
-    own = {"sample": "sample movie", "frame_interval": image.geometry.frame_interval}
-    pixels = image.array[:, 0].compute()
-    return [
-        (
-            pixels,
-            {
-                "name": "Sample movie",
-                "metadata": tag("image", file=str(folder / SAMPLE_SEQUENCE), **own),
-                "contrast_limits": tuple(float(p) for p in np.percentile(pixels, (1, 99.7))),
-                "colormap": "gray",
-                **where,
-            },
-            "image",
-        ),
-        (
-            labels.array[:, 0].compute(),
-            {
-                "name": "Cells",
-                "metadata": tag("labels", file=str(truth), **own),
-                "opacity": 0.3,
-                **where,
-            },
-            "labels",
-        ),
-    ]
+    image, truth = folder / SAMPLE_SEQUENCE, folder / f"{SAMPLE_SEQUENCE}_GT" / "TRA"
+    (pixels, *look), cells = sample_layers("sample movie", "Sample movie", image, truth)
+    return [(pixels.compute(), *look), cells]
 
 
-FullLayerData = tuple[Any, dict[str, Any], str]
+def sample_layers(
+    sample: str, name: str, image: Path, labels: Path, **known: Any
+) -> list[LayerData]:
+    """A sample as layers; its answers are kept in the user's data folder."""
+    movie, cells = open_movie(image, **known), open_labels(labels, **known)
+    layers = [image_data(movie, name, image), labels_data(cells, "Cells", labels)]
+    for file, (_, options, _) in zip((image, labels), layers, strict=True):
+        tags = options["metadata"][KEY]
+        del tags["path"]
+        tags.update(sample=sample, file=str(file), frame_interval=movie.geometry.frame_interval)
+    return layers
 
 
 def tracks_of(data: Any, attributes: dict[str, Any]) -> Tracks:
@@ -223,7 +198,7 @@ def write_geff_store(path: str, data: Any, attributes: dict[str, Any]) -> list[s
     return [path]
 
 
-def write_ctc_folder(path: str, layers: list[FullLayerData]) -> list[str]:
+def write_ctc_folder(path: str, layers: list[LayerData]) -> list[str]:
     """Write masks and res_track.txt from a Tracks layer with its Labels layer."""
     tracks = next((x for x in layers if x[2] == "tracks"), None)
     labels = next((x for x in layers if x[2] == "labels"), None)

@@ -1,7 +1,4 @@
-"""Finding the cells of a movie in the background, and trying it on one frame.
-
-Finding the cells of a movie: sliders, a live preview, and a button for all frames.
-"""
+"""Finding the cells of a movie: sliders, a live preview, and a button for all frames."""
 
 from __future__ import annotations
 
@@ -27,8 +24,9 @@ from bridgetrack.segmentation import (
 from bridgetrack.segmentation.settings import Appearance
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
+from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import SPACE, Panel, Work, button, folded, text
+from bridgetrack.ui.widgets import SPACE, button, folded, text
 
 
 def decide(movie: Movie) -> Steps[SegmentationSettings]:

@@ -1,7 +1,4 @@
-"""Between layers and movies; layers are recognised by a metadata key, never by name.
-
-Between Points layers and tables of centroids: cells that have no masks.
-"""
+"""Between layers and movies or tables; layers are recognised by a metadata key, never by name."""
 
 from __future__ import annotations
 

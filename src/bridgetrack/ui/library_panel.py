@@ -10,7 +10,8 @@ from qtpy.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QWidget
 
 from bridgetrack.session.keep_model import JOB, ModelKeeper
 from bridgetrack.session.start_choice import MOVIES, PRESENT, STRATEGIES, Start, StartChoice
-from bridgetrack.ui.widgets import Panel, Work, button, column_in, heading, row, text
+from bridgetrack.ui.panel import Panel, Work
+from bridgetrack.ui.widgets import button, column_in, heading, row, text
 
 _MODELS = "Bridgetrack model (*.json)"
 _PROJECTS = "Bridgetrack project (*.json *.bridgetrack);;All files (*)"

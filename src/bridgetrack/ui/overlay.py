@@ -1,7 +1,4 @@
-"""What is drawn over the image: markers and arrows as plain arrays.
-
-A question drawn over the image, in either of its two frames.
-"""
+"""What is drawn over the image, answers, proposals and questions, as plain arrays."""
 
 from __future__ import annotations
 

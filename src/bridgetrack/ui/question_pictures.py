@@ -1,7 +1,4 @@
-"""Both frames of a question cut out, so that they can be seen side by side.
-
-The two frames of a question side by side.
-"""
+"""Both frames of a question cut out, side by side."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.background import Turns
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.overlay import Array, Drawing, View, draw_question, draw_subject
-from bridgetrack.ui.turns import Turns
 
 BLINK = 900
 """Milliseconds that each of the two frames is in view."""

@@ -12,12 +12,12 @@ from qtpy.QtCore import QEventLoop
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QWidget
 
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.session.background import Done, Failed
+from bridgetrack.ui.background import ThreadRunner
 from bridgetrack.ui.downloads import HELA, RealMovie, fetch, movie_folder
-from bridgetrack.ui.file_menu import LayerData, image_data, labels_data
-from bridgetrack.ui.workers import ThreadRunner
+from bridgetrack.ui.file_menu import sample_layers
+from bridgetrack.ui.layers import LayerData
 
 _JOB = "download"
 
@@ -65,22 +65,10 @@ def opening(movie: RealMovie) -> Steps[list[LayerData]]:
 
 def movie_layers(movie: RealMovie, folder: Path) -> list[LayerData]:
     """A fetched movie as layers; its answers are kept in the user's data folder."""
-    files = (folder / movie.image, folder / movie.cells)
-    known: dict[str, Any] = {
-        "scale": movie.scale, "unit": "micrometer", "frame_interval": movie.interval
-    }  # fmt: skip
-    image = open_movie(files[0], **known)
-    cells = open_labels(files[1], **known)
-    own = {"sample": movie.name}
-    layers = [
-        image_data(image, movie.name, files[0], **own),
-        labels_data(cells, "Cells", files[1], **own),
-    ]
-    for file, (_, options, _) in zip(files, layers, strict=True):
-        tags = next(iter(options["metadata"].values()))
-        del tags["path"]
-        tags["file"] = str(file)
-    return layers
+    return sample_layers(
+        movie.name, movie.name, folder / movie.image, folder / movie.cells,
+        scale=movie.scale, unit="micrometer", frame_interval=movie.interval,
+    )  # fmt: skip
 
 
 def download_into(viewer: Any, movie: RealMovie) -> DownloadBar:

@@ -6,9 +6,10 @@ from typing import Any
 
 from bridgetrack.ui.downloads import HELA
 from bridgetrack.ui.find_cells import FindCells
+from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.real_sample import download_into
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser, measuring
-from bridgetrack.ui.widgets import Notice, Panel, button, folded, heading, text
+from bridgetrack.ui.widgets import button, folded, heading, text
 
 
 class SegmentPanel(Panel):
@@ -16,13 +17,10 @@ class SegmentPanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
-        self.column.addWidget(heading("Movie and cells"))
-        self.source = SourceChooser(self)
-        self.column.addWidget(self.source)
-        self.work = measuring(self)
-        self.column.addWidget(self.work)
-        self.summary = text()
-        self.column.addWidget(self.summary)
+        self.add(heading("Movie and cells"))
+        self.source = self.add(SourceChooser(self))
+        self.work = self.add(measuring(self))
+        self.summary = self.add(text())
         self.sample = button(
             "Open the sample movie",
             "A simulated movie of dividing nuclei",
@@ -37,12 +35,10 @@ class SegmentPanel(Panel):
         )
         self.column.addWidget(self.sample)
         self.column.addWidget(self.real)
-        self.resume = ResumeBar(self)
-        self.column.addWidget(self.resume)
+        self.resume = self.add(ResumeBar(self))
         self.find = FindCells(self, self.source)
-        self.column.addWidget(folded("Find the cells in the movie", self.find))
-        self.notice = Notice()
-        self.column.addWidget(self.notice)
+        self.add(folded("Find the cells in the movie", self.find))
+        self.notice = self.add(Notice())
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)

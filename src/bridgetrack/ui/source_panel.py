@@ -1,7 +1,4 @@
-"""A list of the viewer's layers of one kind, kept up to date.
-
-Choosing the movie and its cells; the first thing that every workflow needs.
-"""
+"""Choosing the movie and its cells; the first thing that every workflow needs."""
 
 from __future__ import annotations
 
@@ -27,7 +24,8 @@ from bridgetrack.ui.layers import (
     role_of,
     tags_of,
 )
-from bridgetrack.ui.widgets import Notice, Panel, Work, button, form_in, row, text
+from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.widgets import button, form_in, row, text
 
 
 class LayerChoice(QComboBox):

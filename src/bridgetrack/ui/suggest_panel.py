@@ -1,74 +1,24 @@
-"""Estimated accuracy against clicks, with its interval.
-
-The Suggest panel: the question, the answers on keys and buttons, and how far you are.
-"""
+"""The Suggest panel: the question, the answers on keys and buttons, and how far you are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-import pyqtgraph as pg
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QCheckBox, QLabel, QListWidget
+from superqt.utils import qdebounced
 
-from bridgetrack.active.records import Point
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.session.questions import JOB
 from bridgetrack.ui.event_looks import LOOKS, short_words
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
+from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
-from bridgetrack.ui.shortcuts import Shortcut, shortcut
-from bridgetrack.ui.widgets import SPACE, Notice, Panel, Work, button, heading, row, text
-
-_LINE = "#56b4e9"
-_LONE = np.array([-0.15, 0.15])
-"""Where the band of a single point begins and ends, in clicks."""
-
-
-class AccuracyPlot(pg.PlotWidget):
-    """A line with a band; hidden while there is nothing to plot."""
-
-    def __init__(self) -> None:
-        super().__init__(background=None)
-        self.setFixedHeight(130)
-        self.setMouseEnabled(x=False, y=False)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        self.setLabel("bottom", "clicks")
-        self.setLabel("left", "right events, %")
-        self.setToolTip("The line is the estimate; the truth lies in the band with 95 %")
-        none = pg.mkPen(None)
-        self._low, self._high = self.plot(pen=none), self.plot(pen=none)
-        self.addItem(pg.FillBetweenItem(self._low, self._high, brush=pg.mkBrush(86, 180, 233, 70)))
-        self._line = self.plot(
-            pen=pg.mkPen(_LINE, width=2), symbol="o", symbolSize=5, symbolBrush=_LINE,
-            symbolPen=none,
-        )  # fmt: skip
-        self.hide()
-
-    def show_points(self, points: Sequence[Point]) -> None:
-        """Draw a progress curve."""
-        rows = [
-            (p.clicks, 100 * p.accuracy, 100 * p.low, 100 * p.high)
-            for p in points
-            if p.accuracy is not None and p.low is not None and p.high is not None
-        ]
-        table = np.asarray(rows, dtype=np.float64).reshape(-1, 4)
-        self.setVisible(len(table) > 0)
-        if not len(table):
-            return
-        clicks, accuracy, low, high = table.T
-        wide, of = (clicks, slice(None)) if len(table) > 1 else (clicks[0] + _LONE, [0, 0])
-        self._low.setData(wide, low[of])
-        self._high.setData(wide, high[of])
-        self._line.setData(clicks, accuracy)
-        self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
-        self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)
-
+from bridgetrack.ui.shortcuts import shortcut
+from bridgetrack.ui.widgets import SPACE, button, heading, row, text
 
 PICTURES = "pictures of the question"
 """Name of the background work."""
@@ -80,78 +30,61 @@ class SuggestPanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.questions, self.annotator = self.session.questions, self.state.annotator
-        self.hint = text()
-        self.column.addWidget(self.hint)
-        self.go = self._button("suggest", "Suggest next", "suggest")
-        self.column.addWidget(self.go)
+        self.hint = self.add(text())
+        self.go = self.add(self.key_button("suggest", "Suggest next", "suggest"))
         self.question = heading("")
         self.question.setWordWrap(True)
         self.column.addWidget(_roomy(self.question, 2))
         self.reason = text()
         self.column.addWidget(_roomy(self.reason, 3))
-        self.frames = self._two_frames()
-        self.column.addWidget(self.frames)
-        self.about = text()
-        self.column.addWidget(self.about)
-        self.choices = self._choices()
-        self.column.addWidget(self.choices)
-        self.yes = self._button("accept", "Yes", "yes")
-        self.no = self._button("reject", "No", "no")
-        self.unsure = self._button("unsure", "Unsure", "unsure")
-        self.column.addWidget(row(self.yes, self.no, self.unsure))
-        self.other = self._button("turn", "Other frame")
-        self.undo = self._button("undo", "Undo", "undo")
+        self.frames = self.add(self._two_frames())
+        self.about = self.add(text())
+        self.choices = self.add(self._choices())
+        self.yes = self.key_button("accept", "Yes", "yes")
+        self.no = self.key_button("reject", "No", "no")
+        self.unsure = self.key_button("unsure", "Unsure", "unsure")
+        self.add(row(self.yes, self.no, self.unsure))
+        self.other = self.key_button("turn", "Other frame")
+        self.undo = self.key_button("undo", "Undo", "undo")
         self.leave = button(
             "Stop", "Stop; everything is kept, and you can go on at any time",
             self.annotator.stop_asking, key=shortcut("cancel"), icon="stop",
         )  # fmt: skip
-        self.column.addWidget(row(self.other, self.undo, self.leave))
+        self.add(row(self.other, self.undo, self.leave))
         self.blink = QCheckBox("Blink between the two frames")
         self.blink.setChecked(self.state.question_view.blinking)
         self.blink.setToolTip("Off: T shows the other frame")
         self.blink.toggled.connect(self.state.question_view.set_blinking)
         self.column.addWidget(self.blink)
-        self.notice = Notice()
-        self.column.addWidget(self.notice)
-        self.column.addWidget(heading("How far you are"))
+        self.notice = self.add(Notice())
+        self.add(heading("How far you are"))
         self.verdict = text()
         self.effort = text()
         self.plot = AccuracyPlot()
         for part in (self.verdict, self.effort, self.plot):
             self.column.addWidget(part)
-        self.use = button(
-            "Track with what it learned",
-            "Use the model learned from your answers so far; Train makes it better still",
-            self.questions.use_model,
-            icon="go",
+        self.use = self.add(
+            button(
+                "Track with what it learned",
+                "Use the model learned from your answers so far; Train makes it better still",
+                self.questions.use_model,
+                icon="go",
+            )
         )
-        self.column.addWidget(self.use)
-        self.work = Work(self, JOB)
-        self.column.addWidget(self.work)
+        self.work = self.add(Work(self, JOB))
         self.column.addStretch(1)
         self._pictured: Suggestion | None = None
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.timeout.connect(self._on_change)
-        for signal in (
-            self.questions.changed,
-            self.annotator.mode_changed,
-            self.session.movie_changed,
-            self.session.scene_changed,
-            self.session.answers_changed,
-        ):
-            self.listen(signal, self._soon)
-        self.listen(self.session.message, self.notice.say)
-        self._on_change()
+        session = self.session
+        self.listen(session.message, self.notice.say)
+        # Once, when the next question is in view.
+        self.follow(
+            qdebounced(self._refresh, timeout=0, parent=self),
+            self.questions.changed, self.annotator.mode_changed, session.movie_changed,
+            session.scene_changed, session.answers_changed,
+        )  # fmt: skip
+        self._refresh()
 
     # ------------------------------------------------------------------ parts
-
-    def _button(self, name: str, words: str, icon: str = "") -> Any:
-        key = shortcut(name)
-        return button(words, key.words, self._doer(key), key=key, icon=icon)
-
-    def _doer(self, key: Shortcut) -> Callable[[], None]:
-        return lambda: key.act(self.annotator)
 
     def _two_frames(self) -> TwoFrames:
         made = TwoFrames()
@@ -175,10 +108,6 @@ class SuggestPanel(Panel):
         super().showEvent(event)
         self.questions.prepare()
 
-    def _soon(self) -> None:
-        """Follow once, when the next question is in view."""
-        self._later.start(0)
-
     def _on_frame(self, _: Any = None) -> None:
         self.frames.mark(self.state.canvas.frame)
 
@@ -195,7 +124,7 @@ class SuggestPanel(Panel):
                 PICTURES, lambda: picture_steps(source, asked, size), self.frames.show_pictures
             )
 
-    def _on_change(self) -> None:
+    def _refresh(self) -> None:
         asked = self.questions.current if self.questions.engaged else None
         self.hint.setText(self.annotator.question_hint)
         self.question.setText("" if asked is None else asked.question)

@@ -9,12 +9,13 @@ from qtpy.QtWidgets import QComboBox, QTableWidget, QTableWidgetItem
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.results import certainty, least_certain, summary
+from bridgetrack.ui.background import Turns
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.family_tree import LineageView, family_of
+from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.turns import Turns
-from bridgetrack.ui.widgets import Notice, Panel, Work, button, dress_table, folded, heading, text
+from bridgetrack.ui.widgets import button, dress_table, folded, heading, text
 
 _COLOURS = (("Colour by family", "family"), ("Colour by certainty", "certainty"))
 
@@ -27,39 +28,36 @@ class TrackPanel(Panel):
         self.result = self.state.result_layer
         self._turns = Turns()
         self.destroyed.connect(self._turns.stop)
-        self.go = button(
-            "Track the movie",
-            "Find all tracks with the present model",
-            self.track,
-            icon="go",
-            hot="Alt+K",
+        self.go = self.add(
+            button(
+                "Track the movie",
+                "Find all tracks with the present model",
+                self.track,
+                icon="go",
+                hot="Alt+K",
+            )
         )
-        self.column.addWidget(self.go)
-        self.work = Work(self, "track", "correct")
-        self.column.addWidget(self.work)
-        self.summary = text()
-        self.column.addWidget(self.summary)
+        self.work = self.add(Work(self, "track", "correct"))
+        self.summary = self.add(text())
         self.colour = QComboBox()
         self.colour.addItems([words for words, _ in _COLOURS])
         self.colour.setToolTip("Orange tracks are doubtful, blue ones are certain")
         self.colour.currentIndexChanged.connect(self._on_colour)
         self.column.addWidget(self.colour)
-        self.column.addWidget(heading("Look at these first"))
+        self.add(heading("Look at these first"))
         self.doubts = self._table()
         self.column.addWidget(self.doubts, 1)
         self.family = LineageView()
         self.family.picked.connect(self._go_to_track)
         self.family_words = text()
-        self.column.addWidget(folded("Family tree", self.family_words, self.family))
+        self.add(folded("Family tree", self.family_words, self.family))
         self.export = ExportBox(self)
-        self.column.addWidget(folded("Export", self.export))
-        self.notice = Notice()
-        self.column.addWidget(self.notice)
-        self.listen(self.session.tracking_changed, self._on_tracking)
-        self.listen(self.session.movie_changed, self._on_tracking)
+        self.add(folded("Export", self.export))
+        self.notice = self.add(Notice())
+        self._rows: list[tuple[int, bool]] = []
         self.listen(self.session.message, self.notice.say)
-        self.listen(self.state.annotator.changed, self._on_pointing)
-        self._on_tracking()
+        self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
+        self.follow(self._show_family, self.state.annotator.changed)
 
     # ------------------------------------------------------------------ intents
 
@@ -68,7 +66,7 @@ class TrackPanel(Panel):
         self.result.wanted = True
         if self.session.tracking is not None and not self.session.busy("track"):
             self.result.show()
-            self._on_tracking()
+            self._refresh()
         else:
             self.session.track()
 
@@ -108,10 +106,9 @@ class TrackPanel(Panel):
         tip = "Click one to see it; then press Enter for yes, Backspace for no"
         dress_table(table, ("Frame", "Event", "Certain"), (56, 0, 64), tip, self._jump)
         table.setMinimumHeight(120)
-        self._rows: list[tuple[int, bool]] = []
         return table
 
-    def _on_tracking(self) -> None:
+    def _refresh(self) -> None:
         tracking = self.session.tracking
         ready = self.session.scene is not None
         self.go.setEnabled(ready)
@@ -129,7 +126,7 @@ class TrackPanel(Panel):
             self.family_words.setText("Track first; then point at a cell.")
             return
         self.summary.setText(summary(tracking.tracks))
-        self._turns.begin(self._list_doubts, self._show_export, self._on_pointing)
+        self._turns.begin(self._list_doubts, self._show_export, self._show_family)
 
     def _show_export(self) -> None:
         self.export.set_tracking(self.session.tracking)
@@ -158,7 +155,7 @@ class TrackPanel(Panel):
                     )
                 self.doubts.setItem(k, column, item)
 
-    def _on_pointing(self) -> None:
+    def _show_family(self) -> None:
         tracking, row = self.session.tracking, self.state.annotator.hovered
         if tracking is None or not self.result.wanted or row < 0:
             return

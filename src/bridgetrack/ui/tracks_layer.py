@@ -13,8 +13,8 @@ from napari.utils.colormaps import Colormap
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.results import TracksData
 from bridgetrack.session.session import Session
+from bridgetrack.ui.background import Turns
 from bridgetrack.ui.layers import KEY, find_role, placed_like, role_of, tag
-from bridgetrack.ui.turns import Turns
 
 COLOURINGS = {"family": "lineage", "certainty": "certainty"}
 

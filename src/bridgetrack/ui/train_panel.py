@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyqtgraph as pg
 from qtpy.QtWidgets import (
     QFileDialog,
 )
@@ -17,7 +15,9 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.answers_table import AnswersTable
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
-from bridgetrack.ui.widgets import Notice, Panel, Work, button, folded, heading, row, text
+from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.plots import LearningCurve
+from bridgetrack.ui.widgets import button, folded, heading, row, text
 
 _FILES = "Bridgetrack model (*.json)"
 
@@ -39,39 +39,34 @@ class TrainPanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.trainer = self.session.trainer
-        self.words = text()
-        self.column.addWidget(self.words)
-        self.start = StartFrom(self)
-        self.column.addWidget(self.start)
-        self.go = button(
-            "Train",
-            "Learn from your answers; takes seconds to minutes",
-            self.train,
-            icon="go",
-            hot="Alt+T",
+        self.words = self.add(text())
+        self.start = self.add(StartFrom(self))
+        self.go = self.add(
+            button(
+                "Train",
+                "Learn from your answers; takes seconds to minutes",
+                self.train,
+                icon="go",
+                hot="Alt+T",
+            )
         )
-        self.column.addWidget(self.go)
-        self.work = Work(self, JOB)
-        self.column.addWidget(self.work)
-        self.plot = self._plot()
-        self.column.addWidget(self.plot)
-        self.results = text()
-        self.column.addWidget(self.results)
-        self.doubt = text()
-        self.column.addWidget(self.doubt)
-        self.doubtful = AnswersTable(self.state.visit)
-        self.column.addWidget(self.doubtful)
-        self.right = button(
-            "They are right", "Do not show these answers again", self.trainer.all_right, icon="yes"
+        self.work = self.add(Work(self, JOB))
+        self.plot = self.add(LearningCurve())
+        self.results = self.add(text())
+        self.doubt = self.add(text())
+        self.doubtful = self.add(AnswersTable(self.state.visit))
+        self.right = self.add(
+            button(
+                "They are right",
+                "Do not show these answers again",
+                self.trainer.all_right,
+                icon="yes",
+            )
         )
-        self.column.addWidget(self.right)
-        self.advice_title = heading("What would help most")
-        self.column.addWidget(self.advice_title)
-        self.advice = text()
-        self.column.addWidget(self.advice)
-        self.column.addWidget(heading("Model"))
-        self.model = text()
-        self.column.addWidget(self.model)
+        self.advice_title = self.add(heading("What would help most"))
+        self.advice = self.add(text())
+        self.add(heading("Model"))
+        self.model = self.add(text())
         self.load = button("Load…", "Use a model from a file", self.ask_load, icon="open")
         self.save = button("Save…", "Keep the present model in a file", self.ask_save, icon="save")
         self.reset = button(
@@ -81,42 +76,23 @@ class TrainPanel(Panel):
             "Go back", "Use the model from before the last change", self.trainer.go_back,
             icon="undo",
         )  # fmt: skip
-        self.column.addWidget(row(self.load, self.save))
-        self.column.addWidget(row(self.back, self.reset))
+        self.add(row(self.load, self.save))
+        self.add(row(self.back, self.reset))
         self.form = SettingsForm(
             TrainingOptions, _EXPERT, left_open={"curriculum": "not at all"}, sliders=("balance",)
         )
         self.keep = KeepModel(self)
-        self.column.addWidget(folded("Keep the model for later movies", self.keep))
-        self.column.addWidget(folded("Advanced settings", self.form.native))
-        self.notice = Notice()
-        self.column.addWidget(self.notice)
+        self.add(folded("Keep the model for later movies", self.keep))
+        self.add(folded("Advanced settings", self.form.native))
+        self.notice = self.add(Notice())
         self.column.addStretch(1)
-        self.listen(self.trainer.changed, self._on_change)
-        self.listen(self.session.starts.changed, self._on_change)
-        self.listen(self.session.answers_changed, self._on_change)
-        self.listen(self.session.model_changed, self._on_change)
-        self.listen(self.session.scene_changed, self._on_change)
-        self.listen(self.session.movie_changed, self._on_change)
-        self.listen(self.session.message, self.notice.say)
-        self.listen(self.session.progress, self._on_progress)
-        self._on_change()
-
-    # ------------------------------------------------------------------ parts
-
-    def _plot(self) -> pg.PlotWidget:
-        plot = pg.PlotWidget(background=None)
-        plot.setMaximumHeight(130)
-        plot.setMouseEnabled(x=False, y=False)
-        plot.setMenuEnabled(False)
-        plot.hideButtons()
-        plot.setLabel("bottom", "steps")
-        plot.addLegend(offset=(-5, 5), labelTextColor="#8a9bb0")
-        self._objective = plot.plot(pen=pg.mkPen("#56b4e9", width=2), name="objective")
-        self._gap = plot.plot(pen=pg.mkPen("#e69f00", width=2), name="gap")
-        plot.setToolTip("Training is done when the gap has closed")
-        plot.hide()
-        return plot
+        session = self.session
+        self.listen(session.message, self.notice.say)
+        self.follow(
+            self._refresh,
+            self.trainer.changed, session.starts.changed, session.answers_changed,
+            session.model_changed, session.scene_changed, session.movie_changed,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ intents
 
@@ -148,11 +124,7 @@ class TrainPanel(Panel):
         self.session.starts.refresh()
         super().showEvent(event)
 
-    def _on_progress(self, name: str, _: object) -> None:
-        if name == JOB:
-            self._on_change()
-
-    def _on_change(self) -> None:
+    def _refresh(self) -> None:
         n = len(self.session.annotations or ())
         ready = self.session.scene is not None
         starts = self.session.starts
@@ -169,7 +141,7 @@ class TrainPanel(Panel):
             self.words.setText("Training needs answers. Give about 20 in the step Annotate.")
         else:
             self.words.setText(f"{n} answer{'s' if n != 1 else ''} to learn from.")
-        self._draw()
+        self.plot.show_steps(self.trainer.curve)
         results = self.trainer.results()
         if self.trainer.problem:
             results = [f"✕ {self.trainer.problem}"]
@@ -191,13 +163,6 @@ class TrainPanel(Panel):
             part.setVisible(bool(listed))
         self.doubt.setVisible(bool(listed) or self.trainer.unsuited)
         self.doubt.setText(self.trainer.doubt())
-
-    def _draw(self) -> None:
-        curve = np.asarray(self.trainer.curve, dtype=float).reshape(-1, 2)
-        self.plot.setVisible(len(curve) > 1)
-        steps = np.arange(len(curve))
-        self._objective.setData(steps, curve[:, 0], connect="finite")
-        self._gap.setData(steps, curve[:, 1], connect="finite")
 
 
 def _described(model: Any) -> str:

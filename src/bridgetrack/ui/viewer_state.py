@@ -11,10 +11,10 @@ from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.background import ThreadRunner
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.tracks_layer import ResultLayer
-from bridgetrack.ui.workers import ThreadRunner
 
 _states: weakref.WeakKeyDictionary[Any, ViewerState] = weakref.WeakKeyDictionary()
 

@@ -1,41 +1,39 @@
-"""Widgets put together: columns, rows, grids, forms and tables that all look alike.
-
-Small widgets that all panels share.
-"""
+"""Widgets put together: columns, rows, buttons, tables and icons that all look alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from qtpy.QtCore import QSize, Qt, QTimer
+from fonticon_mdi7 import MDI7
+from napari.utils.theme import get_theme
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QIcon
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QFormLayout,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
     QLabel,
     QLayout,
-    QProgressBar,
     QPushButton,
     QSizePolicy,
     QTableWidget,
     QVBoxLayout,
     QWidget,
 )
-from superqt import QCollapsible
+from superqt import QCollapsible, fonticon
 
-from bridgetrack.session.session import Session
-from bridgetrack.ui import icons
 from bridgetrack.ui.shortcuts import Shortcut
-from bridgetrack.ui.viewer_state import ViewerState, state_of
 
 AnyLayout = TypeVar("AnyLayout", bound=QLayout)
 
-
 SPACE = 6
+"""Pixels between widgets."""
+
+_ICON = "bridgetrack_icon"
+"""Property of a button that names its icon; `dress_icons` paints it."""
 
 
 def column_in(box: QWidget) -> QVBoxLayout:
@@ -82,21 +80,7 @@ def dress_table(
     tip: str,
     clicked: Callable[[int, int], None],
 ) -> None:
-    """Make a table a list of rows to click.
-
-    Parameters
-    ----------
-    table
-        The table.
-    headers
-        Titles of the columns.
-    widths
-        Their widths in pixels; a column of width 0 takes what is left.
-    tip
-        What a click does.
-    clicked
-        Called with row and column of a click.
-    """
+    """Make a table a list of rows to click; a column of width 0 takes the room that is left."""
     table.setColumnCount(len(headers))
     table.setHorizontalHeaderLabels(list(headers))
     table.verticalHeader().hide()
@@ -114,86 +98,19 @@ def dress_table(
     table.cellClicked.connect(clicked)
 
 
-_FADE = 8000
-"""Milliseconds that a message without weight stays."""
-
-
-class _Links:
-    """Connections of a panel, cut when its widget is gone."""
-
-    def __init__(self, state: ViewerState) -> None:
-        self._desk = state
-        self._cuts: list[Callable[[], None]] = []
-        state.attach()
-
-    def add(self, signal: Any, slot: Callable[..., Any]) -> None:
-        """Connect and remember."""
-        signal.connect(slot)
-        self._cuts.append(lambda: signal.disconnect(slot))
-
-    def cut(self) -> None:
-        """Disconnect everything."""
-        cuts, self._cuts = self._cuts, []
-        for each in cuts:
-            try:
-                each()
-            except (ValueError, RuntimeError, TypeError):
-                continue
-        self._desk.detach()
-
-
-class Panel(QWidget):
-    """A panel of one viewer's state: a column of widgets that listens to the controllers."""
-
-    def __init__(self, napari_viewer: Any) -> None:
-        super().__init__()
-        self.state: ViewerState = state_of(napari_viewer)
-        self._links = _Links(self.state)
-        links = self._links
-        # A lambda keeps the links alive until the widget is gone.
-        self.destroyed.connect(lambda _=None: links.cut())
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
-        self.column.setSpacing(SPACE)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        self.listen(self.state.viewer.events.theme, self._dress)
-
-    @property
-    def session(self) -> Session:
-        """The session of the viewer."""
-        return self.state.session
-
-    def sizeHint(self) -> QSize:  # noqa: N802
-        """Narrow enough for a laptop."""
-        return QSize(370, 640)
-
-    def showEvent(self, event: Any) -> None:  # noqa: N802
-        """Paint the icons, also of buttons that came later."""
-        self._dress()
-        super().showEvent(event)
-
-    def _dress(self, _: Any = None) -> None:
-        if self.state.viewer is not None:
-            icons.dress(self, self.state.viewer)
-
-    def listen(self, signal: Any, slot: Callable[..., Any]) -> None:
-        """Connect a signal for as long as this panel lives."""
-        self._links.add(signal, slot)
-
-
 def text(words: str = "", *, dim: bool = False) -> QLabel:
     """A paragraph that wraps."""
     label = QLabel(words)
     label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    label.setSizePolicy(_wrapping())
+    label.setSizePolicy(wrapping())
     label.setMinimumWidth(80)
     if dim:
         label.setStyleSheet("QLabel { font-size: 11px; }")
     return label
 
 
-def _wrapping() -> QSizePolicy:
+def wrapping() -> QSizePolicy:
     """As wide as there is room, and as high as the words need at that width."""
     policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
     policy.setHeightForWidth(True)
@@ -228,7 +145,7 @@ def button(
     if hot:
         made.setShortcut(hot)
         made.setToolTip(f"{tip} ({hot})")
-    icons.mark(made, icon)
+    made.setProperty(_ICON, icon)
     made.clicked.connect(lambda _=False: act())
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return made
@@ -250,67 +167,47 @@ def folded(title: str, *widgets: QWidget) -> QCollapsible:
     return section
 
 
-def line() -> QFrame:
-    """A thin rule."""
-    rule = QFrame()
-    rule.setFrameShape(QFrame.Shape.HLine)
-    rule.setMaximumHeight(1)
-    return rule
+# ---------------------------------------------------------------------- icons
+
+GLYPHS = {
+    "cells": "circle_multiple_outline",
+    "annotate": "cursor_default_click_outline",
+    "train": "school_outline",
+    "track": "source_branch",
+    "suggest": "lightbulb_on_outline",
+    "models": "library_outline",
+    "yes": "check_bold",
+    "no": "close_thick",
+    "unsure": "help",
+    "past": "history",
+    "break": "link_off",
+    "undo": "undo",
+    "redo": "redo",
+    "delete": "delete_outline",
+    "go": "play",
+    "stop": "stop",
+    "next": "skip_next",
+    "open": "folder_open_outline",
+    "save": "content_save_outline",
+    "restart": "restart",
+    "export": "export",
+    "sample": "flask_outline",
+    "download": "download",
+    "find": "magnify",
+}
+"""Names in Material Design Icons by what they stand for here."""
 
 
-class Notice(QLabel):
-    """The last message, with a sign for its weight; takes no room while empty."""
-
-    _SIGNS: ClassVar[dict[str, str]] = {"info": "✓", "warning": "⚠", "error": "✕"}
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setWordWrap(True)
-        self.setSizePolicy(_wrapping())
-        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.hide()
-        self._fade = QTimer(self)
-        self._fade.setSingleShot(True)
-        self._fade.timeout.connect(self.hide)
-
-    def say(self, level: str, words: str) -> None:
-        """Show a message; what is no problem goes by itself, and is told in view only."""
-        panel = self.parentWidget()
-        if level == "info" and words and panel is not None and not panel.isVisible():
-            return
-        self._fade.stop()
-        if level == "info":
-            self._fade.start(_FADE)
-        self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
-        self.setVisible(bool(words))
+def dress_icons(widget: QWidget, viewer: Any) -> None:
+    """Paint the icons of all buttons in a widget in the colour of the viewer's theme."""
+    colour = get_theme(viewer.theme).text.as_hex()
+    for button in widget.findChildren(QPushButton):
+        name = button.property(_ICON)
+        if name:
+            button.setIcon(icon(str(name), colour))
 
 
-class Work(QWidget):
-    """Progress of named work with a Cancel button; hidden while nothing is done."""
-
-    def __init__(self, panel: Panel, *names: str, cancel: bool = True) -> None:
-        super().__init__()
-        self._names, self._session = names, panel.session
-        box = QHBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        self.bar = QProgressBar()
-        self.bar.setRange(0, 100)
-        self.bar.setTextVisible(True)
-        box.addWidget(self.bar, 1)
-        self.stop = button("Cancel", "Stop; nothing is changed", self._cancel, icon="stop")
-        self.stop.setVisible(cancel)
-        box.addWidget(self.stop)
-        self.hide()
-        panel.listen(panel.session.progress, self._on_progress)
-
-    def _on_progress(self, name: str, step: Any) -> None:
-        if name not in self._names:
-            return
-        self.setVisible(step is not None)
-        if step is not None:
-            self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
-            self.bar.setFormat(f"{getattr(step, 'stage', '')} %p %")
-
-    def _cancel(self) -> None:
-        for name in self._names:
-            self._session.cancel(name)
+def icon(name: str, colour: str) -> QIcon:
+    """An icon of Material Design Icons."""
+    faint = {"disabled": {"color": colour, "opacity": 0.35}}
+    return fonticon.icon(getattr(MDI7, GLYPHS[name]), color=colour, states=faint)

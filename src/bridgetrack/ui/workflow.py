@@ -1,7 +1,4 @@
-"""Opening napari with the workflow and a movie.
-
-The guided workflow: the panels as steps, each with what it needs and what is next.
-"""
+"""The guided workflow: the panels as steps, each with what it needs and what is next."""
 
 from __future__ import annotations
 
@@ -15,13 +12,14 @@ from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.project import is_project
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_menu import image_data, labels_data
+from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.segment_panel import SegmentPanel
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
-from bridgetrack.ui.widgets import Panel, button, row, text
+from bridgetrack.ui.widgets import button, row, text
 
 
 def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
@@ -85,9 +83,8 @@ class WorkflowPanel(Panel):
         group = QButtonGroup(self)
         for tab in self.tabs:
             group.addButton(tab)
-        self.column.addWidget(row(*self.tabs))
-        self.next_words = text()
-        self.column.addWidget(self.next_words)
+        self.add(row(*self.tabs))
+        self.next_words = self.add(text())
         self.stack = QStackedWidget()
         for panel in (*self.steps, self.suggest):
             panel.column.setContentsMargins(0, 0, 0, 0)
@@ -95,8 +92,7 @@ class WorkflowPanel(Panel):
         # Of the same buttons one is enough.
         self.suggest.go.hide()
         self.annotate.modes[Mode.SUGGEST].hide()
-        self.ways = self._ways()
-        self.column.addWidget(self.ways)
+        self.ways = self.add(self._ways())
         self.column.addWidget(self.stack, 1)
         self.setMinimumWidth(320)
         for signal in (

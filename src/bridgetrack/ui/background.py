@@ -1,13 +1,16 @@
-"""Background work in threads of napari, with progress, cancel and stale results dropped."""
+"""Long work in threads of napari, and work of the window's own thread in small parts."""
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 from napari.qt.threading import create_worker
+from qtpy.QtCore import QTimer
 
 from bridgetrack.session.background import Done, Factory, Failed, Report
 
@@ -16,14 +19,14 @@ _EVERY = 0.05
 
 
 @dataclass
-class _Outcome:
+class _Ending:
     """How work ended: with a value or with an error."""
 
     value: Any = None
     error: Exception | None = None
 
 
-def _drive(work: Factory) -> Generator[Any, None, _Outcome]:
+def _drive(work: Factory) -> Generator[Any, None, _Ending]:
     """Run steps in the worker's thread; closing this generator ends the work."""
     steps = work()
     last = 0.0
@@ -35,11 +38,11 @@ def _drive(work: Factory) -> Generator[Any, None, _Outcome]:
                 last = now
                 yield step
     except StopIteration as stop:
-        return _Outcome(stop.value)
+        return _Ending(stop.value)
     except GeneratorExit:
         raise
     except Exception as error:
-        return _Outcome(error=error)
+        return _Ending(error=error)
     finally:
         steps.close()
 
@@ -65,7 +68,7 @@ class ThreadRunner:
             if current():
                 report(step)
 
-        def on_end(outcome: _Outcome) -> None:
+        def on_end(outcome: _Ending) -> None:
             if not current():
                 return
             del self._active[name]
@@ -93,3 +96,40 @@ class ThreadRunner:
         """End all work."""
         for name in list(self._active):
             self.cancel(name)
+
+
+_PAUSE = 10
+"""Milliseconds between two parts: time for drawing, for the mouse and for keys."""
+
+
+class Turns:
+    """Does parts one after the other, one per turn of the event loop."""
+
+    def __init__(self) -> None:
+        self._parts: deque[Callable[[], None]] = deque()
+        self._timer = QTimer()
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._next)
+
+    @property
+    def busy(self) -> bool:
+        """Whether parts are left."""
+        return bool(self._parts)
+
+    def begin(self, *parts: Callable[[], None]) -> None:
+        """Do these parts; what is left of earlier ones is dropped."""
+        self._parts = deque(parts)
+        self._timer.start(_PAUSE)
+
+    def stop(self) -> None:
+        """Drop what is left."""
+        self._parts.clear()
+        # At the end of the program Qt may be gone before this is called.
+        with contextlib.suppress(RuntimeError):
+            self._timer.stop()
+
+    def _next(self) -> None:
+        if self._parts:
+            self._parts.popleft()()
+        if self._parts:
+            self._timer.start(_PAUSE)

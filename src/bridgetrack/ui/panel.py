@@ -1,0 +1,181 @@
+"""A panel of the plugin, its messages, and the progress of its work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from qtpy.QtCore import QSize, Qt, QTimer
+from qtpy.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from bridgetrack.session.session import Session
+from bridgetrack.ui.shortcuts import shortcut
+from bridgetrack.ui.viewer_state import ViewerState, state_of
+from bridgetrack.ui.widgets import SPACE, button, dress_icons, wrapping
+
+AnyWidget = TypeVar("AnyWidget", bound=QWidget)
+
+_FADE = 8000
+"""Milliseconds that a message without weight stays."""
+
+
+class _Links:
+    """Connections of a panel, cut when its widget is gone."""
+
+    def __init__(self, state: ViewerState) -> None:
+        self._state = state
+        self._cuts: list[Callable[[], None]] = []
+        state.attach()
+
+    def add(self, signal: Any, slot: Callable[..., Any]) -> None:
+        """Connect and remember."""
+        signal.connect(slot)
+        self._cuts.append(lambda: signal.disconnect(slot))
+
+    def cut(self) -> None:
+        """Disconnect everything."""
+        cuts, self._cuts = self._cuts, []
+        for each in cuts:
+            try:
+                each()
+            except (ValueError, RuntimeError, TypeError):
+                continue
+        self._state.detach()
+
+
+class Panel(QWidget):
+    """A panel of one viewer's state: a column of widgets that listens to the controllers."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__()
+        self.state: ViewerState = state_of(napari_viewer)
+        self._links = _Links(self.state)
+        links = self._links
+        # A lambda keeps the links alive until the widget is gone.
+        self.destroyed.connect(lambda _=None: links.cut())
+        self._stale: dict[Callable[[], None], None] = {}
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
+        self.column.setSpacing(SPACE)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self.listen(self.state.viewer.events.theme, self._dress)
+
+    @property
+    def session(self) -> Session:
+        """The session of the viewer."""
+        return self.state.session
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Narrow enough for a laptop."""
+        return QSize(370, 640)
+
+    def showEvent(self, event: Any) -> None:  # noqa: N802
+        """Paint the icons, also of buttons that came later; follow what was not followed."""
+        self._dress()
+        stale, self._stale = self._stale, {}
+        for refresh in stale:
+            refresh()
+        super().showEvent(event)
+
+    def _dress(self, _: Any = None) -> None:
+        if self.state.viewer is not None:
+            dress_icons(self, self.state.viewer)
+
+    def follow(self, refresh: Callable[[], None], *signals: Any) -> None:
+        """Call `refresh` now and after each of some signals, once the panel is in view."""
+
+        def changed(*_: Any) -> None:
+            if self.isVisible():
+                refresh()
+            else:
+                self._stale[refresh] = None
+
+        for signal in signals:
+            self.listen(signal, changed)
+        refresh()
+
+    def add(self, widget: AnyWidget) -> AnyWidget:
+        """Put a widget below the others; gives it back."""
+        self.column.addWidget(widget)
+        return widget
+
+    def key_button(
+        self, name: str, words: str, icon: str = "", *, checkable: bool = False
+    ) -> QPushButton:
+        """A button that does what a key on the image does."""
+        key = shortcut(name)
+
+        def act() -> None:
+            key.act(self.state.annotator)
+
+        return button(words, key.words, act, key=key, icon=icon, checkable=checkable)
+
+    def listen(self, signal: Any, slot: Callable[..., Any]) -> None:
+        """Connect a signal for as long as this panel lives."""
+        self._links.add(signal, slot)
+
+
+class Notice(QLabel):
+    """The last message, with a sign for its weight; takes no room while empty."""
+
+    _SIGNS: ClassVar[dict[str, str]] = {"info": "✓", "warning": "⚠", "error": "✕"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setWordWrap(True)
+        self.setSizePolicy(wrapping())
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.hide()
+        self._fade = QTimer(self)
+        self._fade.setSingleShot(True)
+        self._fade.timeout.connect(self.hide)
+
+    def say(self, level: str, words: str) -> None:
+        """Show a message; what is no problem goes by itself, and is told in view only."""
+        panel = self.parentWidget()
+        if level == "info" and words and panel is not None and not panel.isVisible():
+            return
+        self._fade.stop()
+        if level == "info":
+            self._fade.start(_FADE)
+        self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
+        self.setVisible(bool(words))
+
+
+class Work(QWidget):
+    """Progress of named work with a Cancel button; hidden while nothing is done."""
+
+    def __init__(self, panel: Panel, *names: str, cancel: bool = True) -> None:
+        super().__init__()
+        self._names, self._session = names, panel.session
+        box = QHBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        self.bar = QProgressBar()
+        self.bar.setRange(0, 100)
+        self.bar.setTextVisible(True)
+        box.addWidget(self.bar, 1)
+        self.stop = button("Cancel", "Stop; nothing is changed", self._cancel, icon="stop")
+        self.stop.setVisible(cancel)
+        box.addWidget(self.stop)
+        self.hide()
+        panel.listen(panel.session.progress, self._on_progress)
+
+    def _on_progress(self, name: str, step: Any) -> None:
+        if name not in self._names:
+            return
+        self.setVisible(step is not None)
+        if step is not None:
+            self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
+            self.bar.setFormat(f"{getattr(step, 'stage', '')} %p %")
+
+    def _cancel(self) -> None:
+        for name in self._names:
+            self._session.cancel(name)
