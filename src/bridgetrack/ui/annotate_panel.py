@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QButtonGroup, QListWidget, QPushButton, QWidget
+from qtpy.QtWidgets import (
+    QButtonGroup,
+    QListWidget,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
 
-from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.words import NOUN
-from bridgetrack.ui.answers_table import AnswersTable
-from bridgetrack.ui.event_looks import LOOKS, short_words
+from bridgetrack.annotations.annotation import Annotation, CellRef, Kind
+from bridgetrack.annotations.words import NOUN, describe
+from bridgetrack.ui.event_looks import LOOKS, short_answer, short_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import shortcut
-from bridgetrack.ui.widgets import button, grid, heading, text
+from bridgetrack.ui.widgets import button, dress_table, grid, heading, text
 
 _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
@@ -27,6 +34,48 @@ _ACTIONS = (
     ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Its past", "past"),
     ("break", "Break", "break"), ("undo", "Undo", "undo"), ("redo", "Redo", "redo"),
 )  # fmt: skip
+
+
+class AnswersTable(QTableWidget):
+    """Lists answers; a click calls `jump` with the answer's first cell."""
+
+    def __init__(self, jump: Callable[[CellRef], None]) -> None:
+        super().__init__()
+        dress_table(self, ("", "Frame", "Answer"), (36, 56, 0), "Click an answer to go there",
+                    self._on_click)  # fmt: skip
+        self.setWordWrap(False)
+        self.setMinimumHeight(60)
+        self._jump = jump
+        self._listed: list[Annotation] = []
+
+    @property
+    def chosen(self) -> list[str]:
+        """Ids of the answers selected."""
+        return [self._listed[k].id for k in sorted({i.row() for i in self.selectedIndexes()})]
+
+    def fill(self, answers: list[Annotation]) -> None:
+        """Show these answers; only rows that changed are touched."""
+        listed = answers[::-1]
+        if len(listed) == len(self._listed) + 1 and listed[1:] == self._listed:
+            self.insertRow(0)
+            self._set_row(0, listed[0])
+        elif listed != self._listed:
+            self.setRowCount(len(listed))
+            for k, answer in enumerate(listed):
+                self._set_row(k, answer)
+        self._listed = listed
+
+    def _set_row(self, k: int, answer: Annotation) -> None:
+        look = LOOKS[answer.events[0].event]
+        sign = look.sign if answer.kind == Kind.CONFIRM else f"¬ {look.sign}"
+        frame = str(answer.cells[0].frame)
+        for column, value in enumerate((sign, frame, short_answer(answer))):
+            item = QTableWidgetItem(value)
+            item.setToolTip(describe(answer))
+            self.setItem(k, column, item)
+
+    def _on_click(self, k: int, _: int) -> None:
+        self._jump(self._listed[k].cells[0])
 
 
 class AnnotatePanel(Panel):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from magicgui.widgets import ComboBox
 from numpy.typing import NDArray
-from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+from superqt.utils import qdebounced
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
@@ -106,11 +106,9 @@ class FindCells(QWidget):
         box.addWidget(self.work)
         self.words = text()
         box.addWidget(self.words)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.timeout.connect(self._show_preview)
+        self._preview_soon = qdebounced(self._show_preview, timeout=_PAUSE, parent=self)
         for form in (self.looks, self.expert):
-            form.listen(lambda: self._soon.start(_PAUSE))
+            form.listen(self._preview_soon)
         self.live.toggled.connect(self._on_live)
         source.image.chosen.connect(lambda _: self._on_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
@@ -135,7 +133,7 @@ class FindCells(QWidget):
         self.words.setText("" if layer is not None else "Choose a movie above first.")
         self._decided = None
         if self.live.isChecked():
-            self._soon.start(0)
+            self._show_preview()
 
     def settings(self, decided: SegmentationSettings) -> SegmentationSettings:
         """What the forms say, beginning with what suits the movie.
@@ -183,7 +181,7 @@ class FindCells(QWidget):
 
     def _on_live(self, on: bool) -> None:
         if on:
-            self._soon.start(0)
+            self._show_preview()
             return
         self._panel.session.cancel("preview")
         viewer = self._panel.state.viewer
@@ -193,7 +191,7 @@ class FindCells(QWidget):
 
     def _on_frame(self, _: Any = None) -> None:
         if self.live.isChecked():
-            self._soon.start(_PAUSE)
+            self._preview_soon()
 
     def _show_preview(self) -> None:
         if self.live.isChecked():

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QTimer, Signal
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QComboBox, QSizePolicy, QWidget
+from superqt.utils import qdebounced
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.session.movie import MovieAndCells
@@ -128,15 +129,11 @@ class SourceChooser(QWidget):
         self._step: Any = None
         self._painting = False
         self._strokes: deque[set[int] | None] = deque(maxlen=_UNDOABLE)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.timeout.connect(self._measure)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.timeout.connect(self.open)
-        self.image.chosen.connect(lambda _: self._soon.start(0))
-        self.labels.chosen.connect(lambda _: self._soon.start(0))
-        self._soon.start(0)
+        self._measure_soon = qdebounced(self._measure, timeout=_REST, parent=self)
+        open_soon = qdebounced(self.open, timeout=0, parent=self)
+        for choice in (self.image, self.labels):
+            choice.chosen.connect(lambda _: open_soon())
+        open_soon()
 
     def open(self) -> None:
         """Open what is chosen, unless it is open already."""
@@ -199,14 +196,14 @@ class SourceChooser(QWidget):
         if not is_points(self._painted):
             self._strokes.append(painted_frames(event, self._painted))
             self._painting = True
-        self._pause.start(_REST)
+        self._measure_soon()
 
     def _on_drawn(self, _: Any = None) -> None:
         """Notice an undo of painting, which napari does not tell apart from drawing anew."""
         step = self._panel.state.viewer.dims.current_step
         moved, self._step = step != self._step, step
         if not moved and not is_points(self._painted) and str(self._painted.mode) != "pan_zoom":
-            self._pause.start(_REST)
+            self._measure_soon()
 
     def _measure(self) -> None:
         """Measure what was touched up."""

@@ -63,9 +63,8 @@ class TrackPanel(Panel):
 
     def track(self) -> None:
         """Show the tracks; they are ready unless the movie is being measured."""
-        self.result.wanted = True
+        self.result.show()
         if self.session.tracking is not None and not self.session.busy("track"):
-            self.result.show()
             self._refresh()
         else:
             self.session.track()

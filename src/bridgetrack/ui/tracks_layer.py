@@ -45,7 +45,8 @@ class ResultLayer:
         self._colour = "family"
         self._turns = Turns()
         self.wanted = self.layer is not None
-        session.tracking_changed.connect(self._follow)
+        if self.wanted:
+            session.tracking_changed.connect(self._follow)
 
     @property
     def _viewer(self) -> Any:
@@ -59,13 +60,16 @@ class ResultLayer:
 
     def show(self) -> None:
         """Show the present tracks and all that follow."""
-        self.wanted = True
+        if not self.wanted:
+            self.wanted = True
+            self._session.tracking_changed.connect(self._follow)
         self._follow()
 
     def close(self) -> None:
         """Let go of the viewer."""
         self._turns.stop()
-        self._session.tracking_changed.disconnect(self._follow)
+        if self.wanted:
+            self._session.tracking_changed.disconnect(self._follow)
 
     def colour_by(self, colour: str) -> None:
         """Colour by family or by certainty."""

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import (
 from bridgetrack.errors import InputError
 from bridgetrack.session.training import JOB
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.ui.answers_table import AnswersTable
+from bridgetrack.ui.annotate_panel import AnswersTable
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
 from bridgetrack.ui.panel import Notice, Panel, Work
