@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-
-OPTIONS = SessionOptions(queue=8, update_every=4, rejudge_every=1000)
 
 
 class Table:

@@ -66,7 +66,7 @@ def test_from_a_similar_model_to_undo(open_short, viewer, qtbot):
     qtbot.waitUntil(lambda: "kept already" in keep.words.text(), timeout=20_000)
     start.undo.click()
     qtbot.waitUntil(lambda: library.names() == ("again", "lab"), timeout=20_000)
-    for widget in (start.choice, start.use, start.remove, start.undo, start.add, start.clear,
+    for widget in (start.choice, start.use, start.remove, start.undo, start.add_movies, start.clear,
                    start.strategy, start.export, keep.name, keep.description, keep.save,
                    keep.take):  # fmt: skip
         assert widget.toolTip()

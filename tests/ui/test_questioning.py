@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from asking_table import OPTIONS
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.picking import Mode
+from session_fixtures import OPTIONS
 
 
 def test_undo_asks_again_and_redo_goes_on(asked):

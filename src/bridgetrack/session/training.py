@@ -92,11 +92,6 @@ class Trainer:
         )
         self.changed.emit()
 
-    def cancel(self) -> None:
-        """Stop; the model stays what it was."""
-        self._movie.cancel(JOB)
-        self.changed.emit()
-
     def _on_progress(self, name: str, step: object) -> None:
         if name == JOB:
             if isinstance(step, TrainingProgress):

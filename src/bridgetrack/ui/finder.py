@@ -1,8 +1,8 @@
-"""Which cell lies under a point, from the label movie, one frame kept at a time."""
+"""Which cell lies under a point, by its mask or by its centroid."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie import Movie
 
 _KEPT = 4
+"""Frames and outlines that are kept."""
 
 
 class CellFinder:
@@ -23,22 +24,12 @@ class CellFinder:
     def __init__(self, labels: Movie, detections: Detections) -> None:
         self._labels = labels
         self._detections = detections
-        self._frames: OrderedDict[int, NDArray[np.integer]] = OrderedDict()
-        self._outline: tuple[int, NDArray[np.float64]] | None = None
-
-    def forget(self) -> None:
-        """Read the pixels again, because they were changed."""
-        self._frames.clear()
-        self._outline = None
+        self._read = lru_cache(maxsize=_KEPT)(labels.channel_frame)
+        self._traced = lru_cache(maxsize=_KEPT)(self._trace)
 
     def frame(self, t: int) -> NDArray[np.integer]:
         """Labels of a frame, shape ([Z,] Y, X)."""
-        if t not in self._frames:
-            self._frames[t] = self._labels.channel_frame(t)
-            while len(self._frames) > _KEPT:
-                self._frames.popitem(last=False)
-        self._frames.move_to_end(t)
-        return self._frames[t]
+        return self._read(t)
 
     def row_at(self, t: int, point: tuple[float, ...]) -> int:
         """Row of the cell at a point in pixels of frame `t`, -1 where there is none."""
@@ -60,9 +51,7 @@ class CellFinder:
 
     def outline(self, row: int) -> NDArray[np.float64]:
         """Pixels along a cell's border, shape (k, ndim); in 3D those of its middle slice."""
-        if self._outline is None or self._outline[0] != row:
-            self._outline = (row, self._trace(row))
-        return self._outline[1]
+        return self._traced(row)
 
     def _trace(self, row: int) -> NDArray[np.float64]:
         t, label = int(self._detections.frame[row]), int(self._detections.label[row])

@@ -11,21 +11,20 @@ from qtpy.QtWidgets import QComboBox, QFileDialog, QLabel, QLineEdit, QWidget
 from bridgetrack.session.keep_model import JOB, ModelKeeper
 from bridgetrack.session.start_choice import MOVIES, PRESENT, STRATEGIES, Start, StartChoice
 from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.widgets import button, column_in, heading, row, text
+from bridgetrack.ui.widgets import Column, button, heading, row, text
 
 _MODELS = "Bridgetrack model (*.json)"
 _PROJECTS = "Bridgetrack project (*.json *.bridgetrack);;All files (*)"
 _WIDEST = 330
 
 
-class StartFrom(QWidget):
+class StartFrom(Column):
     """The choice of what training starts from."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self.starts: StartChoice = panel.session.starts
-        column = column_in(self)
-        column.addWidget(heading("Start from"))
+        self.add(heading("Start from"))
         self.choice = QComboBox()
         self.choice.setToolTip("What training starts from and stays close to")
         self.choice.setMinimumContentsLength(12)
@@ -33,19 +32,17 @@ class StartFrom(QWidget):
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.choice.activated.connect(self._on_choice)
-        column.addWidget(self.choice)
-        self.words = text()
-        column.addWidget(self.words)
+        self.add(self.choice)
+        self.words = self.add(text())
         self.picture = QLabel()
         self.picture.setToolTip("Some cells of the movie that the model learned from")
         self._shown: Path | None = None
-        column.addWidget(self.picture)
-        self.movies = self._movies()
-        column.addWidget(self.movies)
+        self.add(self.picture)
+        self.movies = self.add(self._movies())
         self.use = button(
             "Use without training", "Track with this model as it is", self.starts.use, icon="go"
         )
-        column.addWidget(self.use)
+        self.add(self.use)
         self.export = button(
             "Share…", "Write this model into a file for somebody else", self.ask_export,
             icon="export",
@@ -53,29 +50,26 @@ class StartFrom(QWidget):
         self.remove = button(
             "Remove", "Take this model out of the library", self.starts.remove, icon="delete"
         )
-        self.of_library = row(self.export, self.remove)
-        column.addWidget(self.of_library)
+        self.of_library = self.add(row(self.export, self.remove))
         self.undo = button(
             "Undo Remove", "Bring the removed model back", self.starts.undo_remove, icon="undo"
         )
-        column.addWidget(self.undo)
-        self.problem = text()
-        column.addWidget(self.problem)
+        self.add(self.undo)
+        self.problem = self.add(text())
         panel.listen(self.starts.changed, self.refresh)
         panel.listen(panel.session.model_changed, self.refresh)
         self.refresh()
 
     def _movies(self) -> QWidget:
         """Which earlier movies, and how they are used."""
-        box = QWidget()
-        column = column_in(box)
-        self.add = button(
+        box = Column()
+        self.add_movies = button(
             "Add movies…", "Choose project files of earlier movies", self.ask_movies, icon="open"
         )
         self.clear = button(
             "Clear", "Use none of these movies", self.starts.forget_movies, icon="delete"
         )
-        column.addWidget(row(self.add, self.clear))
+        box.add(row(self.add_movies, self.clear))
         self.strategy = QComboBox()
         self.strategy.addItems(list(STRATEGIES.values()))
         self.strategy.setToolTip(
@@ -83,7 +77,7 @@ class StartFrom(QWidget):
             "The movies are alike: all answers count as if of one movie (union)."
         )
         self.strategy.activated.connect(self._on_strategy)
-        column.addWidget(self.strategy)
+        box.add(self.strategy)
         return box
 
     # ------------------------------------------------------------------ intents
@@ -151,15 +145,13 @@ class StartFrom(QWidget):
         self.picture.setVisible(not self.picture.pixmap().isNull())
 
 
-class KeepModel(QWidget):
+class KeepModel(Column):
     """Keeping the present model in the library."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self.keeper: ModelKeeper = panel.session.keeper
-        column = column_in(self)
-        self.words = text()
-        column.addWidget(self.words)
+        self.words = self.add(text())
         self.name = QLineEdit()
         self.name.setPlaceholderText("name")
         self.name.setMaxLength(40)
@@ -168,8 +160,8 @@ class KeepModel(QWidget):
         self.description.setPlaceholderText("what to remember of it: cells, microscope, who")
         self.description.setMaxLength(300)
         self.description.setToolTip("Shown when you choose what to start from")
-        column.addWidget(self.name)
-        column.addWidget(self.description)
+        self.add(self.name)
+        self.add(self.description)
         self.save = button(
             "Keep the model", "Keep the model in use for later movies", self.keep, icon="models"
         )
@@ -177,11 +169,9 @@ class KeepModel(QWidget):
             "Add a file…", "Take a model file that somebody shared into the library",
             self.ask_import, icon="open",
         )  # fmt: skip
-        column.addWidget(row(self.save, self.take))
-        self.work = Work(panel, JOB)
-        column.addWidget(self.work)
-        self.problem = text()
-        column.addWidget(self.problem)
+        self.add(row(self.save, self.take))
+        self.work = self.add(Work(panel, JOB))
+        self.problem = self.add(text())
         panel.listen(self.keeper.changed, self.refresh)
         self.refresh()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import (
@@ -12,16 +12,13 @@ from qtpy.QtWidgets import (
     QProgressBar,
     QPushButton,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
 from bridgetrack.session.session import Session
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.viewer_state import ViewerState, state_of
-from bridgetrack.ui.widgets import SPACE, button, dress_icons, wrapping
-
-AnyWidget = TypeVar("AnyWidget", bound=QWidget)
+from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
 
 _FADE = 8000
 """Milliseconds that a message without weight stays."""
@@ -51,7 +48,7 @@ class _Links:
         self._state.detach()
 
 
-class Panel(QWidget):
+class Panel(Column):
     """A panel of one viewer's state: a column of widgets that listens to the controllers."""
 
     def __init__(self, napari_viewer: Any) -> None:
@@ -62,9 +59,7 @@ class Panel(QWidget):
         # A lambda keeps the links alive until the widget is gone.
         self.destroyed.connect(lambda _=None: links.cut())
         self._stale: dict[Callable[[], None], None] = {}
-        self.column = QVBoxLayout(self)
         self.column.setContentsMargins(SPACE, SPACE, SPACE, SPACE)
-        self.column.setSpacing(SPACE)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.listen(self.state.viewer.events.theme, self._dress)
 
@@ -101,11 +96,6 @@ class Panel(QWidget):
         for signal in signals:
             self.listen(signal, changed)
         refresh()
-
-    def add(self, widget: AnyWidget) -> AnyWidget:
-        """Put a widget below the others; gives it back."""
-        self.column.addWidget(widget)
-        return widget
 
     def key_button(
         self, name: str, words: str, icon: str = "", *, checkable: bool = False

@@ -28,6 +28,7 @@ from superqt import QCollapsible, fonticon
 from bridgetrack.ui.shortcuts import Shortcut
 
 AnyLayout = TypeVar("AnyLayout", bound=QLayout)
+AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 
 SPACE = 6
 """Pixels between widgets."""
@@ -36,9 +37,17 @@ _ICON = "bridgetrack_icon"
 """Property of a button that names its icon; `dress_icons` paints it."""
 
 
-def column_in(box: QWidget) -> QVBoxLayout:
-    """A column that fills a widget."""
-    return _plain(QVBoxLayout(box))
+class Column(QWidget):
+    """Widgets one below the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.column = _plain(QVBoxLayout(self))
+
+    def add(self, widget: AnyWidget) -> AnyWidget:
+        """Put a widget below the others; gives it back."""
+        self.column.addWidget(widget)
+        return widget
 
 
 def form_in(box: QWidget) -> QFormLayout:

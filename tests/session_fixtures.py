@@ -1,0 +1,98 @@
+"""A session on a short movie, all work done at once, without a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bridgetrack.active.options import SessionOptions
+from bridgetrack.models.library import Library
+from bridgetrack.movie import Movie, open_labels, open_movie
+from bridgetrack.session.keep_model import ModelKeeper
+from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.session import Session
+from bridgetrack.session.start_choice import StartChoice
+from bridgetrack.simulation.folder import sample_folder
+
+__all__ = [
+    "keeper",
+    "library",
+    "own_data_folder",
+    "pixels",
+    "said",
+    "session",
+    "source",
+    "starts",
+]
+
+OPTIONS = SessionOptions(queue=8, update_every=4, rejudge_every=1000)
+FRAMES = 8
+
+
+def _first(movie: Movie, n: int) -> np.ndarray:
+    return np.asarray(movie.array[:n, 0].compute())
+
+
+@pytest.fixture(scope="session")
+def pixels() -> tuple[np.ndarray, np.ndarray]:
+    """Image and labels of the first frames of the sample."""
+    folder = sample_folder()
+    return (
+        _first(open_movie(folder / "01"), FRAMES),
+        _first(open_labels(folder / "01_GT" / "TRA"), FRAMES),
+    )
+
+
+@pytest.fixture
+def source(pixels: tuple[np.ndarray, np.ndarray]) -> MovieAndCells:
+    """The short movie as the session wants it."""
+    image, labels = pixels
+    return MovieAndCells(
+        open_labels(labels.copy(), axes="TYX", scale=(0.645, 0.645)),
+        open_movie(image, axes="TYX", scale=(0.645, 0.645)),
+        "short",
+    )
+
+
+@pytest.fixture
+def session(source: MovieAndCells, library: Library, tmp_path: Path) -> Iterator[Session]:
+    """A session with the short movie open, all work done in this thread."""
+    made = Session(library=library, options=OPTIONS)
+    assert made.open(source, tmp_path / "answers.json")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def said(session: Session) -> list[tuple[str, str]]:
+    """What the session tells people."""
+    heard: list[tuple[str, str]] = []
+    session.message.connect(lambda level, words: heard.append((level, words)))
+    return heard
+
+
+@pytest.fixture(autouse=True)
+def own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Autosaved answers of layers without a file go to a folder of the test."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    """An empty library."""
+    return Library(tmp_path / "models")
+
+
+@pytest.fixture
+def starts(session: Session) -> StartChoice:
+    """What training can start from; the short movie is tracked already."""
+    return session.starts
+
+
+@pytest.fixture
+def keeper(session: Session) -> ModelKeeper:
+    """Keeps models in the library."""
+    return session.keeper
