@@ -39,8 +39,10 @@ def drawn(asked, frame, plane=None):
 def test_both_frames_show_the_event(frame):
     found = drawn(question(), frame)
     assert len(found.arrows) == 1
-    assert found.texts.count("") == 5, "an outline of four points, and a ring in the other frame"
-    assert [t for t in found.texts if t] == [f"● Moves on, 60 %, frame {frame}"]
+    assert [m.text for m in found.marks].count("") == 5, (
+        "an outline of four points, and a ring in the other frame"
+    )
+    assert [t for t in (m.text for m in found.marks) if t] == [f"● Moves on, 60 %, frame {frame}"]
 
 
 @pytest.mark.parametrize("frame", [2, 5])
@@ -53,14 +55,14 @@ def test_a_number_stands_on_each_other_target_once():
     divide = EventRef(Event.DIVIDE, (MOTHER,), (HERE, FAR))
     listed = (EventRef(Event.MOVE, (MOTHER,), (THERE,)), merge, divide)
     found = drawn(question(*listed), 3)
-    numbers = {t: p for t, p in zip(found.texts, found.points, strict=True) if t.isdigit()}
+    numbers = {t: p for t, p in ((m.text, m.point) for m in found.marks) if t.isdigit()}
     assert numbers == {"2": THERE.position, "4": FAR.position}
 
 
 def test_words_keep_clear_of_numbers():
     def place(other):
         found = drawn(question(EventRef(Event.MOVE, (MOTHER,), (other,))), 3)
-        (words,) = [p for t, p in zip(found.texts, found.points, strict=True) if "frame" in t]
+        (words,) = [p for t, p in ((m.text, m.point) for m in found.marks) if "frame" in t]
         return words
 
     above = place(FAR)
@@ -76,7 +78,7 @@ def test_words_stay_on_the_image(place):
     found = Drawing()
     view = View(3, None, 10.0, 200.0, 1.0, 100.0)
     draw_question(found, question(event=there), view, lambda c: np.array([c.position]))
-    ((y, x),) = [p for t, p in zip(found.texts, found.points, strict=True) if "frame" in t]
+    ((y, x),) = [p for t, p in ((m.text, m.point) for m in found.marks) if "frame" in t]
     assert 0 < y < 100
     assert 20 < x < 180
 
@@ -84,9 +86,9 @@ def test_words_stay_on_the_image(place):
 def test_while_the_answer_is_clicked_only_the_cell_asked_about_is_marked():
     found = Drawing()
     draw_subject(found, question(), View(3, None, 10.0, 200.0), lambda _: np.zeros((4, 2)))
-    assert len(found.points) == 4
+    assert len(found.marks) == 4
     assert found.arrows == []
-    assert set(found.texts) == {""}
+    assert {m.text for m in found.marks} == {""}
 
 
 def test_cells_of_other_planes_are_left_out():
@@ -94,5 +96,5 @@ def test_cells_of_other_planes_are_left_out():
         Event.MOVE, (CellRef(3, 1, (2.0, 50.0, 50.0)),), (CellRef(4, 1, (30.0, 50.0, 50.0)),)
     )
     asked = question(event=deep)
-    assert len([t for t in drawn(asked, 3, 2.0).texts if not t]) == 4
-    assert len([t for t in drawn(asked, 3, 16.0).texts if not t]) == 0
+    assert len([m for m in drawn(asked, 3, 2.0).marks if not m.text]) == 4
+    assert len([m for m in drawn(asked, 3, 16.0).marks if not m.text]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,26 +24,31 @@ CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
 EDGE: Colour = (0.0, 0.0, 0.0, 0.8)
 
 
+class Mark(NamedTuple):
+    """A marker: where (y, x) in pixels, its shape, its size in pixels, its colours and words."""
+
+    point: tuple[float, float]
+    symbol: str
+    size: float
+    face: Colour
+    border: Colour
+    text: str
+
+
+class Arrow(NamedTuple):
+    """An arrow: where it starts and how far it goes, (y, x) in pixels, and its colour."""
+
+    start: tuple[float, float]
+    step: tuple[float, float]
+    colour: Colour
+
+
 @dataclass
 class Drawing:
-    """Markers and arrows of the slice in view, positions as (y, x) in pixels.
+    """Markers and arrows of the slice in view."""
 
-    Parameters
-    ----------
-    points, symbols, sizes, faces, borders, texts
-        One entry per marker; sizes in pixels of the image.
-    arrows, arrow_colours
-        Start and direction of every arrow, and its colour.
-    """
-
-    points: list[tuple[float, float]] = field(default_factory=list)
-    symbols: list[str] = field(default_factory=list)
-    sizes: list[float] = field(default_factory=list)
-    faces: list[Colour] = field(default_factory=list)
-    borders: list[Colour] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    arrows: list[tuple[tuple[float, float], tuple[float, float]]] = field(default_factory=list)
-    arrow_colours: list[Colour] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
 
     def mark(
         self,
@@ -54,12 +60,8 @@ class Drawing:
         text: str = "",
     ) -> None:
         """Add a marker."""
-        self.points.append((position[-2], position[-1]))
-        self.symbols.append(symbol)
-        self.sizes.append(size)
-        self.faces.append(face)
-        self.borders.append(border)
-        self.texts.append(text)
+        point = position[-2], position[-1]
+        self.marks.append(Mark(point, symbol, size, face, border, text))
 
     def ring(self, position: Sequence[float], size: float, colour: Colour, text: str = "") -> None:
         """Add an open circle."""
@@ -68,31 +70,12 @@ class Drawing:
     def arrow(self, start: CellRef, stop: CellRef, colour: Colour) -> None:
         """Add an arrow between two cells; cells that hardly move get a short one."""
         (y, x), (v, u) = start.position[-2:], stop.position[-2:]
-        self.arrows.append(((y, x), (v - y, u - x)))
-        self.arrow_colours.append(colour)
+        self.arrows.append(Arrow((y, x), (v - y, u - x), colour))
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to see."""
-        return not self.points and not self.arrows
-
-    @property
-    def mark_state(self) -> tuple[object, ...]:
-        """Everything about the markers, to see whether anything changed."""
-        return self.points, self.symbols, self.sizes, self.faces, self.borders, self.texts
-
-    @property
-    def arrow_state(self) -> tuple[object, ...]:
-        """Everything about the arrows."""
-        return self.arrows, self.arrow_colours
-
-    def point_array(self) -> Array:
-        """Markers, shape (k, 2)."""
-        return np.asarray(self.points, dtype=np.float64).reshape(-1, 2)
-
-    def arrow_array(self) -> Array:
-        """Arrows, shape (k, 2, 2)."""
-        return np.asarray(self.arrows, dtype=np.float64).reshape(-1, 2, 2)
+        return not self.marks and not self.arrows
 
 
 @dataclass(frozen=True)

@@ -109,9 +109,9 @@ class OverlayLayers:
         if self.events is None or self.marks is None:
             return
         before, self._drawn = self._drawn, drawing
-        if before is None or before.arrow_state != drawing.arrow_state:
+        if before is None or before.arrows != drawing.arrows:
             _set_arrows(self.events, drawing)
-        if before is None or before.mark_state != drawing.mark_state:
+        if before is None or before.marks != drawing.marks:
             _set_marks(self.marks, drawing)
 
     def warming(self) -> Iterator[Callable[[], None]]:
@@ -150,18 +150,19 @@ def _add(viewer: Any, layer: Any) -> None:
 
 
 def _set_arrows(layer: Vectors, drawing: Drawing) -> None:
-    layer.data = drawing.arrow_array()
+    layer.data = np.array([a[:2] for a in drawing.arrows], dtype=np.float64).reshape(-1, 2, 2)
     if drawing.arrows:
-        layer.edge_color = np.asarray(drawing.arrow_colours)
+        layer.edge_color = np.array([a.colour for a in drawing.arrows])
 
 
 def _set_marks(layer: Points, drawing: Drawing) -> None:
+    marks = drawing.marks
     with layer.events.blocker_all():
-        layer.data = drawing.point_array()
-        if drawing.points:
-            layer.symbol = drawing.symbols
-            layer.size = np.asarray(drawing.sizes)
-            layer.face_color = np.asarray(drawing.faces)
-            layer.border_color = np.asarray(drawing.borders)
-            layer.features = {"text": np.asarray(drawing.texts, dtype=object)}
+        layer.data = np.array([m.point for m in marks], dtype=np.float64).reshape(-1, 2)
+        if marks:
+            layer.symbol = [m.symbol for m in marks]
+            layer.size = np.array([m.size for m in marks])
+            layer.face_color = np.array([m.face for m in marks])
+            layer.border_color = np.array([m.border for m in marks])
+            layer.features = {"text": np.array([m.text for m in marks], dtype=object)}
     layer.refresh()
