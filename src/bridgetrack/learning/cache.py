@@ -64,11 +64,6 @@ class OutputCache:
     def __len__(self) -> int:
         return self._size
 
-    @property
-    def complete(self) -> bool:
-        """Whether every sample has at least one output, so that there is a bound."""
-        return len(np.unique(self._rows[: self._size])) == self.n_samples
-
     def add(self, found: InferredBatch, w: FloatArray) -> None:
         """Add one output for each sample, where it beats those known at ``w``."""
         best, _ = self._best(w)

@@ -79,28 +79,10 @@ def paced(
     curriculum: Curriculum,
     **how: Any,
 ) -> Training:
-    """Train on growing selections, then on everything.
+    """Train on growing selections by ``learn`` (`cccp.train`), then on everything.
 
-    Parameters
-    ----------
-    learn
-        `cccp.train`.
-    risk
-        All samples.
-    regularizer
-        As in `cccp.train`; lambda means the same throughout, since the risk of a selection is
-        divided by the number of all annotations.
-    w
-        Weights to start from.
-    options, curriculum
-        Switches and limits.
-    how
-        Passed on to ``learn``.
-
-    Yields
-    ------
-    Step
-        Of the trainings on selections too: objective and gap are those of the selection.
+    Lambda means the same throughout: the risk of a selection is divided by the number of all
+    annotations. What is told of a selection is its own objective and gap.
     """
     rest = replace(options, curriculum=None)
     loose = replace(

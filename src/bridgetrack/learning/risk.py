@@ -52,7 +52,7 @@ class Tangent:
 
 @dataclass
 class Effort:
-    """What inference has cost so far: calls for P, calls for R, samples solved, seconds.
+    """What inference has cost so far: calls for P, calls for R, seconds.
 
     ``partial`` counts samples of calls for P that are not complete yet.
     """
@@ -60,7 +60,6 @@ class Effort:
     penalty_calls: int = 0
     partial: int = 0
     reward_calls: int = 0
-    samples: int = 0
     seconds: float = 0.0
 
 
@@ -163,7 +162,6 @@ class Risk:
             found = InferredBatch.stack([self._infer_one(s, w, kind, sign) for s in samples])
         else:
             found = batch(samples, w, sign) if kind == "loss_augmented" else batch(samples, w)
-        self.effort.samples += len(samples)
         self.effort.seconds += time.perf_counter() - start
         return checked_batch(found, samples, w, sign)
 
