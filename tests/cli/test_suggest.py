@@ -22,6 +22,21 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
     assert {"event", "alternatives", "beliefs", "reason", "position", "frame"} <= set(found[0])
 
 
+def test_strategies_ask_about_other_events(run: Run, truth: Path) -> None:
+    asked = {}
+    for strategy in ("margin", "entropy", "random"):
+        words = ("-n", 12, "--strategy", strategy, "--random-share", 0, "--json")
+        shown = run("suggest", truth, *words)
+        assert shown.status == 0, shown.err
+        asked[strategy] = [s["question"] for s in json.loads(shown.out)["suggestions"]]
+        assert len(asked[strategy]) == 12
+    assert asked["margin"] != asked["random"] != asked["entropy"]
+    for words in (("--strategy", "mood"), ("--separation", -1), ("--random-share", 1.5)):
+        shown = run("suggest", truth, *words)
+        assert shown.status == 2
+        assert str(words[1]) in shown.err
+
+
 def test_answers_are_not_asked_again(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
     clicks, model = tmp_path / "a.json", tmp_path / "m.json"
     words = ("simulate-annotator", truth, "--ground-truth", movie / "01_GT", "-n", 12)

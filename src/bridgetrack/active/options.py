@@ -21,7 +21,7 @@ class SuggestOptions:
     ----------
     measure
         What makes an event worth asking about: a small margin of the best explanation over the
-        best without it (000, Table 1.2), the entropy of what the model believes, or chance.
+        best without it, the entropy of what the model believes, or chance.
     temperature
         Margin at which uncertainty has dropped to 1/e, in units of the task loss.
     rarity
