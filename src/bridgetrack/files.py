@@ -61,29 +61,6 @@ def staged_files(folder: Path, removed: Sequence[str] = ()) -> Iterator[Path]:
 
 
 @contextmanager
-def staged_folder(path: Path, ours: Callable[[str], bool]) -> Iterator[Path]:
-    """A temporary folder that takes the place of `path` when the block ends well.
-
-    Parameters
-    ----------
-    path
-        Final name. A folder there is replaced as a whole.
-    ours
-        Whether a name in an existing folder is one that we would write.
-
-    Raises
-    ------
-    OutputError
-        Where the folder cannot be written or holds other files.
-    """
-    with writing(path):
-        refuse_foreign(path, ours)
-        with staged(path) as spare:
-            spare.mkdir()
-            yield spare
-
-
-@contextmanager
 def replacing(path: Path, what: str, *, text: bool = True) -> Iterator[IO[Any]]:
     """A file to write to that takes the place of `path` when the block ends well.
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import tifffile
 
-from bridgetrack.simulation.folder import sample_settings
 from bridgetrack.simulation.movie import simulate
 from bridgetrack.simulation.settings import SimulationSettings
 from cli.conftest import Run
@@ -45,7 +44,7 @@ def test_no_option_means_the_sample(run: Run, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bridgetrack.simulation.folder.simulate_to_folder", remember)
         assert run("simulate", "--out", tmp_path).status == 0
-    assert asked == [sample_settings()]
+    assert asked == [SimulationSettings()]
 
 
 def test_3d(run: Run, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import tifffile
 
 from bridgetrack.errors import InputError
 from bridgetrack.simulation import folder as sample
-from bridgetrack.simulation.folder import sample_folder, sample_settings
+from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.simulation.movie import simulate
 from bridgetrack.simulation.settings import SimulationSettings
 
@@ -24,8 +24,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 def test_sample_is_regenerated_bit_for_bit() -> None:
     folder = sample_folder()
     text = (folder / "01_GT" / "simulation.json").read_text()
-    assert SimulationSettings(**json.loads(text)) == sample_settings()
-    movie = simulate(sample_settings())
+    assert SimulationSettings(**json.loads(text)) == SimulationSettings()
+    movie = simulate(SimulationSettings())
     names = sorted(p.name for p in (folder / "01").iterdir())
     assert names == [f"t{t:03d}.tif" for t in range(36)]
     for t, name in enumerate(names):

@@ -1,7 +1,4 @@
-"""The columnar table of detections of one movie.
-
-Length scales of cells.
-"""
+"""The columnar table of detections of one movie, and the length scales of its cells."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Column names of other trackers.
-
-Tables for spreadsheets and scripts, with a sidecar that names the units.
-"""
+"""Tables for spreadsheets and scripts, with our own names of columns or those of other trackers."""
 
 from __future__ import annotations
 
@@ -19,6 +16,8 @@ from bridgetrack.movie.geometry import geometry_to_json
 from bridgetrack.tracks.tracks import Tracks
 
 PRESETS = ("plain", "trackmate", "ilastik")
+SIDECAR = "units.json"
+_STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
 
 
 def trackmate_cells(tracks: Tracks) -> tuple[pd.DataFrame, list[list[str]]]:
@@ -91,10 +90,6 @@ def ilastik_cells(tracks: Tracks) -> pd.DataFrame:
         columns[f"Object_Center_{k}"] = nodes[axis].to_numpy(dtype=np.float64)
     columns["Size_in_pixels_0"] = nodes["area"].to_numpy()
     return pd.DataFrame(columns)
-
-
-SIDECAR = "units.json"
-_STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
 
 
 def write_csv(tracks: Tracks, folder: Path | str, *, preset: str = "plain") -> tuple[str, ...]:
@@ -198,7 +193,8 @@ def _write(table: pd.DataFrame, path: Path, header: list[list[str]] | None = Non
 def _sidecar(
     tracks: Tracks, columns: list[str], preset: str, notes: tuple[str, ...]
 ) -> dict[str, Any]:
-    extra = [c for c in tracks.nodes.columns if c not in _STANDARD]
+    types = tracks.nodes.dtypes.drop([*_STANDARD], errors="ignore")
+    kinds = {name: _KINDS.get(dtype.kind, "str") for name, dtype in types.items()}
     return {
         "program": "bridgetrack",
         "version": program_version(),
@@ -207,7 +203,7 @@ def _sidecar(
         "preset": preset,
         "geometry": geometry_to_json(tracks.geometry),
         "units": _units(tracks, columns, preset),
-        "dtypes": {c: _kind(tracks.nodes[c]) for c in extra} if preset == "plain" else {},
+        "dtypes": kinds if preset == "plain" else {},
         "notes": list(tracks.notes) if preset == "plain" else [],
         "limits": list(notes),
     }
@@ -225,19 +221,12 @@ def _units(tracks: Tracks, columns: list[str], preset: str) -> dict[str, str]:
     return {c: known[c] for c in columns if c in known}
 
 
-def _kind(column: pd.Series[Any]) -> str:
-    if column.dtype.kind in "iu":
-        return "int64"
-    if column.dtype.kind == "b":
-        return "bool"
-    return "float64" if column.dtype.kind == "f" else "str"
+_KINDS = {"i": "int64", "u": "int64", "b": "bool", "f": "float64"}
+"""What every format holds, by numpy's kind; all others become text."""
 
 
 def as_plain(values: np.ndarray) -> np.ndarray:
     """Values in one of the four kinds that every format holds."""
-    kind = values.dtype.kind
-    if kind in "iu":
-        return values.astype(np.int64)
-    if kind == "f":
-        return values.astype(np.float64)
-    return values if kind == "b" else np.asarray([str(v) for v in values.tolist()], dtype=str)
+    if (kind := _KINDS.get(values.dtype.kind)) is not None:
+        return values.astype(kind)
+    return np.asarray([str(v) for v in values.tolist()], dtype=str)

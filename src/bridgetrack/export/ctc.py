@@ -1,7 +1,4 @@
-"""Tracks as the Cell Tracking Challenge can hold them: contiguous, with one parent at most.
-
-Masks and track table of the Cell Tracking Challenge.
-"""
+"""Masks and track table of the Cell Tracking Challenge: contiguous tracks, one parent at most."""
 
 from __future__ import annotations
 
@@ -16,13 +13,14 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.files import staged_folder
+from bridgetrack.files import refuse_foreign, staged, writing
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 
 Rows = NDArray[np.int64]
 
-
+TABLE = "res_track.txt"
+_OURS = re.compile(r"^(mask\d+\.tif|res_track\.txt)$")
 _SURE = ("divide", "move", "skip")
 
 
@@ -138,10 +136,6 @@ def _last_before(track: Rows, end: Rows, wanted: Rows, begin: Rows) -> Rows:
     return np.where(there, at, -1)
 
 
-TABLE = "res_track.txt"
-_OURS = re.compile(r"^(mask\d+\.tif|res_track\.txt)$")
-
-
 def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, ...]:
     """Write ``maskNNN.tif`` and ``res_track.txt``.
 
@@ -179,7 +173,11 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     order = np.argsort(frame, kind="stable")
     starts = np.searchsorted(frame[order], np.arange(labels.n_frames + 1))
     digits = max(3, len(str(labels.n_frames - 1)))
-    with staged_folder(Path(folder), lambda name: _OURS.match(name) is not None) as staging:
+    folder = Path(folder)
+    with writing(folder):
+        refuse_foreign(folder, lambda name: _OURS.match(name) is not None)
+    with writing(folder), staged(folder) as staging:
+        staging.mkdir()
         for t in range(labels.n_frames):
             nodes = order[starts[t] : starts[t + 1]]
             renamed = _rename(tracks, labels, form, t, nodes).astype(dtype)
@@ -189,8 +187,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
                 compression="zlib",
                 photometric="minisblack",
             )
-        rows = (" ".join(str(v) for v in row) for row in form.table.tolist())
-        text = "".join(row + "\n" for row in rows)
+        text = "".join(f"{a} {b} {c} {d}\n" for a, b, c, d in form.table.tolist())
         (staging / TABLE).write_text(text, encoding="ascii")
     return tuple(notes)
 

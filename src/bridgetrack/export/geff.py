@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.export.csv import as_plain
 from bridgetrack.files import program_version, refuse_foreign, staged_files
-from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.geometry import Geometry, geometry_to_json
 from bridgetrack.tracks.tracks import Tracks, chains, components, edge_rows
 
 _OURS = (".zgroup", ".zattrs", "zarr.json", "nodes", "edges", ".zmetadata")
@@ -147,17 +147,11 @@ def _same_groups(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 
 def _extra(tracks: Tracks) -> dict[str, Any]:
-    events, links, geometry = tracks.events, tracks.links, tracks.geometry
+    events, links = tracks.events, tracks.links
     return {
         "version": program_version(),
         "format": 1,
-        "geometry": {
-            "n_frames": geometry.n_frames,
-            "shape": None if geometry.shape is None else [int(n) for n in geometry.shape],
-            "scale": [float(s) for s in geometry.scale],
-            "unit": geometry.unit,
-            "frame_interval": geometry.frame_interval,
-        },
+        "geometry": geometry_to_json(tracks.geometry),
         "links": {c: as_plain(links[c].to_numpy()).tolist() for c in links.columns},
         "events": {
             "frame": [int(f) for f in events["frame"]],

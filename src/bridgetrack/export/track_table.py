@@ -111,14 +111,9 @@ def _positions(tracks: Tracks) -> pd.DataFrame:
 
 
 def _parents(ids: Rows, links: pd.DataFrame) -> tuple[list[str], list[str]]:
-    parents: dict[int, list[str]] = {i: [] for i in ids.tolist()}
-    kinds: dict[int, list[str]] = {i: [] for i in ids.tolist()}
-    for child, parent, event in zip(
-        links["track_id"].tolist(), links["parent_id"].tolist(), links["event"], strict=True
-    ):
-        parents[child].append(str(parent))
-        kinds[child].append(str(event))
-    return [" ".join(parents[i]) for i in ids.tolist()], [" ".join(kinds[i]) for i in ids.tolist()]
+    words = links[["parent_id", "event"]].astype(str).groupby(links["track_id"]).agg(" ".join)
+    words = words.reindex(ids, fill_value="")
+    return words["parent_id"].tolist(), words["event"].tolist()
 
 
 def _generations(ids: Rows, start: Rows, links: pd.DataFrame) -> Rows:

@@ -71,13 +71,8 @@ class Geometry:
 
 def geometry_to_json(geometry: Geometry) -> dict[str, Any]:
     """A geometry as JSON values; `GeometryField` reads them."""
-    return {
-        "n_frames": geometry.n_frames,
-        "shape": None if geometry.shape is None else list(geometry.shape),
-        "scale": list(geometry.scale),
-        "unit": geometry.unit,
-        "frame_interval": geometry.frame_interval,
-    }
+    lists = {key: list(v) for key, v in vars(geometry).items() if isinstance(v, tuple)}
+    return {**vars(geometry), **lists}
 
 
 class _GeometryEntry(OpenEntry):
@@ -88,9 +83,8 @@ class _GeometryEntry(OpenEntry):
     frame_interval: float | None = None
 
     def geometry(self) -> Geometry:
-        shape = None if self.shape is None else tuple(self.shape)
-        scale = tuple(self.scale)
-        return Geometry(self.n_frames, shape, scale, self.unit, self.frame_interval)
+        lists = {"shape": self.shape and tuple(self.shape), "scale": tuple(self.scale)}
+        return Geometry(**{**vars(self), **lists})
 
 
 GeometryField = Annotated[Geometry, made_by(_GeometryEntry, _GeometryEntry.geometry)]

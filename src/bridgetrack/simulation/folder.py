@@ -20,14 +20,10 @@ from bridgetrack.simulation.settings import SimulationSettings
 SAMPLE_SEQUENCE = "01"
 
 
-def sample_settings() -> SimulationSettings:
-    """Settings from which the sample was made: the defaults."""
-    return SimulationSettings()
-
-
 def sample_folder() -> Path:
     """Folder of the sample: images in ``01``, truth in ``01_GT/TRA``, annotations beside them.
 
+    It was made by the default `SimulationSettings`.
     In an installed package it lies inside the package, in a working copy at the top level.
 
     Raises

@@ -229,9 +229,7 @@ def _rng(settings: SimulationSettings, *purpose: int) -> np.random.Generator:
 
 def _least_area(settings: SimulationSettings) -> float:
     """Pixels below which a cell at the border counts as out of sight."""
-    radius = settings.diameter / 2
-    content = np.pi * radius**2 if settings.dim == 2 else 4 / 3 * np.pi * radius**3
-    return max(4.0, 0.06 * content / float(np.prod(settings.spacing)))
+    return max(4.0, 0.06 * settings.content / float(np.prod(settings.spacing)))
 
 
 def _nodes(

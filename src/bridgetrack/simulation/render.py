@@ -31,27 +31,11 @@ def texture_tile(settings: SimulationSettings, rng: np.random.Generator) -> Arra
 def draw(
     cells: Cells, look: Looks, position: Array, settings: SimulationSettings, tile: Array
 ) -> tuple[Array, NDArray[np.int32]]:
-    """Draw every cell.
+    """Light of all cells before optics, and the row of the cell that owns each pixel plus one.
 
     Light adds up where nuclei overlap; a pixel belongs to the cell in which it lies deepest.
-
-    Parameters
-    ----------
-    cells, look
-        The cells and how they look.
-    position
-        Centres relative to the field of view in pixels of the y and x axes, shape (n, d).
-    settings
-        Shape and spacing of the frame.
-    tile
-        From `texture_tile`.
-
-    Returns
-    -------
-    light
-        Grey values above the background before optics, shape of the frame.
-    owner
-        Row of the cell that owns each pixel plus one, 0 for none, shape of the frame.
+    `position` is relative to the field of view in pixels of the y and x axes, shape (n, d);
+    `tile` comes from `texture_tile`.
     """
     shape, spacing = settings.shape, settings.spacing
     light = np.zeros(shape)
@@ -180,18 +164,7 @@ def expose(
     """Take the picture.
 
     Shot noise is drawn as normal with the variance of the Poisson distribution, which needs no
-    rejection sampling; read noise is added to it.
-
-    Parameters
-    ----------
-    light
-        Grey values above the background, shape of the frame.
-    lamp
-        From `illumination`, shape (y, x).
-    settings
-        Blur, noise, background and bits.
-    rng
-        Source of the noise of this frame.
+    rejection sampling; read noise is added to it. `lamp` comes from `illumination`.
     """
     sigma = settings.blur / settings.spacing
     if settings.dim == 3:

@@ -120,10 +120,16 @@ class SimulationSettings:
         """Side of the square frames in pixels, chosen from the density where not set."""
         if self.size is not None:
             return self.size
-        volume = self.cells * _content(self.diameter / 2, self.dim) / self.density
+        volume = self.cells * self.content / self.density
         if self.dim == 3:
             volume /= self.depth * self.anisotropy
         return max(32, 8 * math.ceil(math.sqrt(volume) / 8))
+
+    @property
+    def content(self) -> float:
+        """Area (volume) of a nucleus of the mean diameter, in pixels of the y and x axes."""
+        radius = self.diameter / 2
+        return math.pi * radius**2 if self.dim == 2 else 4 / 3 * math.pi * radius**3
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -140,7 +146,3 @@ class SimulationSettings:
     def scale(self) -> tuple[float, ...]:
         """Micrometres per voxel along each axis."""
         return tuple(float(s) * self.pixel_size for s in self.spacing)
-
-
-def _content(radius: float, dim: int) -> float:
-    return math.pi * radius**2 if dim == 2 else 4 / 3 * math.pi * radius**3
