@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -82,8 +81,7 @@ def write_geff(
     )
     path = Path(path)
     refuse_foreign(path, lambda name: name in _OURS)
-    with staged_files(path.parent) as staging, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with staged_files(path.parent) as staging:
         write_arrays(staging / path.name, ids, node_props, pairs, edge_props, metadata)
     return notes
 

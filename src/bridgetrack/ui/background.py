@@ -102,8 +102,8 @@ _PAUSE = 10
 """Milliseconds between two parts: time for drawing, for the mouse and for keys."""
 
 
-class Turns:
-    """Does parts one after the other, one per turn of the event loop."""
+class EventLoopQueue:
+    """Does parts of work on the main thread, one per turn of the event loop."""
 
     def __init__(self) -> None:
         self._parts: deque[Callable[[], None]] = deque()

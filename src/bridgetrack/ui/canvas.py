@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import Turns
+from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.overlay import Drawing, View, draw_answers, draw_ghost, draw_proposals
@@ -116,7 +116,7 @@ class Canvas(SliceInView):
         super().__init__(viewer, session)
         self._annotator = annotator
         self._layers = OverlayLayers()
-        self._turns = Turns()
+        self._queue = EventLoopQueue()
         self._point: tuple[float, ...] | None = None
         self.painters: list[Callable[[Drawing, View], None]] = []
         self.held = False
@@ -139,7 +139,7 @@ class Canvas(SliceInView):
 
     def close(self) -> None:
         """Let go of the viewer."""
-        self._turns.stop()
+        self._queue.stop()
         self._annotator.changed.disconnect(self.redraw)
         self._annotator.show.disconnect(self.show)
         self._session.movie_changed.disconnect(self._on_source)
@@ -178,7 +178,7 @@ class Canvas(SliceInView):
 
     def _on_source(self) -> None:
         """Make the layers while the cells are being measured."""
-        self._turns.stop()
+        self._queue.stop()
         self._layers.end_warming()
         viewer, labels = self.viewer, self.labels
         if viewer is None or labels is None:
@@ -195,7 +195,7 @@ class Canvas(SliceInView):
         layers = self._layers
         made = layers.parts(viewer, labels, self._bind)
         parts = [*made, *layers.warming(), self.redraw]
-        self._turns.begin(*(guarded(p) for p in parts))
+        self._queue.begin(*(guarded(p) for p in parts))
 
     def _bind(self, layer: Vectors) -> None:
         layer.mouse_drag_callbacks.append(self._on_press)
@@ -274,11 +274,11 @@ class Canvas(SliceInView):
         if self.held or self._session.scene is None or not self._layers.complete:
             return
         drawing = self._draw()
-        if not drawing.empty and self._turns.busy:
+        if not drawing.empty and self._queue.busy:
             # Somebody points at a cell already.
-            self._turns.stop()
+            self._queue.stop()
             self._layers.end_warming()
-        if not self._turns.busy:
+        if not self._queue.busy:
             self._layers.draw(drawing)
 
     def _draw(self) -> Drawing:

@@ -114,7 +114,7 @@ class LineageView(QWidget):
         box.addWidget(self._plot)
         self._branches: list[Branch] = []
         self._marker: Any = None
-        self._shown: tuple[int, int] | None = None
+        self._shown: tuple[Tracks | None, int | None] = (None, None)
 
     @property
     def branches(self) -> list[Branch]:
@@ -123,10 +123,10 @@ class LineageView(QWidget):
 
     def show_family(self, tracks: Tracks | None, lineage: int | None) -> None:
         """Draw a family, or nothing."""
-        key = None if tracks is None or lineage is None else (id(tracks), lineage)
-        if key == self._shown:
+        shown, family = self._shown
+        if tracks is shown and lineage == family:
             return
-        self._shown = key
+        self._shown = (tracks, lineage)
         self._plot.clear()
         self._marker = None
         self._branches = [] if tracks is None or lineage is None else branches(tracks, lineage)

@@ -12,7 +12,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import Turns
+from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
@@ -41,7 +41,7 @@ class QuestionView:
         self._late = self._moving = self._zoomed = False
         self._outlines: dict[tuple[int, int], Array] = {}
         self.blinking = True
-        self._turns = Turns()
+        self._queue = EventLoopQueue()
         self._timer = QTimer()
         self._timer.setInterval(BLINK)
         self._timer.timeout.connect(self.flip)
@@ -54,7 +54,7 @@ class QuestionView:
 
     def close(self) -> None:
         """Let go of the viewer."""
-        self._turns.stop()
+        self._queue.stop()
         # At the end of the program Qt may be gone before this is called.
         with contextlib.suppress(RuntimeError):
             self._timer.stop()
@@ -99,9 +99,9 @@ class QuestionView:
         """Draw once for an answer and the next question, when their frame is in view."""
         self._canvas.held = held
         if held:
-            self._turns.stop()
+            self._queue.stop()
         else:
-            self._turns.begin(self._canvas.redraw)
+            self._queue.begin(self._canvas.redraw)
 
     def turn(self) -> None:
         """Show the other frame, and stay there."""

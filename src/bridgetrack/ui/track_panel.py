@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QComboBox, QTableWidget, QTableWidgetItem
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.results import certainty, least_certain, summary
-from bridgetrack.ui.background import Turns
+from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.family_tree import LineageView, family_of
@@ -26,8 +26,8 @@ class TrackPanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.result = self.state.result_layer
-        self._turns = Turns()
-        self.destroyed.connect(self._turns.stop)
+        self._queue = EventLoopQueue()
+        self.destroyed.connect(self._queue.stop)
         self.go = self.add(
             button(
                 "Track the movie",
@@ -111,7 +111,7 @@ class TrackPanel(Panel):
         tracking = self.session.tracking
         ready = self.session.scene is not None
         self.go.setEnabled(ready)
-        self._turns.stop()
+        self._queue.stop()
         if tracking is None or not self.result.wanted:
             self.summary.setText(
                 "Press the button to see the tracks."
@@ -125,7 +125,7 @@ class TrackPanel(Panel):
             self.family_words.setText("Track first; then point at a cell.")
             return
         self.summary.setText(summary(tracking.tracks))
-        self._turns.begin(self._list_doubts, self._show_export, self._show_family)
+        self._queue.begin(self._list_doubts, self._show_export, self._show_family)
 
     def _show_export(self) -> None:
         self.export.set_tracking(self.session.tracking)

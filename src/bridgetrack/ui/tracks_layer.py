@@ -13,7 +13,7 @@ from napari.utils.colormaps import Colormap
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.results import TracksData
 from bridgetrack.session.session import Session
-from bridgetrack.ui.background import Turns
+from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.layers import KEY, find_role, placed_like, role_of, tag
 
 COLOURINGS = {"family": "lineage", "certainty": "certainty"}
@@ -43,7 +43,7 @@ class ResultLayer:
         self._session = session
         self._shown: TracksData | None = None
         self._colour = "family"
-        self._turns = Turns()
+        self._queue = EventLoopQueue()
         self.wanted = self.layer is not None
         if self.wanted:
             session.tracking_changed.connect(self._follow)
@@ -67,7 +67,7 @@ class ResultLayer:
 
     def close(self) -> None:
         """Let go of the viewer."""
-        self._turns.stop()
+        self._queue.stop()
         if self.wanted:
             self._session.tracking_changed.disconnect(self._follow)
 
@@ -82,7 +82,7 @@ class ResultLayer:
 
         In parts, with turns of the event loop between them: each takes napari a moment.
         """
-        self._turns.stop()
+        self._queue.stop()
         session = self._session
         tracking = session.tracking
         labels = None if session.movie is None else session.movie.layers[1]
@@ -114,7 +114,7 @@ class ResultLayer:
             if fresh:
                 fresh[0].visible = True
 
-        self._turns.begin(convert, build, add, draw)
+        self._queue.begin(convert, build, add, draw)
 
     def _add(self, layer: Any) -> None:
         active = self._viewer.layers.selection.active
