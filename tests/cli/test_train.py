@@ -66,10 +66,11 @@ def crossed(said: AnnotationSet) -> tuple[AnnotationSet, set[str]]:
         for a, b in combinations(moves, 2)
         if a.events[0].sources[0].frame == b.events[0].sources[0].frame
     )
-    for mine, theirs in ((one, other), (other, one)):
-        event = replace(mine.events[0], targets=theirs.events[0].targets)
-        said = said.replace(replace(mine, events=(event,)))
-    return said, {one.id, other.id}
+    wrong = {
+        mine.id: replace(mine, events=(replace(mine.events[0], targets=theirs.events[0].targets),))
+        for mine, theirs in ((one, other), (other, one))
+    }
+    return AnnotationSet(said.geometry, (wrong.get(a.id, a) for a in said)), set(wrong)
 
 
 def test_slips_are_named(run: Run, truth: Path, clicks: Path, tmp_path: Path) -> None:

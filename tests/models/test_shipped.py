@@ -57,6 +57,6 @@ def test_a_tightness_follows_the_order_of_the_features() -> None:
         units=model.units[::-1],
         tightness=None if model.tightness is None else model.tightness[::-1],
     )
-    np.testing.assert_array_equal(turned.tightness_for(features), model.tied(features))
+    np.testing.assert_array_equal(turned.tightness_for(features), model.tightness_for(features))
     with pytest.raises(ModelError):
         replace(model, keys=("x", *model.keys[1:])).tightness_for(features)
