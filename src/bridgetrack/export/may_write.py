@@ -55,9 +55,8 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
         if there and hit is None:
             hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
         if hit is not None:
-            raise OutputError(
-                f"{hit} is, or belongs to, {given}, which this command reads; give another name"
-            )
+            part = "" if Path(hit) == given else f" a part of {given},"
+            raise OutputError(f"{hit} is{part} what this command reads; give another name")
 
 
 def refuse_others(folder: Path, names: Iterable[str]) -> None:
