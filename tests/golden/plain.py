@@ -38,7 +38,7 @@ PASSING = {
 }
 
 # Keys that files have gained since: what was kept without them stays valid.
-LATER = {"manifest", "retired"}
+LATER = {"manifest"}
 
 DECISIONS = {
     "kept",
