@@ -1,0 +1,404 @@
+"""Candidate regions: sets of pixels that overlap; at most one of those chosen owns a pixel."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.files import replacing
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_VERSION = 1
+_WHOLE = ("frame", "starts", "pixels", "source", "votes")
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Candidate regions of some frames, sorted by frame.
+
+    Parameters
+    ----------
+    shape
+        Spatial shape of a frame.
+    frame
+        Frame of every region, ascending, shape (R,).
+    starts
+        Where the pixels of each region begin in `pixels`, and their number at the end,
+        shape (R + 1,); no region is empty.
+    pixels
+        Places in the flat frame, ascending within a region, shape (P,).
+    sources
+        Names of what proposed regions, e.g. ``"threshold"`` or a brought label movie.
+    source
+        Which of them the pixels come from, index into `sources`, shape (R,).
+    votes
+        How many readings of every source proposed nearly these pixels, shape (R, S).
+    persistence
+        Share of the levels of the tree over which the region stays much the same, 0 where it
+        is not from a tree, shape (R,).
+
+    Raises
+    ------
+    InputError
+        Where the arrays do not fit together.
+    """
+
+    shape: tuple[int, ...]
+    frame: Index
+    starts: Index
+    pixels: Index
+    sources: tuple[str, ...]
+    source: Index
+    votes: Index
+    persistence: Array
+
+    def __post_init__(self) -> None:
+        n = len(self.frame)
+        per_region = {"source": self.source, "votes": self.votes, "persistence": self.persistence}
+        wrong = [name for name, column in per_region.items() if len(column) != n]
+        if wrong or self.votes.shape != (n, len(self.sources)) or len(self.starts) != n + 1:
+            raise InputError(f"regions: {', '.join(wrong) or 'votes or starts'} must have {n} rows")
+        if self.starts[0] != 0 or self.starts[-1] != len(self.pixels) or (self.area < 1).any():
+            raise InputError("regions: the starts of pixels do not divide them into regions")
+        if (np.diff(self.frame) < 0).any():
+            raise InputError("regions must be sorted by frame")
+        if not ((self.source >= 0) & (self.source < len(self.sources))).all():
+            raise InputError("regions: a source is none of those named")
+        inside = (self.pixels >= 0) & (self.pixels < self.n_pixels)
+        rises = np.diff(self.pixels) > 0
+        rises[self.starts[1:-1] - 1] = True
+        if not (inside.all() and rises.all()):
+            raise InputError(
+                f"regions: pixels must ascend within a region and lie in a frame of {self.shape}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of a frame."""
+        return int(np.prod(self.shape))
+
+    @cached_property
+    def area(self) -> Index:
+        """Pixels of every region, shape (R,)."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def owner(self) -> Index:
+        """Region of every entry of `pixels`, shape (P,)."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), self.area)
+
+    @cached_property
+    def frames(self) -> Index:
+        """Frames that hold a region, ascending."""
+        return np.unique(self.frame)
+
+    def rows(self, t: int) -> slice:
+        """The regions of frame `t`."""
+        first, last = np.searchsorted(self.frame, [t, t + 1])
+        return slice(int(first), int(last))
+
+    def region_pixels(self, r: int) -> Index:
+        """Places of region `r` in the flat frame, ascending."""
+        return self.pixels[self.starts[r] : self.starts[r + 1]]
+
+    def mask(self, r: int) -> Mask:
+        """Region `r` as a yes/no frame."""
+        flat = np.zeros(self.n_pixels, dtype=bool)
+        flat[self.region_pixels(r)] = True
+        return flat.reshape(self.shape)
+
+    def at(self, t: int, place: int) -> Index:
+        """Regions of frame `t` that cover a place in the flat frame, ascending."""
+        rows = self.rows(t)
+        part = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
+        return self.owner[part][self.pixels[part] == place]
+
+    def membership(self, t: int) -> sp.csr_matrix:
+        """Regions of frame `t` × pixels of a frame, entries 0 or 1."""
+        rows = self.rows(t)
+        starts = self.starts[rows.start : rows.stop + 1]
+        pixels = self.pixels[starts[0] : starts[-1]]
+        shape = (rows.stop - rows.start, self.n_pixels)
+        return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts - starts[0]), shape)
+
+    def centroid(self) -> Array:
+        """Mean pixel of every region, shape (R, ndim)."""
+        places = np.unravel_index(self.pixels, self.shape)
+        sums = [np.add.reduceat(p, self.starts[:-1]) if len(self) else p for p in places]
+        return np.stack(sums, axis=1) / self.area[:, None]
+
+    def select(self, kept: Mask | Index) -> Regions:
+        """Some of the regions, as a mask or ascending numbers."""
+        chosen = np.flatnonzero(kept) if np.asarray(kept).dtype == bool else np.asarray(kept)
+        area = self.area[chosen]
+        starts = np.concatenate([[0], np.cumsum(area)])
+        offset = np.repeat(self.starts[:-1][chosen] - starts[:-1], area)
+        pixels = self.pixels[np.arange(starts[-1]) + offset]
+        columns = ("frame", "source", "votes", "persistence")
+        part = {name: getattr(self, name)[chosen] for name in columns}
+        return replace(self, starts=starts, pixels=pixels, **part)
+
+    def save(self, path: Path) -> Path:
+        """Write a compressed ``.npz`` in one step.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be written.
+        """
+        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        with replacing(path, "the candidate regions", text=False) as file:
+            np.savez_compressed(file, **arrays, version=_VERSION)
+        return path
+
+
+def load_regions(path: Path) -> Regions:
+    """Read what `Regions.save` wrote; nothing in the file is run.
+
+    Raises
+    ------
+    InputError
+        Where the file is not one of candidate regions, or was damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            read = {name: file[name] for name in file.files}
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: not a file of candidate regions ({error})") from error
+    missing = [f.name for f in fields(Regions) if f.name not in read]
+    if missing or "version" not in read:
+        raise InputError(f"{path}: not a file of candidate regions (it lacks {missing})")
+    if read.pop("version") != _VERSION:
+        raise InputError(f"{path}: candidate regions of another version; propose them again")
+    try:
+        whole = {n: read[n].astype(np.int64, casting="safe") for n in _WHOLE}
+        return Regions(
+            shape=tuple(int(n) for n in read["shape"]),
+            sources=tuple(str(name) for name in read["sources"]),
+            persistence=read["persistence"].astype(np.float64, casting="safe"),
+            **whole,
+        )
+    except (InputError, TypeError, ValueError, IndexError) as error:
+        raise InputError(f"{path}: the candidate regions are damaged ({error})") from error
+
+
+def no_regions(shape: tuple[int, ...], sources: Sequence[str] = ("none",)) -> Regions:
+    """No candidate at all."""
+    none = np.zeros(0, dtype=np.int64)
+    votes = np.zeros((0, len(sources)), dtype=np.int64)
+    start = np.zeros(1, dtype=np.int64)
+    return Regions(shape, none, start, none, tuple(sources), none, votes, np.zeros(0))
+
+
+def regions_of_labels(labels: NDArray[Any], t: int = 0, source: str = "labels") -> Regions:
+    """The cells of one label frame as candidates, in order of their labels.
+
+    Parameters
+    ----------
+    labels
+        Label image, 0 is background, shape ([Z,] Y, X).
+    t
+        Number of the frame.
+    source
+        What they are called.
+    """
+    flat = np.ascontiguousarray(labels).reshape(-1)
+    places = np.flatnonzero(flat)
+    order = np.argsort(flat[places], kind="stable")
+    present, area = np.unique(flat[places], return_counts=True)
+    n = len(present)
+    return Regions(
+        labels.shape,
+        np.full(n, t, dtype=np.int64),
+        np.concatenate([[0], np.cumsum(area)]).astype(np.int64),
+        places[order].astype(np.int64),
+        (source,),
+        np.zeros(n, dtype=np.int64),
+        np.ones((n, 1), dtype=np.int64),
+        np.zeros(n),
+    )
+
+
+def concatenate(parts: Sequence[Regions]) -> Regions:
+    """Candidates of several frames or origins together, sorted by frame; sources join by name.
+
+    Raises
+    ------
+    InputError
+        Where there is nothing, or frames differ in shape.
+    """
+    if not parts or len({p.shape for p in parts}) > 1:
+        raise InputError("regions that are put together must be of frames of one shape")
+    sources = tuple(dict.fromkeys(name for p in parts for name in p.sources))
+    frame = np.concatenate([p.frame for p in parts])
+    place = [np.array([sources.index(n) for n in p.sources], dtype=np.int64) for p in parts]
+    votes = np.zeros((len(frame), len(sources)), dtype=np.int64)
+    row = 0
+    for p, columns in zip(parts, place, strict=True):
+        votes[row : row + len(p), columns] = p.votes
+        row += len(p)
+    together = {
+        "starts": np.concatenate([[0], np.cumsum(np.concatenate([p.area for p in parts]))]),
+        "pixels": np.concatenate([p.pixels for p in parts]),
+        "source": np.concatenate([c[p.source] for p, c in zip(parts, place, strict=True)]),
+        "persistence": np.concatenate([p.persistence for p in parts]),
+    }
+    order = np.argsort(frame, kind="stable")
+    if (order[1:] > order[:-1]).all():
+        return Regions(parts[0].shape, frame, sources=sources, votes=votes, **together)
+    unsorted = Regions(
+        parts[0].shape, np.zeros_like(frame), sources=sources, votes=votes, **together
+    )
+    return replace(unsorted.select(order), frame=frame[order])
+
+
+def overlaps(regions: Regions) -> sp.csr_matrix:
+    """Pixels that every two regions of a frame share, shape (R, R); the diagonal holds areas."""
+    blocks = []
+    for t in regions.frames:
+        member = regions.membership(int(t))
+        used = np.unique(member.indices)
+        member = sp.csr_matrix(
+            (member.data, np.searchsorted(used, member.indices), member.indptr),
+            (member.shape[0], len(used)),
+        )
+        blocks.append(member @ member.T)
+    if not blocks:
+        return sp.csr_matrix((0, 0), dtype=np.int64)
+    return sp.csr_matrix(sp.block_diag(blocks, format="csr"))
+
+
+def exclusions(regions: Regions) -> sp.csr_matrix:
+    """Atoms × regions: at most one region of every row may be chosen.
+
+    An atom is the set of regions that share a pixel. Those within another atom say nothing more
+    and are left out, as are atoms of one region, so that two regions stand in a row together
+    exactly where they share a pixel.
+
+    Returns
+    -------
+    csr_matrix
+        Entries 0 or 1, shape (A, R).
+    """
+    # A pixel's set of regions is told by the sum of random numbers that its regions have.
+    key = np.random.default_rng(0).integers(1, 2**62, len(regions), dtype=np.uint64)
+    rows = [np.zeros(0, dtype=np.int64)]
+    columns = [np.zeros(0, dtype=np.int64)]
+    n_atoms = 0
+    for t in regions.frames:
+        found = _atoms(regions, regions.rows(int(t)), key)
+        rows.append(found.row + n_atoms)
+        columns.append(found.col)
+        n_atoms += found.shape[0]
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    shape = (n_atoms, len(regions))
+    return sp.csr_matrix((np.ones(len(row), dtype=np.int64), (row, column)), shape)
+
+
+def _atoms(regions: Regions, rows: slice, key: NDArray[np.uint64]) -> sp.coo_matrix:
+    """The undominated atoms of one frame × all regions."""
+    part = slice(int(regions.starts[rows.start]), int(regions.starts[rows.stop]))
+    pixels, owner = regions.pixels[part], regions.owner[part]
+    order = np.argsort(pixels, kind="stable")
+    pixels, owner = pixels[order], owner[order]
+    first = np.flatnonzero(np.concatenate([[True], np.diff(pixels) > 0]))
+    size = np.diff(np.append(first, len(pixels)))
+    _, one = np.unique(np.add.reduceat(key[owner], first), return_index=True)
+    one = one[size[one] > 1]
+    member = sp.csr_matrix(
+        (
+            np.ones(int(size[one].sum()), dtype=np.int64),
+            owner[_ranges(first[one], size[one])],
+            np.concatenate([[0], np.cumsum(size[one])]),
+        ),
+        (len(one), len(regions)),
+    )
+    shared = (member @ member.T).tocoo()
+    within = (shared.data == size[one][shared.row]) & (shared.row != shared.col)
+    kept = np.ones(len(one), dtype=bool)
+    kept[shared.row[within]] = False
+    return member[kept].tocoo()
+
+
+def _ranges(first: Index, size: Index) -> Index:
+    """``first[k], first[k] + 1, ...``, `size[k]` of them, one after another."""
+    starts = np.cumsum(size) - size
+    return np.arange(int(size.sum())) + np.repeat(first - starts, size)
+
+
+def layer_numbers(regions: Regions) -> Index:
+    """A layer for every region such that those of a layer share no pixel, shape (R,).
+
+    Greedy, those with most rivals first; a frame needs about as many layers as the largest
+    number of regions on one pixel.
+    """
+    shared = overlaps(regions)
+    layer = np.full(len(regions), -1, dtype=np.int64)
+    begin, end = shared.indptr[:-1], shared.indptr[1:]
+    for r in np.argsort(begin - end, kind="stable"):
+        taken = set(layer[shared.indices[begin[r] : end[r]]].tolist())
+        layer[r] = next(k for k in range(len(taken) + 1) if k not in taken)
+    return layer
+
+
+def layers(regions: Regions, t: int) -> list[NDArray[np.int32]]:
+    """The regions of frame `t` as label frames without overlap.
+
+    Labels are 1 for the frame's first region, 2 for the next and so on; each stands in one of
+    the frames, whole, so that what measures label frames measures candidates.
+    """
+    rows = regions.rows(t)
+    part = regions.select(np.arange(rows.start, rows.stop))
+    layer = layer_numbers(part)
+    frames = np.zeros((int(layer.max(initial=-1)) + 1, part.n_pixels), dtype=np.int32)
+    frames[layer[part.owner], part.pixels] = part.owner + 1
+    return [frame.reshape(part.shape) for frame in frames]
+
+
+def labels_of(regions: Regions, chosen: Mask | Index, t: int) -> NDArray[np.int32]:
+    """The chosen regions of frame `t` as a label frame.
+
+    Parameters
+    ----------
+    regions
+        Candidates.
+    chosen
+        Which of all of them are chosen, as a mask or ascending numbers.
+    t
+        Number of the frame.
+
+    Returns
+    -------
+    NDArray[np.int32]
+        Labels 1 to n in the order of the regions, 0 for background.
+
+    Raises
+    ------
+    InputError
+        Where two of them share a pixel.
+    """
+    numbers = np.flatnonzero(chosen) if np.asarray(chosen).dtype == bool else np.asarray(chosen)
+    rows = regions.rows(t)
+    part = regions.select(numbers[(numbers >= rows.start) & (numbers < rows.stop)])
+    flat = np.zeros(part.n_pixels, dtype=np.int32)
+    flat[part.pixels] = part.owner + 1
+    if np.count_nonzero(flat) != len(part.pixels):
+        raise InputError(f"frame {t}: two of the chosen regions share a pixel")
+    return flat.reshape(part.shape)

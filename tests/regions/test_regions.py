@@ -1,0 +1,210 @@
+"""Candidate regions: pixels, exclusions and layers, against brute force on random sets."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.detections.measure import measure_frame
+from bridgetrack.errors import InputError
+from bridgetrack.regions.regions import (
+    Regions,
+    concatenate,
+    exclusions,
+    labels_of,
+    layer_numbers,
+    layers,
+    load_regions,
+    no_regions,
+    overlaps,
+    regions_of_labels,
+)
+
+SHAPE = (5, 7)
+
+
+def made(sets: list[tuple[int, set[int]]], shape: tuple[int, ...] = SHAPE) -> Regions:
+    """Regions from (frame, places)."""
+    parts = []
+    for t, places in sets:
+        labels = np.zeros(shape, dtype=int)
+        labels.flat[list(places)] = 1
+        parts.append(regions_of_labels(labels, t, f"source {t}"))
+    return concatenate(parts)
+
+
+@st.composite
+def some_regions(draw: st.DrawFn) -> Regions:
+    places = st.sets(st.integers(0, 34), min_size=1, max_size=12)
+    return made(draw(st.lists(st.tuples(st.integers(0, 2), places), min_size=1, max_size=9)))
+
+
+def places_of(regions: Regions, r: int) -> set[int]:
+    return set(regions.region_pixels(r).tolist())
+
+
+@settings(max_examples=150, deadline=None)
+@given(some_regions())
+def test_exclusions_forbid_what_overlaps_and_nothing_else(regions: Regions) -> None:
+    rows = exclusions(regions)
+    atoms = [frozenset(rows[k].indices.tolist()) for k in range(rows.shape[0])]
+    together = {pair for atom in atoms for pair in combinations(sorted(atom), 2)}
+    overlapping = {
+        (a, b)
+        for a, b in combinations(range(len(regions)), 2)
+        if regions.frame[a] == regions.frame[b] and places_of(regions, a) & places_of(regions, b)
+    }
+    assert together == overlapping
+    assert all(len(atom) >= 2 for atom in atoms)
+    assert not any(a < b for a in atoms for b in atoms)
+    assert len(set(atoms)) == len(atoms)
+    shared = {
+        frozenset(regions.at(int(t), place).tolist()) for t in regions.frames for place in range(35)
+    }
+    assert set(atoms) == {
+        s for s in shared if len(s) > 1 and not any(s < other for other in shared)
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(some_regions())
+def test_layers_hold_every_region_whole_once(regions: Regions) -> None:
+    for t in regions.frames:
+        rows = regions.rows(int(t))
+        found: dict[int, set[int]] = {}
+        for frame in layers(regions, int(t)):
+            for label in np.unique(frame[frame > 0]).tolist():
+                assert label not in found
+                found[label] = set(np.flatnonzero(frame == label).tolist())
+        assert found == {
+            r - rows.start + 1: places_of(regions, r) for r in range(rows.start, rows.stop)
+        }
+    layer = layer_numbers(regions)
+    first, second = overlaps(regions).nonzero()
+    assert (layer[first] != layer[second])[first != second].all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(some_regions(), st.randoms(use_true_random=False))
+def test_selection_keeps_what_was_selected(regions: Regions, random: object) -> None:
+    kept = np.array([random.random() < 0.5 for _ in range(len(regions))])  # type: ignore[attr-defined]
+    part = regions.select(kept)
+    assert len(part) == kept.sum()
+    for new, old in enumerate(np.flatnonzero(kept)):
+        assert places_of(part, new) == places_of(regions, int(old))
+        assert part.frame[new] == regions.frame[old]
+        assert part.sources[part.source[new]] == regions.sources[regions.source[old]]
+
+
+def test_numbers_of_a_frame() -> None:
+    regions = made([(2, {0, 1}), (0, {8, 9, 10}), (2, {1, 2})])
+    assert regions.frame.tolist() == [0, 2, 2]
+    assert regions.rows(1) == slice(1, 1)
+    assert regions.area.tolist() == [3, 2, 2]
+    np.testing.assert_allclose(regions.centroid(), [[1, 2], [0, 0.5], [0, 1.5]])
+    assert regions.membership(2).toarray().sum(axis=0)[:4].tolist() == [1, 2, 1, 0]
+    assert overlaps(regions).toarray().tolist() == [[3, 0, 0], [0, 2, 1], [0, 1, 2]]
+    assert regions.at(2, 1).tolist() == [1, 2]
+    assert regions.mask(0).sum() == 3
+    assert regions.sources == ("source 2", "source 0")
+    assert regions.votes.tolist() == [[0, 1], [1, 0], [1, 0]]
+
+
+def test_chosen_regions_become_labels() -> None:
+    regions = made([(0, {0, 1}), (0, {1, 2}), (0, {3}), (1, {5})])
+    np.testing.assert_array_equal(
+        labels_of(regions, np.array([0, 2, 3]), 0).flat[:5], [1, 1, 0, 2, 0]
+    )
+    assert labels_of(regions, np.array([True, False, False, False]), 1).max() == 0
+    with pytest.raises(InputError, match="share a pixel"):
+        labels_of(regions, np.array([0, 1]), 0)
+
+
+def test_measuring_layers_measures_every_candidate() -> None:
+    regions = made([(0, {0, 1, 7, 8}), (0, {8, 9}), (0, {20, 21, 22})])
+    tables = [measure_frame(frame, None, (1.0, 1.0)) for frame in layers(regions, 0)]
+    area = {int(row.label): row.area for table in tables for row in table.itertuples()}
+    assert area == {1: 4, 2: 2, 3: 3}
+
+
+def test_stacks(tmp_path: Path) -> None:
+    labels = np.zeros((3, 4, 5), dtype=np.uint16)
+    labels[1:, 1:3, 2:4] = 7
+    labels[0, 0, 0] = 3
+    regions = regions_of_labels(labels, 4)
+    assert regions.area.tolist() == [1, 8]
+    np.testing.assert_array_equal(labels_of(regions, np.array([1]), 4) > 0, labels == 7)
+    np.testing.assert_allclose(regions.centroid()[1], [1.5, 1.5, 2.5])
+
+
+@settings(max_examples=20, deadline=None)
+@given(some_regions())
+def test_saved_and_loaded(tmp_path_factory: pytest.TempPathFactory, regions: Regions) -> None:
+    path = tmp_path_factory.mktemp("saved") / "regions.npz"
+    read = load_regions(regions.save(path))
+    assert read.sources == regions.sources
+    assert read.shape == regions.shape
+    for name in ("frame", "starts", "pixels", "source", "votes", "persistence"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(regions, name))
+
+
+def test_no_regions() -> None:
+    empty = no_regions(SHAPE)
+    assert len(empty) == 0
+    assert exclusions(empty).shape == (0, 0)
+    assert overlaps(empty).shape == (0, 0)
+    assert layers(empty, 0) == []
+    assert empty.centroid().shape == (0, 2)
+    assert labels_of(empty, np.zeros(0, dtype=bool), 0).shape == SHAPE
+    assert len(concatenate([empty, made([(0, {1})])])) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip", "text", "pickle", "lacking", "wrong"])
+def test_other_files_are_refused(tmp_path: Path, content: bytes | str) -> None:
+    path = tmp_path / "regions.npz"
+    good = {
+        name: getattr(made([(0, {1, 2})]), name)
+        for name in (
+            "shape",
+            "frame",
+            "starts",
+            "pixels",
+            "sources",
+            "source",
+            "votes",
+            "persistence",
+        )
+    }
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content == "pickle":
+        np.savez(path, **{**good, "version": 1, "sources": np.array([{}], dtype=object)})
+    elif content == "lacking":
+        np.savez(path, version=1, frame=np.zeros(2))
+    elif content == "wrong":
+        np.savez(path, **{**good, "version": 1, "pixels": np.array([1, 99])})
+    else:
+        path.write_text(content)
+    with pytest.raises(InputError, match=r"regions\.npz"):
+        load_regions(path)
+    with pytest.raises(InputError, match="no such file"):
+        load_regions(tmp_path / "none.npz")
+
+
+def test_pieces_that_do_not_fit_are_refused() -> None:
+    regions = made([(0, {1, 2}), (0, {3})])
+    with pytest.raises(InputError, match="one shape"):
+        concatenate([regions, no_regions((2, 2))])
+    with pytest.raises(InputError, match="sorted"):
+        Regions(**{**vars_of(regions), "frame": np.array([1, 0])})
+    with pytest.raises(InputError, match="ascend"):
+        Regions(**{**vars_of(regions), "pixels": np.array([2, 1, 3])})
+
+
+def vars_of(regions: Regions) -> dict[str, object]:
+    return {name: getattr(regions, name) for name in Regions.__dataclass_fields__}
