@@ -83,13 +83,7 @@ def open_(
 
 
 def _check_display() -> None:
-    """Refuse where Qt would abort the program: on Linux without any display.
-
-    Raises
-    ------
-    BridgetrackError
-        As above.
-    """
+    """Refuse where Qt would abort the program: on Linux without any display."""
     wanted = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in wanted):
         raise BridgetrackError(
@@ -109,18 +103,10 @@ app.add_typer(models)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line on `arguments`, those of this process where None; the exit status.
 
-    Parameters
-    ----------
-    arguments
-        Words after the program's name; those of this process where None.
-
-    Returns
-    -------
-    int
-        Exit status: 0 for success, 1 for a failure, 2 for wrong use, 130 after Ctrl-C. A failure
-        writes one line to the standard error, with ``--debug`` after the traceback.
+    0 for success, 1 for a failure, 2 for wrong use, 130 after Ctrl-C. A failure writes one line
+    to the standard error, with ``--debug`` after the traceback.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words

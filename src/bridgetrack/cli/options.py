@@ -24,13 +24,7 @@ UNITS = ("micrometer", "pixel")
 
 
 def parse_choice(text: str, known: tuple[str, ...], option: str) -> str:
-    """One word out of a list.
-
-    Raises
-    ------
-    typer.BadParameter
-        Where it is not in the list.
-    """
+    """One word out of a list; any other is wrong use."""
     if text not in known:
         raise typer.BadParameter(f"{option} {text!r} is unknown; choose from {', '.join(known)}")
     return text
@@ -93,25 +87,13 @@ def seed_option(text: str) -> Any:
 
 
 def at_least(smallest: int, value: int, option: str) -> None:
-    """Refuse a smaller number.
-
-    Raises
-    ------
-    typer.BadParameter
-        Where it is smaller.
-    """
+    """Refuse a smaller number."""
     if value < smallest:
         raise typer.BadParameter(f"{option} {value} must be {smallest} or more")
 
 
 def parse_scale(text: str | None) -> tuple[float, ...] | None:
-    """Two or three positive numbers parted by commas.
-
-    Raises
-    ------
-    typer.BadParameter
-        Where the text is something else.
-    """
+    """Two or three positive numbers parted by commas."""
     if text is None:
         return None
     try:
@@ -127,13 +109,7 @@ def parse_scale(text: str | None) -> tuple[float, ...] | None:
 
 
 def parse_positive(text: str, option: str) -> float | None:
-    """A positive number, or None for ``"auto"``.
-
-    Raises
-    ------
-    typer.BadParameter
-        Where the text is something else.
-    """
+    """A positive number, or None for ``"auto"``."""
     if text == "auto":
         return None
     try:
@@ -146,13 +122,7 @@ def parse_positive(text: str, option: str) -> float | None:
 
 
 def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
-    """Words out of a list, parted by commas, each once.
-
-    Raises
-    ------
-    typer.BadParameter
-        Where a word is not in the list, or there is none.
-    """
+    """Words out of a list, parted by commas, each once."""
     words = tuple(dict.fromkeys(w for w in (p.strip().lower() for p in text.split(",")) if w))
     unknown = [w for w in words if w not in known]
     if unknown or not words:
@@ -162,13 +132,7 @@ def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, 
 
 
 def keep_inputs(targets: Sequence[Path], inputs: Iterable[Path | None]) -> None:
-    """Refuse to write over what a command reads.
-
-    Raises
-    ------
-    typer.BadParameter
-        Where something to write is an input, or a part of one.
-    """
+    """Refuse to write over what a command reads."""
     try:
         refuse_inputs(targets, inputs)
     except OutputError as error:
@@ -176,16 +140,7 @@ def keep_inputs(targets: Sequence[Path], inputs: Iterable[Path | None]) -> None:
 
 
 def check_file(out: Path | None, *inputs: Path | None) -> None:
-    """Complain before the work begins about a file that cannot be written at its end.
-
-    Raises
-    ------
-    OutputError
-        Where there is a folder of that name, its folder cannot hold it, or there is a file that
-        this program did not write.
-    typer.BadParameter
-        Where it is one of the inputs.
-    """
+    """Complain before the work begins about a file that must not, or cannot, be written."""
     if out is None:
         return
     if out.is_dir():
@@ -236,26 +191,12 @@ ImageAxes = Annotated[
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a movie, as given on the command line.
+    """How to read a movie, as given on the command line."""
 
-    Parameters
-    ----------
-    axes
-        Axis order of the label movie.
-    scale
-        Text of ``--scale``.
-    unit
-        ``"micrometer"`` or ``"pixel"``.
-    frame_interval
-        Minutes.
-    image_axes
-        Axis order of the image.
-    """
-
-    axes: Axes = None
-    scale: Scale = None
-    unit: Unit = None
-    frame_interval: FrameInterval = None
+    axes: Axes = None  # of the label movie
+    scale: Scale = None  # text of ``--scale``
+    unit: Unit = None  # ``"micrometer"`` or ``"pixel"``
+    frame_interval: FrameInterval = None  # in minutes
     image_axes: ImageAxes = None
 
 
@@ -277,16 +218,9 @@ def reads_movie(command: Command) -> Command:
 def one_option_each(
     settings: type[Any], *names: str, panel: str | None = None
 ) -> Callable[[Command], Command]:
-    """Give a command that takes ``**settings`` an option for every field.
+    """Give a command that takes ``**settings`` an option for every field (or those of `names`).
 
-    Parameters
-    ----------
-    settings
-        A dataclass of settings, see `options_of`.
-    names
-        The fields; all of them where none are given.
-    panel
-        Heading of the options in the help.
+    `panel` is the heading of the options in the help.
     """
 
     def decorate(command: Command) -> Command:
@@ -298,13 +232,7 @@ def one_option_each(
 
 
 def make(settings: Callable[..., Made], **values: Any) -> Made:
-    """Settings from what was given on the command line.
-
-    Raises
-    ------
-    typer.BadParameter
-        Where a value is out of its limits.
-    """
+    """Settings from what was given on the command line."""
     try:
         return settings(**values)
     except InputError as error:

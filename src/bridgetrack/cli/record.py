@@ -28,23 +28,7 @@ _PACKAGES = ("bridgetrack", "numpy", "scipy", "pandas", "scikit-image", "mip", "
 
 @dataclass(frozen=True)
 class Given:
-    """What a tracking command was given.
-
-    Parameters
-    ----------
-    labels, image, model, annotations
-        Paths; None where not given.
-    formats
-        Names of the formats to write.
-    reading
-        How the movies were to be read.
-    project
-        Project file that holds the model and the answers; None where not given.
-    preset
-        Columns of the tables, see `write_csv`.
-    command
-        Name of the command.
-    """
+    """What a tracking command was given."""
 
     labels: Path
     image: Path | None
@@ -52,8 +36,8 @@ class Given:
     annotations: Path | None
     formats: tuple[str, ...]
     reading: Reading
-    project: Path | None = None
-    preset: str = "plain"
+    project: Path | None = None  # holds the model and the answers
+    preset: str = "plain"  # columns of the tables, see `write_csv`
     command: str = "track"
 
     @property
@@ -64,18 +48,10 @@ class Given:
 
 @dataclass(frozen=True)
 class Finished:
-    """What a run of the tracker leaves.
+    """What a run of the tracker leaves."""
 
-    Parameters
-    ----------
-    record
-        The content of ``run.json``.
-    notes
-        What was left out, assumed, or could not be held by a format.
-    """
-
-    record: dict[str, Any]
-    notes: Sequence[Note]
+    record: dict[str, Any]  # content of ``run.json``
+    notes: Sequence[Note]  # what was left out, assumed, or could not be held by a format
 
     def lines(self) -> list[str]:
         """What was found, what is least certain, where the files are."""
@@ -91,16 +67,7 @@ class Finished:
 
 
 def check_run(out: Path, given: Given) -> None:
-    """Complain before the work begins about a folder that cannot take the results.
-
-    Raises
-    ------
-    OutputError
-        Where `out` or a part of it is a file or is not writable, or something in the way is not
-        from an earlier run.
-    typer.BadParameter
-        Where something in the way is an input of this run.
-    """
+    """Complain before the work begins about a folder that cannot take the results."""
     for place in (out, *out.parents):
         if place.is_dir():
             if not os.access(place, os.W_OK):
@@ -116,15 +83,10 @@ def check_run(out: Path, given: Given) -> None:
 def finish(
     tracking: Tracking, out: Path, given: Given, watch: Stopwatch, notes: Sequence[Note]
 ) -> Finished:
-    """Write results and ``run.json`` into `out`.
+    """Write results and ``run.json`` into `out`, all or nothing.
 
     What an earlier run wrote there in other formats is removed, so that the folder holds one
     result.
-
-    Raises
-    ------
-    OutputError
-        Where something cannot be written or must not be replaced; nothing has changed then.
     """
     from bridgetrack.export.results import FILES, stage_results
     from bridgetrack.files import staged_files
@@ -194,13 +156,7 @@ def describe(
 
 
 def write_json(content: dict[str, Any], path: Path) -> None:
-    """Write JSON under its final name in one step.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot be written; an older file stays as it was.
-    """
+    """Write JSON under its final name in one step."""
     write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n", "the record")
 
 

@@ -27,31 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sources:
-    """What a command works on.
-
-    Parameters
-    ----------
-    cells
-        Label movie or table of detections.
-    image
-        Intensities, where given.
-    notes
-        What was left out or assumed.
-    """
+    """What a command works on."""
 
     cells: Movie | Detections
-    image: Movie | None
-    notes: tuple[Note, ...]
+    image: Movie | None  # intensities, where given
+    notes: tuple[Note, ...]  # what was left out or assumed
 
 
 def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
-    """Open labels and image; labels without a scale take that of the image.
-
-    Raises
-    ------
-    InputError
-        Where one of them cannot be read.
-    """
+    """Open labels and image; labels without a scale take that of the image."""
     from bridgetrack.api import open_cells
     from bridgetrack.importing.detections_csv import TABLES
 
@@ -80,13 +64,7 @@ def open_answers(path: Path | None) -> AnnotationSet | None:
 
 
 def open_weights(path: Path | None) -> Model | None:
-    """A model out of a file or of the library, where one is given.
-
-    Raises
-    ------
-    ModelError
-        Where it cannot be used; the message names the file.
-    """
+    """A model out of a file or of the library, where one is given."""
     from bridgetrack.models.library import find_model
     from bridgetrack.models.model import check_usable
 
@@ -120,13 +98,7 @@ def open_scene(
     *,
     named: Path | None = None,
 ) -> Scene:
-    """Open and prepare a movie with its answers; remarks are added to ``notes``.
-
-    Raises
-    ------
-    InputError
-        Where a movie cannot be used, or none of the answers of the file ``named`` is about it.
-    """
+    """Open and prepare a movie with its answers, out of the file `named`; adds to `notes`."""
     from bridgetrack.pipeline.scene import prepare
 
     sources = open_sources(labels, image, reading)
@@ -138,13 +110,7 @@ def open_scene(
 
 
 def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[Note]) -> None:
-    """Say so where answers are about another movie.
-
-    Raises
-    ------
-    InputError
-        Where none of them is about this one; where most are not, a note is added.
-    """
+    """Note where most answers are about another movie; refuse where all are."""
     from bridgetrack.pipeline.summary import all_miss, misfit
 
     said = misfit(scene.anchored, str(labels), str(answers))

@@ -153,13 +153,7 @@ def train(
 def learn(
     steps: Steps[Training], out: Path, watch: Stopwatch, options: TrainingOptions | None = None
 ) -> Training:
-    """Train and save the model; after Ctrl-C, save the best one so far.
-
-    Raises
-    ------
-    Stopped
-        After Ctrl-C, once there was a model to save.
-    """
+    """Train and save the model; after Ctrl-C save the best one so far and raise `Stopped`."""
     from bridgetrack.models.model import save_model
     from bridgetrack.training.outcome import TrainingProgress
 

@@ -26,21 +26,11 @@ _SURE = ("divide", "move", "skip")
 
 @dataclass(frozen=True)
 class CtcForm:
-    """A track table and the label of every node in it.
+    """A track table and the label of every node in it."""
 
-    Parameters
-    ----------
-    table
-        Rows ``L B E P``, sorted by label, shape (n, 4).
-    label
-        Label of every node of the tracks, shape (nodes,).
-    notes
-        What the format cannot hold.
-    """
-
-    table: Rows
-    label: Rows
-    notes: tuple[str, ...]
+    table: Rows  # rows ``L B E P``, sorted by label, shape (n, 4)
+    label: Rows  # label of every node of the tracks, shape (nodes,)
+    notes: tuple[str, ...]  # what the format cannot hold
 
 
 def ctc_form(tracks: Tracks) -> CtcForm:

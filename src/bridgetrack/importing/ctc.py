@@ -52,23 +52,12 @@ class CtcTruth:
 
 @dataclass(frozen=True)
 class CtcLayout:
-    """The files of one sequence.
+    """The files of one sequence."""
 
-    Parameters
-    ----------
-    folder
-        Where the masks are.
-    masks
-        One file per frame, in order.
-    table
-        The track table, rows ``L B E P``.
-    markers
-        The small official markers of the same truth, where they stand beside whole-cell masks.
-    """
-
-    folder: Path
-    masks: tuple[Path, ...]
-    table: Path
+    folder: Path  # where the masks are
+    masks: tuple[Path, ...]  # one file per frame, in order
+    table: Path  # the track table, rows ``L B E P``
+    # the small official markers of the same truth, where they stand beside whole-cell masks
     markers: CtcLayout | None = None
 
 
@@ -148,14 +137,7 @@ def find_ctc(folder: Path | str, sequence: str | None = None) -> CtcLayout:
 
 
 def read_track_table(path: Path) -> Table:
-    """Rows ``L B E P`` of a track table, shape (n, 4).
-
-    Raises
-    ------
-    InputError
-        Where a row is not four integers, a label repeats or is not positive, a track ends before
-        it begins, or a parent is unknown or still there when its child begins.
-    """
+    """Rows ``L B E P`` of a track table, shape (n, 4); a row that cannot be is refused."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -99,54 +99,28 @@ def read_detections_csv(
 
 
 class Sidecar(OpenEntry):
-    """What ``units.json`` says.
-
-    Parameters
-    ----------
-    geometry
-        Extent, scale and units of the movie.
-    units
-        Unit per column of ``detections.csv``.
-    dtypes
-        Type of the columns of ``detections.csv`` that are not among the standard ones.
-    notes
-        Notes of the tracks.
-    """
+    """What ``units.json`` says."""
 
     geometry: GeometryField
-    units: dict[str, str]
+    units: dict[str, str]  # unit per column of ``detections.csv``
+    # of the columns that are not among the standard ones
     dtypes: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class CellTable:
-    """The cells of a file, in the order of its rows.
+    """The cells of a file, in the order of its rows."""
 
-    Parameters
-    ----------
-    table
-        ``id``, ``frame``, ``label``, position in pixels, ``area`` (pixels or voxels; 1 where
-        unknown); ``parent``, ``track``, ``parent_track`` where there are such columns, with -1
-        for none. The index is the line of the file.
-    columns
-        What the columns were taken for.
-    text
-        The file as text.
-    geometry
-        Extent, scale and units.
-    sidecar
-        What the package's own sidecar says; None for files of others.
-    notes
-        What was left out.
-    """
-
+    # ``id``, ``frame``, ``label``, position in pixels, ``area`` (pixels or voxels; 1 where
+    # unknown); ``parent``, ``track``, ``parent_track`` where there are such columns, with -1
+    # for none. The index is the line of the file.
     table: pd.DataFrame
-    columns: Columns
+    columns: Columns  # what the columns were taken for
     text: TextTable
     geometry: Geometry
-    sidecar: Sidecar | None
-    notes: tuple[str, ...]
+    sidecar: Sidecar | None  # what the package's own sidecar says; None for files of others
+    notes: tuple[str, ...]  # what was left out
 
 
 def read_cells(

@@ -79,13 +79,7 @@ class Columns:
         return {role: column for role, column in pairs if column is not None}
 
     def corrected(self, corrections: Mapping[str, str | None]) -> Columns:
-        """The same with some roles set by hand.
-
-        Raises
-        ------
-        InputError
-            Where a role is unknown.
-        """
+        """The same with some roles set by hand."""
         known = [f.name for f in fields(self)]
         for role in corrections:
             if role not in known:
@@ -93,13 +87,7 @@ class Columns:
         return replace(self, **dict(corrections))
 
     def check(self, header: Sequence[str], source: str) -> None:
-        """Complain about columns that are named but absent, or needed but not named.
-
-        Raises
-        ------
-        InputError
-            As above; the message lists the header.
-        """
+        """Complain about columns that are named but absent, or needed but not named."""
         shown = ", ".join(repr(str(name)) for name in header[:_SHOWN])
         more = f" and {len(header) - _SHOWN} more" if len(header) > _SHOWN else ""
         listed = f"the file has the columns {shown}{more}"
@@ -158,21 +146,11 @@ def plain_names(header: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table as text, before any number is read.
+    """A table as text, before any number is read."""
 
-    Parameters
-    ----------
-    cells
-        All columns as strings; the index is the line of the file, from 1.
-    units
-        Text in brackets in the last of several header rows (TrackMate), per column.
-    source
-        Name of the file, for messages.
-    """
-
-    cells: pd.DataFrame
-    units: dict[str, str]
-    source: str
+    cells: pd.DataFrame  # all columns as strings; the index is the line of the file, from 1
+    units: dict[str, str]  # per column, from the last of several header rows
+    source: str  # name of the file, for messages
 
     @property
     def header(self) -> list[str]:
@@ -184,19 +162,7 @@ class TextTable:
     ) -> NDArray[np.float64]:
         """A column as numbers, shape (n,).
 
-        Parameters
-        ----------
-        column
-            Its name.
-        empty
-            What stands for an empty cell; None where empty cells are wrong.
-        infinite
-            Whether ``inf`` is a number too.
-
-        Raises
-        ------
-        InputError
-            Where a cell is not a finite number; names row and column.
+        `empty` stands for an empty cell, which is wrong where None; `infinite` lets ``inf`` pass.
         """
         text = self.cells[column].str.strip()
         blank = text.isin(_EMPTY).to_numpy(dtype=bool)
@@ -227,23 +193,10 @@ class TextTable:
         where: str = "",
         lines: pd.Index | None = None,
     ) -> None:
-        """Complain about the first row that is wrong.
+        """Complain about the first of the rows that are `wrong`, shape (n,), naming file and row.
 
-        Parameters
-        ----------
-        wrong
-            Which rows are wrong, shape (n,).
-        what
-            What to say, or a function that says it of a row, by its number in `wrong`.
-        where
-            Where in the row.
-        lines
-            Line of the file of each of the n rows; those of `cells` by default.
-
-        Raises
-        ------
-        InputError
-            Where one is; names file and row.
+        `what` to say may be a function of the row's number, `where` is a place in the row, `lines`
+        says in which line of the file each row stands.
         """
         if np.any(wrong):
             k = int(np.argmax(wrong))

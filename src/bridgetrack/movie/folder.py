@@ -24,19 +24,7 @@ def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
     """Open a folder of TIFFs as a movie, in natural order of the names.
 
     Names with a channel token (``c0_t000.tif``) give several channels. A single TIFF in the
-    folder is opened as a stack.
-
-    Parameters
-    ----------
-    folder
-        The folder.
-    pattern
-        Which names to take, in the way of a shell, e.g. ``mask*.tif``.
-
-    Raises
-    ------
-    InputError
-        Where there are no TIFFs, or their names tell of more than one movie.
+    folder is opened as a stack. `pattern` takes names in the way of a shell, e.g. ``mask*.tif``.
     """
     with reading(folder):
         found = (p for p in folder.iterdir() if is_tiff(p) and p.match(pattern))
@@ -59,21 +47,13 @@ def read_folder(folder: Path, pattern: str = "*") -> RawMovie:
 
 
 class FolderFrames:
-    """TIFF files as one array of shape (frame, channel, *file shape), read file by file.
+    """TIFF files (T, C) as one array (T, C, *file shape), read file by file.
 
-    Parameters
-    ----------
-    files
-        File of every (frame, channel), shape (T, C) of paths.
-
-    Raises
-    ------
-    InputError
-        Where a file's pixels differ in shape from those of the first file.
+    A file whose pixels differ in shape from those of the first is refused when it is read.
     """
 
     def __init__(self, files: list[list[Path]]) -> None:
-        self.files = files
+        self.files = files  # paths, shape (T, C)
         self.first = TiffStack(files[0][0])
         self.shape = (len(files), len(files[0]), *self.first.shape)
         self.dtype = self.first.dtype

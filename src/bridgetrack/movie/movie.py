@@ -76,25 +76,7 @@ class Movie:
 
 
 def label_frame(movie: Movie, t: int) -> NDArray[np.int64]:
-    """Load one frame of a label movie and check it.
-
-    Parameters
-    ----------
-    movie
-        A label movie.
-    t
-        Number of the frame.
-
-    Returns
-    -------
-    NDArray[np.int64]
-        Labels, shape ([Z,] Y, X); 0 is background.
-
-    Raises
-    ------
-    InputError
-        Where a pixel is negative, not finite or not a whole number.
-    """
+    """Load one frame of a label movie, shape ([Z,] Y, X), and check that it holds labels."""
     return as_labels(movie.channel_frame(t, 0), f"{movie.source}, frame {t}")
 
 

@@ -38,24 +38,12 @@ _MINUTES = (
 
 @dataclass(frozen=True)
 class Metadata:
-    """What was found in a file; what was not is None.
+    """What was found in a file; what was not is None."""
 
-    Parameters
-    ----------
-    axes
-        One letter of ``TCZYX`` per array axis; None where the file does not say.
-    scale
-        Pixel size per spatial axis name (``"z"``, ``"y"``, ``"x"``) in micrometres, None where
-        unknown.
-    frame_interval
-        Minutes between two frames.
-    channels
-        Channel names.
-    """
-
-    axes: str | None = None
+    axes: str | None = None  # a letter of ``TCZYX`` per array axis
+    # micrometres by axis: ``"z"``, ``"y"``, ``"x"``
     scale: dict[str, float | None] = field(default_factory=dict)
-    frame_interval: float | None = None
+    frame_interval: float | None = None  # minutes between two frames
     channels: tuple[str, ...] = ()
 
     def spatial_scale(self, axes: tuple[str, ...]) -> tuple[float, ...] | None:

@@ -39,16 +39,6 @@ class TiffStack:
 
     The axes that vary between pages are read page by page. Uncompressed contiguous files are
     mapped into memory instead.
-
-    Parameters
-    ----------
-    path
-        A TIFF file.
-
-    Raises
-    ------
-    InputError
-        Where the file is missing, unreadable, cut off or not a TIFF.
     """
 
     def __init__(self, path: Path) -> None:

@@ -61,20 +61,12 @@ def save_labels(
 
 
 class LabelWriter:
-    """Takes the frames of a label movie one by one; made by `label_writer`.
-
-    Attributes
-    ----------
-    path
-        Final name.
-    n_written
-        Number of frames written.
-    """
+    """Takes the frames of a label movie one by one; made by `label_writer`."""
 
     def __init__(self, path: Path, geometry: Geometry, dtype: str, append: Append) -> None:
         if dtype not in ("uint16", "uint32"):
             raise InputError(f"labels are written as uint16 or uint32, not {dtype}")
-        self.path = path
+        self.path = path  # final name
         self.n_written = 0
         self._geometry = geometry
         self._dtype = np.dtype(dtype)

@@ -23,18 +23,8 @@ def is_zarr(path: Path) -> bool:
 def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:
     """Open a zarr folder as a movie.
 
-    Parameters
-    ----------
-    path
-        An OME-Zarr image (0.1 to 0.5; its finest level is taken), a zarr array, or a group
-        with one array.
-    labels
-        Take the image's label movie (its ``labels`` group) where it has one.
-
-    Raises
-    ------
-    InputError
-        Where there is no such image in the folder.
+    An OME-Zarr image (0.1 to 0.5; its finest level), a zarr array, or a group with one array;
+    with `labels` the image's label movie (its ``labels`` group) where it has one.
     """
     with reading(path):
         node = zarr.open(path, mode="r")

@@ -76,15 +76,8 @@ def measured(
 ) -> Steps[tuple[Scene, Prints]]:
     """The cells of a movie with what can happen to them, and marks to notice changes by.
 
-    Parameters
-    ----------
-    movie
-        The movie.
-    known
-        What this returned before the cells were touched up: then only frames that changed are
-        measured again.
-    touched
-        The frames that may have changed since; None: all are looked at.
+    Given what was `known` before the cells were touched up, only frames that changed are measured
+    again, out of those `touched` (None: all are looked at).
     """
     labels = movie.labels
     if labels is None:
@@ -151,17 +144,8 @@ class TrackedMovie(BackgroundWork):
     def open(self, movie: MovieAndCells, answers_path: Path | None = None) -> bool:
         """Take a movie, resume its answers, and make it ready in the background.
 
-        Parameters
-        ----------
-        movie
-            The movie.
-        answers_path
-            Where its answers are kept; beside the movie where None.
-
-        Returns
-        -------
-        bool
-            Whether that could begin; people are told why where not.
+        The answers are kept beside the movie where no path is given. False, and a message, where it
+        could not begin.
         """
         path = answers_path or autosave_path(movie.path, movie.name, movie.geometry)
         return self._open(movie, path)
@@ -202,14 +186,9 @@ class TrackedMovie(BackgroundWork):
     def measure(
         self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
     ) -> None:
-        """Measure the cells anew, after painting those of the frames touched; tracking follows.
+        """Measure the cells anew, after painting those of the frames touched (None: any).
 
-        Parameters
-        ----------
-        movie
-            The same movie with other cells, where they are a table.
-        touched
-            Frames that may have changed; None: any.
+        Tracking follows. `movie` is the same movie with other cells, where they are a table.
         """
         if self.movie is None or self.answers is None:
             return

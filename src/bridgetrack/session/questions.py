@@ -409,27 +409,14 @@ def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
 
 @dataclass(frozen=True)
 class Report:
-    """How far people are with their answers, in plain words.
+    """How far people are with their answers, in plain words."""
 
-    Parameters
-    ----------
-    effort
-        Clicks and minutes so far.
-    accuracy
-        The estimate with its interval, or what is missing for one.
-    verdict
-        The expected gain of more clicks, and whether to stop.
-    stop
-        Whether more answers are hardly worth the effort.
-    points
-        The progress curve, by rising clicks.
-    """
-
-    effort: str = "No answers yet."
+    effort: str = "No answers yet."  # clicks and minutes so far
+    # the estimate with its interval, or what is missing
     accuracy: str = "An estimate of accuracy appears after the first random questions."
-    verdict: str = ""
-    stop: bool = False
-    points: tuple[Point, ...] = ()
+    verdict: str = ""  # the expected gain of more clicks, and whether to stop
+    stop: bool = False  # whether more answers are hardly worth the effort
+    points: tuple[Point, ...] = ()  # the progress curve, by rising clicks
 
 
 def report_of(active: ActiveSession | None) -> Report:

@@ -21,43 +21,29 @@ _FADED = 0.12
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells alive at one time; every array has one row per cell.
+    """Cells alive at one time; every array has one row per cell."""
 
-    Parameters
-    ----------
-    id, mother
-        Identity of the cell and of the cell it came from (-1 for none), shape (n,).
-    position, velocity
-        In pixels and pixels per frame, in the coordinates of the world, shape (n, d).
-    axes
-        Rows are the unit vectors of the long, middle and short axis, shape (n, d, d).
-    radius, elongation, brightness
-        What a cell keeps for life and hands on to its daughters, shape (n,).
-    age, cycle
-        Frames since birth and age at division, shape (n,).
-    dying, fading
-        Frames since death began (0: alive), frames out of focus still to come, shape (n,).
-    bump_axes, bump_size
-        Directions (in body axes) and heights of the bumps of the outline, shapes (n, k, d), (n, k).
-    grain
-        Place of the cell's texture in the texture tile, shape (n, d).
-    """
-
+    # id, mother: mother is -1 for none; both of shape (n,)
     id: NDArray[np.int64]
     mother: NDArray[np.int64]
+    # position, velocity: pixels (per frame) in the coordinates of the world, (n, d)
     position: Array
     velocity: Array
-    axes: Array
+    axes: Array  # rows are the unit vectors of the long, middle and short axis, shape (n, d, d)
+    # radius, elongation, brightness: kept for life and handed on to daughters, (n,)
     radius: Array
     elongation: Array
     brightness: Array
+    # age, cycle: frames since birth, age at division, (n,)
     age: Array
     cycle: Array
+    # dying, fading: frames since death began (0: alive), frames out of focus to come, (n,)
     dying: NDArray[np.int64]
     fading: NDArray[np.int64]
+    # bump_axes, bump_size: bumps of the outline: body axes (n, k, d), heights (n, k)
     bump_axes: Array
     bump_size: Array
-    grain: Array
+    grain: Array  # place of the cell's texture in the texture tile, shape (n, d)
 
     def __len__(self) -> int:
         return len(self.id)
@@ -131,30 +117,14 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True)
 class Looks:
-    """What the renderer needs of each cell.
+    """What the renderer needs of each cell."""
 
-    Parameters
-    ----------
-    semi
-        Half the axes in pixels, shape (n, d), in the order of ``Cells.axes``.
-    size
-        Radius of the circle (sphere) of the same content in pixels, shape (n,).
-    intensity
-        Grey value above the background, shape (n,).
-    contrast
-        Relative contrast of the texture, shape (n,).
-    bumps
-        Heights of the bumps of the outline, shape (n, k).
-    phase
-        Values of `Phase`, shape (n,).
-    """
-
-    semi: Array
-    size: Array
-    intensity: Array
-    contrast: Array
-    bumps: Array
-    phase: NDArray[np.int8]
+    semi: Array  # half the axes in pixels, shape (n, d), in the order of ``Cells.axes``
+    size: Array  # radius of the circle (sphere) of the same content in pixels, shape (n,)
+    intensity: Array  # grey value above the background, shape (n,)
+    contrast: Array  # relative contrast of the texture, shape (n,)
+    bumps: Array  # heights of the bumps of the outline, shape (n, k)
+    phase: NDArray[np.int8]  # values of `Phase`, shape (n,)
 
 
 def phases(cells: Cells, settings: SimulationSettings) -> NDArray[np.int8]:

@@ -31,24 +31,13 @@ _MARGIN = 1.6
 
 @dataclass(frozen=True)
 class World:
-    """A box that wraps around, larger than the field of view so that nobody sees it wrap.
+    """A box that wraps around, larger than the field of view so that nobody sees it wrap."""
 
-    Parameters
-    ----------
-    box
-        Extent in pixels, shape (d,).
-    origin
-        Corner of the field of view, shape (d,).
-    drift
-        Steady movement, pixels per frame, shape (d,).
-    waves, wave_phase, wave_direction
-        Plane waves of the flow that neighbours share: wave vectors (k, d), phases (k,) and
-        directions of movement (k, d).
-    """
-
-    box: Array
-    origin: Array
-    drift: Array
+    box: Array  # extent in pixels, shape (d,)
+    origin: Array  # corner of the field of view, shape (d,)
+    drift: Array  # steady movement, pixels per frame, shape (d,)
+    # waves, wave_phase, wave_direction: of the flow that neighbours share: wave vectors (k, d),
+    # phases (k,), directions (k, d)
     waves: Array
     wave_phase: Array
     wave_direction: Array

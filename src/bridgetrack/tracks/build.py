@@ -139,24 +139,15 @@ def resolve_identities(
 
 @dataclass
 class Identities:
-    """Track of every chain, filled in time order.
+    """Track of every chain, filled in time order."""
 
-    Parameters
-    ----------
-    track
-        Track of each chain (named by the chain that founded it), shape (chains,).
-    ends, diameter
-        What the chains look like at their ends, and how large a cell is.
-    occupants
-        For merged regions: the tracks inside, with the chain on which each was last seen alone.
-    links
-        (track, parent track, event) of tracks founded by a merge or a parting.
-    """
-
-    track: Index
+    track: Index  # track of each chain (named by the chain that founded it), shape (chains,)
+    # ends, diameter: what chains look like at their ends, how large a cell is
     ends: ChainEnds
     diameter: float
+    # for merged regions: the tracks inside, with the chain on which each was last seen alone
     occupants: dict[int, dict[int, int]] = field(default_factory=dict)
+    # (track, parent track, event) of tracks founded by a merge or a parting
     links: list[tuple[int, int, str]] = field(default_factory=list)
 
     def _inside(self, chain: int) -> dict[int, int]:

@@ -31,19 +31,6 @@ class Annotator:
     Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
     when the view should go somewhere, `turned` when the question's other frame is wanted,
     `mode_changed`.
-
-    Attributes
-    ----------
-    picking
-        What clicks mean, and the cells picked so far.
-    finder
-        Finds cells by position; None until the movie is measured.
-    hovered
-        Row of the cell under the pointer, -1 where there is none.
-    history
-        Whether to ask where the cell comes from rather than where it goes.
-    proposals
-        What could happen to it, best first.
     """
 
     changed = Signal()
@@ -53,11 +40,12 @@ class Annotator:
 
     def __init__(self, session: Session) -> None:
         self._session, self._questions = session, session.questions
-        self.picking = Picking()
+        self.picking = Picking()  # what clicks mean, and the cells picked so far
+        # finds cells by position, once the movie is measured
         self.finder: CellFinder | PointFinder | None = None
-        self.hovered = -1
-        self.history = False
-        self.proposals: list[Proposal] = []
+        self.hovered = -1  # row of the cell under the pointer, -1 where there is none
+        self.history = False  # whether to ask where the cell comes from rather than where it goes
+        self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._swap = -1
         self._since = time.monotonic()
         session.movie_changed.connect(self._on_movie)

@@ -26,30 +26,15 @@ _PATIENCE = 30.0
 
 @dataclass(frozen=True)
 class RealMovie:
-    """A movie of the Cell Tracking Challenge as its archive holds it.
+    """A movie of the Cell Tracking Challenge as its archive holds it."""
 
-    Parameters
-    ----------
-    name
-        Name of the data set, and of the folder in the archive.
-    url, sha256
-        The archive and its checksum.
-    megabytes
-        Size of the archive, for people.
-    scale
-        Pixel size in micrometres.
-    interval
-        Minutes between two frames.
-    image, cells
-        Folders of the movie and of its masks in the data set.
-    """
-
-    name: str
+    name: str  # of the data set, and of its folder in the archive
     url: str
     sha256: str
-    megabytes: int
-    scale: tuple[float, float]
-    interval: float
+    megabytes: int  # of the archive, for people
+    scale: tuple[float, float]  # pixel size in micrometres
+    interval: float  # minutes between two frames
+    # image, cells: folders in the data set
     image: str = "01"
     cells: str = "01_ST/SEG"
 
@@ -100,24 +85,7 @@ def movie_folder(movie: RealMovie) -> Path:
 
 
 def fetch(movie: RealMovie) -> Steps[Path]:
-    """Download a movie unless it is there already.
-
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    Path
-        The folder that holds its image and its cells.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be downloaded or is not what it should be; the message says what to do.
-    OutputError
-        Where it cannot be kept.
-    """
+    """Download a movie unless it is there already; the folder of its image and its cells."""
     folder = movie_folder(movie)
     if folder.is_dir():
         return folder

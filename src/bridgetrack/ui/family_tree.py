@@ -36,20 +36,7 @@ def family_of(tracks: Tracks, node: int) -> int | None:
 
 
 def branches(tracks: Tracks, lineage: int) -> list[Branch]:
-    """Layout of one family: leaves side by side, mothers between their daughters.
-
-    Parameters
-    ----------
-    tracks
-        All tracks.
-    lineage
-        Which family.
-
-    Returns
-    -------
-    list of Branch
-        Mothers before daughters.
-    """
+    """Layout of one family: leaves side by side, mothers between and before their daughters."""
     own = tracks.nodes[tracks.nodes["lineage_id"] == lineage]
     spans = own.groupby("track_id")["frame"].agg(["min", "max"])
     links = tracks.links[tracks.links["track_id"].isin(spans.index)]

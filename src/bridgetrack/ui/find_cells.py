@@ -136,13 +136,7 @@ class FindCells(QWidget):
             self._show_preview()
 
     def settings(self, decided: SegmentationSettings) -> SegmentationSettings:
-        """What the forms say, beginning with what suits the movie.
-
-        Raises
-        ------
-        InputError
-            Where the settings contradict one another.
-        """
+        """What the forms say, beginning with what suits the movie."""
         chosen = self.expert.applied_to(decided)
         if chosen.foreground == "auto":
             chosen = replace(chosen, foreground=decided.foreground)

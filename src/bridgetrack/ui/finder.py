@@ -110,8 +110,7 @@ class PointFinder:
 
 
 def shown_diameter(detections: Detections) -> float:
-    """Diameter in pixels at which cells are drawn: the median, or, where a table knows no sizes,
-    half of the usual distance to the nearest neighbour."""
+    """Diameter in pixels to draw cells at; half the usual distance where a table knows no sizes."""
     geometry = detections.geometry
     if not len(detections):
         return 10.0

@@ -22,25 +22,10 @@ _LARGEST = 1_000_000
 
 
 class SettingsForm(Generic[Settings]):
-    """A magicgui form for fields of a dataclass of settings.
+    """A magicgui form for fields of a dataclass of settings, in the order of `titles`.
 
-    Parameters
-    ----------
-    settings
-        The dataclass.
-    titles
-        What stands before each field, in the order of the form; other fields have no place in it.
-    left_open
-        What fields show that may be left open, and are; "automatic" unless given.
-    sliders
-        Fields with two limits that are set by a slider.
-    in_a_row
-        Side by side in place of one below the other.
-
-    Attributes
-    ----------
-    native
-        The form, to be put into a panel.
+    A field that may be left open begins so, and shows "automatic" unless `left_open` has another
+    word for it; `sliders` are fields with two limits that are set by a slider.
     """
 
     def __init__(
@@ -55,7 +40,7 @@ class SettingsForm(Generic[Settings]):
         self._options = {option.name: option for option in options_of(settings, *titles)}
         self._open = dict.fromkeys(titles, "automatic") | dict(left_open or {})
         self._widgets: dict[str, Any] = {}
-        self.native = QWidget()
+        self.native = QWidget()  # the form, to be put into a panel
         layout: Any = QHBoxLayout(self.native) if in_a_row else QFormLayout(self.native)
         layout.setContentsMargins(0, 0, 0, 0)
         for name, option in self._options.items():
@@ -88,13 +73,7 @@ class SettingsForm(Generic[Settings]):
                 self[name].value = _shown(option, getattr(settings, name), self._open[name])
 
     def applied_to(self, settings: Settings) -> Settings:
-        """The settings with what the form says.
-
-        Raises
-        ------
-        InputError
-            Where the dataclass refuses it.
-        """
+        """The settings with what the form says."""
         return replace(settings, **{name: self._value(name) for name in self._options})  # type: ignore[type-var]
 
     def _value(self, name: str) -> Any:

@@ -87,13 +87,7 @@ def scale_of(layer: Any) -> tuple[tuple[float, ...], str]:
 
 
 def movie_of(layer: Any) -> Movie:
-    """The movie behind an image layer, not copied.
-
-    Raises
-    ------
-    InputError
-        Where the layer has no time axis or is a colour picture.
-    """
+    """The movie behind an image layer, not copied."""
     return open_movie(_pixels(layer), channels=[str(layer.name)], **_known_of(layer, "an image"))
 
 
@@ -160,13 +154,7 @@ def is_points(layer: Any) -> bool:
 
 
 def detections_of(layer: Any, image: Movie | None = None) -> Detections:
-    """The table behind a Points layer whose axes are time, [z,] y, x.
-
-    Raises
-    ------
-    InputError
-        Where it has no points, or other axes, or points outside the movie.
-    """
+    """The table behind a Points layer whose axes are time, [z,] y, x."""
     data = np.asarray(layer.data, dtype=np.float64)
     if data.shape[1] not in (3, 4):
         raise InputError(

@@ -80,14 +80,13 @@ class Drawing:
 
 @dataclass(frozen=True)
 class View:
-    """The slice in view: its frame, its plane in 3D, the size of a cell and the width in pixels,
-    the distance of two planes and the height in pixels."""
+    """The slice in view."""
 
     frame: int
-    plane: float | None
-    size: float
-    width: float = np.inf
-    depth: float = 1.0
+    plane: float | None  # in 3D
+    size: float  # of a cell
+    width: float = np.inf  # in pixels, as height
+    depth: float = 1.0  # distance of two planes
     height: float = np.inf
 
     def holds(self, cell: CellRef) -> bool:

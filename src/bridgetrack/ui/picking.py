@@ -57,24 +57,12 @@ class Picking:
 
 @dataclass(frozen=True)
 class Step:
-    """What a click leads to.
+    """What a click leads to."""
 
-    Parameters
-    ----------
-    picking
-        The new state.
-    event
-        The event that is now complete, None while cells are missing.
-    frame
-        The frame to show next, None to stay.
-    problem
-        Why the click could not be used, empty where it could.
-    """
-
-    picking: Picking
-    event: EventRef | None = None
-    frame: int | None = None
-    problem: str = ""
+    picking: Picking  # the new state
+    event: EventRef | None = None  # now complete; None while cells are missing
+    frame: int | None = None  # to show next, None to stay
+    problem: str = ""  # why the click could not be used
 
 
 _FIRST = {

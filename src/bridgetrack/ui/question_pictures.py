@@ -32,18 +32,10 @@ _WIDE = 360
 
 @dataclass(frozen=True)
 class Picture:
-    """The surroundings of an event in one frame.
-
-    Parameters
-    ----------
-    frame
-        The frame.
-    pixels
-        Shape (h, w, 3), with the event's cells outlined.
-    """
+    """The surroundings of an event in one frame."""
 
     frame: int
-    pixels: Pixels
+    pixels: Pixels  # shape (h, w, 3), with the event's cells outlined
 
 
 def picture_steps(
@@ -51,23 +43,7 @@ def picture_steps(
 ) -> Steps[tuple[Picture, ...]]:
     """Cut the earlier and the later frame of a question out, with the same brightness.
 
-    Parameters
-    ----------
-    source
-        The movie.
-    asked
-        The question.
-    size
-        Diameter of a cell in pixels.
-
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    tuple of Picture
-        One or two: frames that the movie does not have are left out.
+    `size` is the diameter of a cell in pixels; frames that the movie does not have are left out.
     """
     yield Progress("Cutting out both frames", 0.0)
     window = window_of(asked, source.geometry.shape, size)

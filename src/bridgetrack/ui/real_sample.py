@@ -27,11 +27,6 @@ def real_movie() -> list[LayerData]:
 
     napari wants the layers from this call, so the window's events are handled in here until the
     movie is there; panels use `download_into`, which returns at once.
-
-    Raises
-    ------
-    BridgetrackError
-        Where the movie cannot be had; the message says what to do.
     """
     viewer = napari.current_viewer()
     if viewer is None or movie_folder(HELA).is_dir():

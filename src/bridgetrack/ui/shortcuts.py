@@ -11,23 +11,11 @@ from bridgetrack.ui.picking import Mode
 
 @dataclass(frozen=True)
 class Shortcut:
-    """One action.
+    """One action."""
 
-    Parameters
-    ----------
-    name
-        Used to find it, e.g. for its button.
-    keys
-        Keys in napari's words; the first is shown.
-    words
-        What it does.
-    act
-        Does it.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-    words: str
+    name: str  # used to find it, e.g. for its button
+    keys: tuple[str, ...]  # keys in napari's words; the first is shown
+    words: str  # what it does
     act: Callable[[Annotator], None]
 
 

@@ -30,13 +30,7 @@ def _colormaps() -> dict[str, Colormap]:
 
 
 class ResultLayer:
-    """Shows the session's tracks as a Tracks layer, from the first call of `show` on.
-
-    Attributes
-    ----------
-    wanted
-        Whether the tracks are shown.
-    """
+    """Shows the session's tracks as a Tracks layer, from the first call of `show` on."""
 
     def __init__(self, viewer: Any, session: Session) -> None:
         self._viewer_ref = weakref.ref(viewer)
@@ -44,7 +38,7 @@ class ResultLayer:
         self._shown: TracksData | None = None
         self._colour = "family"
         self._queue = EventLoopQueue()
-        self.wanted = self.layer is not None
+        self.wanted = self.layer is not None  # whether the tracks are shown
         if self.wanted:
             session.tracking_changed.connect(self._follow)
 
