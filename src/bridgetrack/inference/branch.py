@@ -24,7 +24,9 @@ _LARGEST = 3_000
 """Columns up to which a choice is repaired."""
 
 
-def greedy_choice(rows: sp.csr_matrix, scores: Array, x: Array, duals: Array) -> Mask | None:
+def greedy_choice(
+    rows: sp.csr_matrix, scores: Array, x: Array, duals: Array, free: Mask | None = None
+) -> Mask | None:
     """Round a fractional cover (arguments as in `branch`); None where it led into a dead end.
 
     Columns are taken in the order of their fraction, then of their reduced cost, wherever all
@@ -32,19 +34,25 @@ def greedy_choice(rows: sp.csr_matrix, scores: Array, x: Array, duals: Array) ->
     """
     by_column = rows.T.tocsr()
     reduced = by_column @ duals - scores
-    free = np.ones(rows.shape[0], dtype=bool)
+    still = np.ones(rows.shape[0], dtype=bool)
     chosen = np.zeros(len(x), dtype=bool)
     # Rounded, because fractions that differ by the solver's tolerance are equal.
     for column in np.lexsort((reduced, -np.round(x, 6))):
         slots = by_column.indices[by_column.indptr[column] : by_column.indptr[column + 1]]
-        if free[slots].all():
+        if still[slots].all():
             chosen[column] = True
-            free[slots] = False
-    return None if free.any() else chosen
+            still[slots] = False
+    return None if (still if free is None else still & ~free).any() else chosen
 
 
 def repair(
-    rows: sp.csr_matrix, scores: Array, x: Array, duals: Array, start: Mask | None, max_nodes: int
+    rows: sp.csr_matrix,
+    scores: Array,
+    x: Array,
+    duals: Array,
+    start: Mask | None,
+    max_nodes: int,
+    free: Mask | None = None,
 ) -> Mask | None:
     """Improve a rounded choice by branching around the fractions only.
 
@@ -57,20 +65,21 @@ def repair(
     reduced = by_column @ duals - scores
     whole = x > 1 - 1e-5
     fractional = (x > 1e-5) & ~whole
-    free = _touched(rows, fractional)
+    region = _touched(rows, fractional)
     best, value = start, -np.inf if start is None else float(scores[start].sum())
     # Where the part is too small to have a whole choice, it grows by what is near, three times.
     for _ in range(3):
         near = (reduced <= _REACH) | fractional
-        free = free | _touched(rows, near & (by_column @ free > 0))
-        free = free | _touched(rows, whole & (by_column @ free > 0))
-        inside = by_column @ free.astype(np.float64) == np.diff(by_column.indptr)
-        columns, slots = np.flatnonzero(inside), np.flatnonzero(free)
+        region = region | _touched(rows, near & (by_column @ region > 0))
+        region = region | _touched(rows, whole & (by_column @ region > 0))
+        inside = by_column @ region.astype(np.float64) == np.diff(by_column.indptr)
+        columns, slots = np.flatnonzero(inside), np.flatnonzero(region)
         if len(columns) > _LARGEST:
             break
         try:
             part = sp.csr_matrix(rows[slots][:, columns])
-            local = solve_integer(part, scores[columns], None, max_nodes, 10.0)
+            optional = None if free is None else free[slots]
+            local = solve_integer(part, scores[columns], None, max_nodes, 10.0, optional)
         except BridgetrackError:
             continue
         chosen = whole.copy()
@@ -94,6 +103,7 @@ def branch(
     start: Mask | None,
     max_nodes: int,
     max_seconds: float,
+    free: Mask | None = None,
 ) -> tuple[Mask, float]:
     """Find the best whole choice of a problem whose relaxation is fractional.
 
@@ -114,6 +124,8 @@ def branch(
         A feasible choice, or None.
     max_nodes, max_seconds
         Limits per component, and of all together.
+    free
+        Slots that need not be covered, shape (S,); none where None.
 
     Returns
     -------
@@ -126,7 +138,7 @@ def branch(
         Where a limit struck before there was any answer.
     """
     useful = np.arange(len(x))
-    start = repair(rows, scores, x, duals, start, max_nodes)
+    start = repair(rows, scores, x, duals, start, max_nodes, free)
     if start is not None:
         near = rows.T @ duals - scores <= _gap(rows, scores, duals, start)
         useful = np.flatnonzero(near | start | (x > 1e-9))
@@ -148,19 +160,25 @@ def branch(
         if left <= 0 and begin is not None:
             best = Integral(begin, float(scores[columns][begin].sum()), np.inf)
         else:
-            best = _integer(sub, scores[columns], begin, max_nodes, max(0.1, left))
+            optional = None if free is None else free[slots]
+            best = _integer(sub, scores[columns], begin, max_nodes, max(0.1, left), optional)
         chosen[columns[best.x]] = True
         bound += min(best.bound, float(scores[columns] @ inside) + 1e-9)
     return chosen, bound
 
 
 def _integer(
-    rows: sp.csr_matrix, scores: Array, start: Mask | None, max_nodes: int, max_seconds: float
+    rows: sp.csr_matrix,
+    scores: Array,
+    start: Mask | None,
+    max_nodes: int,
+    max_seconds: float,
+    free: Mask | None,
 ) -> Integral:
     """A small program is solved here; a large one in a process that can be ended."""
     if len(scores) <= _SMALL:
-        return solve_integer(rows, scores, start, max_nodes, max_seconds)
-    answer = solve_bounded(rows, scores, start, max_nodes, max_seconds)
+        return solve_integer(rows, scores, start, max_nodes, max_seconds, free)
+    answer = solve_bounded(rows, scores, start, max_nodes, max_seconds, free)
     if answer is not None:
         return answer
     if start is None:

@@ -77,6 +77,11 @@ def gibbs(
     """
     keep = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
     rows = sp.csr_matrix(problem.incidence[keep])
+    mine = np.asarray(scores, dtype=np.float64)[keep]
+    if problem.free is not None:  # a column of score 0 that covers an optional slot leaves it free
+        alone = sp.identity(problem.n_slots, format="csr")[problem.free]
+        rows = sp.csr_matrix(sp.vstack([rows, alone]))
+        mine = np.append(mine, np.zeros(alone.shape[0]))
     linked = sp.csr_matrix(rows.T @ rows)
     # A state is what is covered ahead of the present slot, so slots that columns link must stand
     # close together: the number of states grows with the width of the band. Components are
@@ -87,7 +92,6 @@ def gibbs(
     by_part = order[np.argsort(label[order], kind="stable")]
     place[by_part] = np.arange(problem.n_slots)
     starts = np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n))])
-    mine = np.asarray(scores, dtype=np.float64)[keep]
     prices = Program(sp.csr_matrix(rows.T.tocsr())).relax(mine).duals
     choices = _choices(rows, mine - rows @ prices, place, problem.n_slots)
     log_z, entropy, exact = float(prices.sum()), 0.0, True

@@ -3,13 +3,14 @@
 Everything here rests on the prices of the slots, the duals of the linear relaxation. The *reduced
 cost* of a column is the price of its slots minus its score; it is at least 0 for every allowed
 column, and any feasible choice y is worth ``sum(prices) - sum of the reduced costs of its
-columns``. So reduced costs say how much a choice must lose if it uses a column, without solving
+columns``, less the prices of optional slots that it leaves free. So reduced costs say how much a choice must lose if it uses a column, without solving
 anything again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations, permutations
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,7 +41,7 @@ def margin_bounds(
 
         margin(h) >= sum over slots r of h of min over h' covering r, h' != h, of rc(h') / m
 
-    minus what the choice falls short of the relaxation of its component. A column that reaches
+    (an optional slot may be left free at its price instead), minus what the choice falls short of the relaxation of its component. A column that reaches
     into other components saves at most what they fall short of theirs; that is taken off its
     reduced cost.
 
@@ -62,12 +63,14 @@ def margin_bounds(
     taken = solution.chosen[rows]
     owner[slots[taken]] = rows[taken]
     # m: how many slots of the same chosen column a column covers, for each of its slots.
-    mine = owner[problem.slots]
-    together = (mine[:, :, None] == mine[:, None, :]).sum(axis=2)[rows, entry]
+    together = _alike(owner[problem.slots])[rows, entry]
     share = np.maximum(cost[rows] - _elsewhere(problem, solution)[rows, entry], 0.0) / together
     other = owner[slots] != rows
     best = np.full(problem.n_slots, np.inf)
     np.minimum.at(best, slots[other], share[other])
+    if problem.free is not None:
+        prices = np.maximum(solution.duals[problem.free], 0.0)
+        best[problem.free] = np.minimum(best[problem.free], prices)
     chosen = np.flatnonzero(solution.chosen)
     covered = incidence[chosen]
     # Infinite times zero is no number in a product with the matrix, so those are told apart.
@@ -80,14 +83,26 @@ def margin_bounds(
     return bounds
 
 
+def _alike(owner: Index) -> Index:
+    """How many entries of its row equal each entry, itself included, shape (H, W)."""
+    out = np.ones(owner.shape, dtype=np.int64)
+    for a, b in combinations(range(owner.shape[1]), 2):
+        equal = owner[:, a] == owner[:, b]
+        out[:, a] += equal
+        out[:, b] += equal
+    return out
+
+
 def _elsewhere(problem: Problem, solution: Solution) -> Array:
-    """Slack of the other components that a column reaches, per column and slot, shape (H, 3)."""
+    """Slack of the other components that a column reaches, per column and slot, shape (H, W)."""
+    out = np.zeros(problem.slots.shape)
     if not solution.slack.any():
-        return np.zeros((problem.n_columns, 3))
+        return out
     slack = np.append(solution.slack, 0.0)[problem.slots]
     component = np.append(solution.component, -1)[problem.slots]
-    foreign = component[:, :, None] != component[:, None, :]
-    return np.asarray((foreign * slack[:, None, :]).sum(axis=2))
+    for a, b in permutations(range(out.shape[1]), 2):
+        out[:, a] += (component[:, a] != component[:, b]) * slack[:, b]
+    return out
 
 
 def exact_margin(
@@ -150,15 +165,17 @@ def best_without(
     free[np.asarray(banned, dtype=np.int64)] = False
     own = problem.incidence[column].indices
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
-    # one column joins at most three components, so no more of the slack can be won back
-    spare = 3.0 * float(solution.slack.max(initial=0.0)) + 1e-6
+    # one column joins at most as many components as it has slots: no more slack can be won back
+    widest = int(problem.width.max(initial=1))
+    spare = widest * float(solution.slack.max(initial=0.0)) + 1e-6
     limit = _upper_bound(problem, scores, free, column, own) + spare
     while True:
         near = (free & (cost <= limit)) | solution.chosen
         reach = _reachable(problem, near, own)
         old = np.flatnonzero(reach & solution.chosen)
         keep = np.flatnonzero(near & reach & free)
-        slots = np.unique(problem.incidence[old].indices)
+        # Optional slots may be free now, so those of all columns near by count.
+        slots = np.unique(problem.incidence[near & reach].indices)
         answer = _solve_part(problem, scores, keep, slots)
         if answer is not None:
             drop = max(float(scores[old].sum()) - answer[0], 0.0)
@@ -178,6 +195,8 @@ def _upper_bound(
 ) -> float:
     """Drop when the column is replaced by single-slot columns; a first guess where impossible."""
     best = np.full(problem.n_slots, -np.inf)
+    if problem.free is not None:
+        best[problem.free] = 0.0
     one = np.flatnonzero(free & (problem.width == 1))
     np.maximum.at(best, problem.slots[one, 0], scores[one])
     drop = float(scores[column] - best[own].sum())
@@ -197,13 +216,14 @@ def _solve_part(
     problem: Problem, scores: Array, columns: Index, slots: NDArray[np.int32]
 ) -> tuple[float, Index] | None:
     """Best cover of the slots by the columns: value and columns, or None."""
-    part = sp.csr_matrix(problem.incidence[columns][:, slots])
-    whole = np.diff(part.indptr) == problem.width[columns]
-    columns, part = columns[whole], sp.csr_matrix(part[whole])
+    inside = np.zeros(problem.n_slots)
+    inside[slots] = 1.0
+    whole = np.asarray(problem.incidence[columns] @ inside) == problem.width[columns]
+    columns = columns[whole]
     if not len(columns):
-        return None
+        return None if problem.required[slots].any() else (0.0, columns)
     try:
-        solution = solve(Problem(part), scores[columns])
+        solution = solve(problem.part(columns, slots), scores[columns])
     except InfeasibleError:
         return None
     return solution.value, columns[solution.chosen]

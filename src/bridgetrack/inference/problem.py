@@ -1,7 +1,7 @@
 """The set-partitioning problem behind tracking, its exact preprocessing, and a choice in it.
 
-``max_y s'y  subject to  C y = 1, y binary`` (001, eq. 16-18), where every column covers one to
-three slots. Nothing here knows what a slot or a column means.
+``max_y s'y  subject to  C y = 1, y binary`` (001, eq. 16-18). Slots may also be *optional*: covered
+once at most. Nothing here knows what a slot or a column means.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ class Problem:
     Parameters
     ----------
     incidence
-        Columns x slots, entries 0 or 1, shape (H, S); every slot must be covered exactly once
-        and every column covers one to three slots.
+        Columns x slots, entries 0 or 1, shape (H, S); every column covers some slot.
+    free
+        Slots that may stay uncovered, shape (S,); None: every slot must be covered exactly once.
     """
 
     incidence: sp.csr_matrix
+    free: Mask | None = None
 
     def __post_init__(self) -> None:
-        width = np.diff(self.incidence.indptr)
-        if len(width) and (width.min() < 1 or width.max() > 3):
-            raise SolverError("every column must cover one, two or three slots")
+        if self.n_columns and np.diff(self.incidence.indptr).min() < 1:
+            raise SolverError("every column must cover a slot")
 
     @property
     def n_columns(self) -> int:
@@ -56,8 +57,9 @@ class Problem:
 
     @cached_property
     def slots(self) -> Index:
-        """Slots of every column, ascending, padded with S, shape (H, 3)."""
-        out = np.full((self.n_columns, 3), self.n_slots, dtype=np.int64)
+        """Slots of every column, ascending, padded with S, shape (H, 3) or wider."""
+        widest = max(3, int(self.width.max(initial=0)))
+        out = np.full((self.n_columns, widest), self.n_slots, dtype=np.int64)
         rows = np.repeat(np.arange(self.n_columns), self.width)
         place = np.arange(len(rows)) - np.repeat(self.incidence.indptr[:-1], self.width)
         out[rows, place] = self.incidence.indices
@@ -67,6 +69,16 @@ class Problem:
     def by_slot(self) -> sp.csr_matrix:
         """Slots x columns, shape (S, H)."""
         return sp.csr_matrix(self.incidence.T.tocsr())
+
+    @cached_property
+    def required(self) -> Mask:
+        """Slots that must be covered, shape (S,)."""
+        return np.ones(self.n_slots, dtype=bool) if self.free is None else ~self.free
+
+    def part(self, columns: Index, slots: Index) -> Problem:
+        """The problem of some columns, cut to some slots."""
+        incidence = sp.csr_matrix(self.incidence[columns][:, slots])
+        return Problem(incidence, None if self.free is None else self.free[slots])
 
     @cached_property
     def _same_cover(self) -> Index:
@@ -109,6 +121,8 @@ class Problem:
         single = np.full(self.n_slots + 1, -np.inf)
         one = self.width == 1
         np.maximum.at(single, self.slots[one, 0], score[one])
+        if self.free is not None:
+            single[:-1][self.free] = np.maximum(single[:-1][self.free], 0.0)
         padded = single.copy()
         padded[-1] = 0.0
         alone = padded[self.slots].sum(axis=1)
@@ -136,9 +150,9 @@ class Problem:
 
 def _group(slots: Index, base: int) -> Index:
     """Number rows of slots so that equal rows share a number."""
-    key = (slots[:, 0] * base + slots[:, 1]) if base < 2**31 else slots[:, 0]
-    _, first = np.unique(key, return_inverse=True)
-    _, number = np.unique(first * base + slots[:, 2], return_inverse=True)
+    number = slots[:, 0]
+    for column in slots.T[1:]:
+        _, number = np.unique(number * base + column, return_inverse=True)
     return number.astype(np.int64)
 
 
@@ -176,7 +190,8 @@ class Solution:
     bound
         No feasible choice is better than this.
     duals
-        Prices of the slots with ``C' duals >= scores`` for every allowed column, shape (S,).
+        Prices of the slots with ``C' duals >= scores`` for every allowed column, shape (S,);
+        those of optional slots are not negative.
     slack
         Per slot, how far the relaxation of the slot's component lies above the choice,
         shape (S,); 0 where the relaxation is whole.
@@ -202,10 +217,10 @@ class Solution:
         Raises
         ------
         SolverError
-            Where a slot is not covered exactly once, or the objective or bound is wrong.
+            Where a slot is not covered as often as it must be, or the objective or bound is wrong.
         """
         covered = problem.by_slot @ self.chosen.astype(np.float64)
-        wrong = np.flatnonzero(covered != 1)
+        wrong = np.flatnonzero((covered > 1) | (problem.required & (covered != 1)))
         if len(wrong):
             raise SolverError(
                 f"slot {int(wrong[0])} is covered {int(covered[wrong[0]])} times instead of once"

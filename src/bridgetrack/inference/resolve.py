@@ -96,14 +96,17 @@ def resolve(
     gap, touched = previous.gap, 0
     tolerance = _TOLERANCE * max(1.0, float(np.abs(scores).max(initial=0.0)))
     wrong = allowed & (problem.incidence @ duals - scores < -tolerance)
-    region = _counts(problem, chosen) != 1
+    count = _counts(problem, chosen)
+    # An optional slot that lost its column must be free at no price, or be decided again.
+    owed = problem.required | ((duals > tolerance) & (slack == 0))
+    region = np.where(owed, count != 1, count > 1)
     region |= _slots_of(problem, wrong)
     while region.any():
         region = _closed(problem, chosen, slack, component, region)
         touched = int(region.sum())
         inside = problem.incidence @ region.astype(np.float64)
         columns, slots = np.flatnonzero(allowed & (inside == problem.width)), np.flatnonzero(region)
-        part = Problem(sp.csr_matrix(problem.incidence[columns][:, slots]))
+        part = problem.part(columns, slots)
         try:
             answer = solve(part, scores[columns], limits=limits)
         except SolverError:

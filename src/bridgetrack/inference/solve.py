@@ -56,7 +56,7 @@ class Limits:
 def solve(
     problem: Problem, scores: Array, allowed: Mask | None = None, limits: Limits | None = None
 ) -> Solution:
-    """Choose columns that cover every slot once with the largest total score.
+    """Choose columns that cover every required slot once with the largest total score.
 
     Parameters
     ----------
@@ -86,7 +86,8 @@ def solve_steps(
     limits = limits or Limits()
     allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
     check_scores(scores)
-    uncovered = np.flatnonzero(problem.by_slot @ allowed.astype(np.float64) == 0)
+    covered = problem.by_slot @ allowed.astype(np.float64) > 0
+    uncovered = np.flatnonzero(problem.required & ~covered)
     if len(uncovered):
         raise InfeasibleError(f"no allowed event explains slot {int(uncovered[0])}")
     columns = np.flatnonzero(problem.undominated(scores, allowed))
@@ -97,7 +98,8 @@ def solve_steps(
     # Components are packed in order into programs of about as many columns as the limit says.
     size = np.bincount(column_label, minlength=count)
     batch = np.cumsum(size) // max(limits.batch, 1)
-    parts = _relax(incidence, batch[column_label], batch[slot_label], score, limits)
+    useful = Problem(incidence, problem.free)
+    parts = _relax(useful, batch[column_label], batch[slot_label], score, limits)
     for part, slots, relaxed in parts:
         x[part] = relaxed.x
         duals[slots] = relaxed.duals
@@ -113,9 +115,11 @@ def solve_steps(
         torn[column_label[fractional]] = True
         part, slots = np.flatnonzero(torn[column_label]), np.flatnonzero(torn[slot_label])
         rows = sp.csr_matrix(incidence[part][:, slots].T.tocsr())
-        start = greedy_choice(rows, score[part], x[part], duals[slots])
+        free = None if problem.free is None else problem.free[slots]
+        start = greedy_choice(rows, score[part], x[part], duals[slots], free)
+        nodes, seconds = limits.max_nodes, limits.max_seconds
         chosen, part_bound = branch(
-            rows, score[part], x[part], duals[slots], start, limits.max_nodes, limits.max_seconds
+            rows, score[part], x[part], duals[slots], start, nodes, seconds, free
         )
         picked[part] = chosen
         bound = bound - float(score[part] @ x[part]) + part_bound
@@ -130,16 +134,17 @@ def solve_steps(
 
 
 def _relax(
-    incidence: sp.csr_matrix, column_batch: Index, slot_batch: Index, scores: Array, limits: Limits
+    problem: Problem, column_batch: Index, slot_batch: Index, scores: Array, limits: Limits
 ) -> Iterator[tuple[Index, Index, Relaxed]]:
     """Solve the relaxation batch by batch: (columns, slots, solution)."""
-    by_slot = incidence.T.tocsr()
+    by_slot, optional = problem.by_slot, problem.free
     count = int(column_batch.max(initial=-1)) + 1
     parts = zip(members(column_batch, count), members(slot_batch, count), strict=True)
 
     def one(part: tuple[Index, Index]) -> tuple[Index, Index, Relaxed]:
         columns, slots = part
-        relaxed = Program(by_slot[slots][:, columns]).relax(scores[columns])
+        free = None if optional is None else optional[slots]
+        relaxed = Program(by_slot[slots][:, columns], free=free).relax(scores[columns])
         if not relaxed.optimal:
             raise SolverError("the linear solver stopped before the optimum; scale the scores")
         return columns, slots, relaxed

@@ -37,7 +37,7 @@ _IMPOSSIBLE = (
 
 @dataclass(frozen=True)
 class Relaxed:
-    """Solution of a linear program ``max s'x, A x = 1, x >= 0``.
+    """Solution of a linear program ``max s'x, A x = 1 (or <= 1), x >= 0``.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _ints(values: NDArray[Any]) -> Any:
 
 
 class Program:
-    """A kept model ``max s'x, A x = 1 (equalities), B x <= 1 (cuts), x >= 0``.
+    """A kept model ``max s'x, A x = 1 (<= 1 where free), B x <= 1 (cuts), x >= 0``.
 
     The model stays alive, so that solving again with other scores starts from the last basis.
 
@@ -109,11 +109,16 @@ class Program:
         Matrix A, slots x columns.
     cuts
         Matrix B, or None.
+    free
+        Rows of A that need not be covered, shape (S,); none where None.
     """
 
-    def __init__(self, rows: sp.csr_matrix, cuts: sp.csr_matrix | None = None) -> None:
+    def __init__(
+        self, rows: sp.csr_matrix, cuts: sp.csr_matrix | None = None, free: Mask | None = None
+    ) -> None:
         self.n_slots = int(rows.shape[0])
         self.matrix = sp.csr_matrix(rows if cuts is None else sp.vstack([rows, cuts]))
+        self._free = np.zeros(self.n_slots, dtype=bool) if free is None else free
         self._model = mip.Model(sense=mip.MINIMIZE, solver_name=mip.HIGHS)
         _look_up_destructor(self._model)
         self._model.verbose = 0
@@ -130,6 +135,7 @@ class Program:
         n_rows, n_columns = self.matrix.shape
         lower = np.full(n_rows, 1.0)
         lower[self.n_slots :] = -np.inf
+        lower[: self.n_slots][self._free] = -np.inf
         zero, one = np.zeros(n_columns), np.ones(n_rows)
         infinite = np.full(n_columns, np.inf)
         solver._lib.Highs_passLp(
@@ -220,9 +226,10 @@ def solve_integer(
     start: NDArray[np.bool_] | None,
     max_nodes: int,
     max_seconds: float,
+    free: Mask | None = None,
     gap: float = 1e-9,
 ) -> Integral:
-    """Solve ``max s'x, A x = 1, x binary`` by branch and bound through python-mip.
+    """Solve ``max s'x, A x = 1 (<= 1 where free), x binary`` by branch and bound.
 
     Parameters
     ----------
@@ -234,6 +241,8 @@ def solve_integer(
         A feasible choice that is returned where the solver finds nothing better in time.
     max_nodes, max_seconds
         Limits; node limits keep results reproducible.
+    free
+        Rows that need not be covered, shape (S,); none where None.
     gap
         Absolute and relative gap at which to stop.
 
@@ -253,9 +262,11 @@ def solve_integer(
     model.max_mip_gap_abs = gap
     y = [model.add_var(var_type=mip.BINARY, obj=float(s)) for s in scores]
     matrix = sp.csr_matrix(rows)
+    needed = np.ones(matrix.shape[0], dtype=bool) if free is None else ~free
     for r in range(matrix.shape[0]):
         part = matrix.indices[matrix.indptr[r] : matrix.indptr[r + 1]]
-        model.add_constr(mip.xsum(y[int(h)] for h in part) == 1)
+        cover = mip.xsum(y[int(h)] for h in part)
+        model.add_constr(cover == 1 if needed[r] else cover <= 1)
     if start is not None:
         model.start = [(y[int(h)], 1.0) for h in np.flatnonzero(start)]
     status = model.optimize(max_seconds=max_seconds, max_nodes=max_nodes)
@@ -266,7 +277,7 @@ def solve_integer(
         choices.append(np.asarray([v.x for v in y]) > 0.5)
     if start is not None:
         choices.append(np.asarray(start, dtype=bool))
-    valid = [c for c in choices if np.array_equal(matrix @ c, np.ones(matrix.shape[0]))]
+    valid = [c for c in choices if _covers(matrix @ c, needed)]
     if not valid and status in _IMPOSSIBLE:
         raise InfeasibleError(_NO_CHOICE)
     if not valid:
@@ -281,12 +292,22 @@ def solve_integer(
     return Integral(best, value, max(bound, value))
 
 
+def _covers(count: Array, needed: Mask) -> bool:
+    """Whether no row is covered twice, and every one that needs it is covered."""
+    return bool((count[needed] == 1).all() and (count[~needed] <= 1).all())
+
+
 _GRACE = 5.0
 """Seconds that a child process may take beyond its limit, for starting and answering."""
 
 
 def solve_bounded(
-    rows: sp.csr_matrix, scores: Array, start: Mask | None, max_nodes: int, max_seconds: float
+    rows: sp.csr_matrix,
+    scores: Array,
+    start: Mask | None,
+    max_nodes: int,
+    max_seconds: float,
+    free: Mask | None = None,
 ) -> Integral | None:
     """As `solve_integer`, in a child process that is ended when it overstays its time.
 
@@ -302,7 +323,7 @@ def solve_bounded(
     InfeasibleError
         Where the columns cannot cover every row once.
     """
-    given = (sp.csr_matrix(rows), scores, start, max_nodes, max_seconds)
+    given = (sp.csr_matrix(rows), scores, start, max_nodes, max_seconds, free)
     try:
         done = subprocess.run(
             [sys.executable, "-m", "bridgetrack.inference.solver"],

@@ -1,0 +1,116 @@
+"""Slots that may stay free: the same as a column of score 0 that covers each of them alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.inference.gibbs import gibbs
+from bridgetrack.inference.margins import exact_margin, margin_bounds
+from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.resolve import resolve
+from bridgetrack.inference.solve import Limits, solve
+from partition_problems import brute_force, problem_of, random_covers, random_scores
+
+
+def optional_problem(rng: np.random.Generator, n_slots: int, n_wide: int) -> Problem:
+    """Random covers of up to five slots; some slots may stay free."""
+    covers = random_covers(rng, n_slots, n_wide)
+    for _ in range(n_wide // 2):
+        k = min(int(rng.integers(3, 6)), n_slots)
+        covers.append(tuple(sorted(rng.choice(n_slots, k, replace=False).tolist())))
+    return Problem(problem_of(covers, n_slots).incidence, rng.random(n_slots) < 0.5)
+
+
+def spelled_out(problem: Problem) -> Problem:
+    """The same with a column for every optional slot that leaves it free."""
+    alone = sp.identity(problem.n_slots, format="csr")[~problem.required]
+    return Problem(sp.csr_matrix(sp.vstack([problem.incidence, alone])))
+
+
+def padded(problem: Problem, values: np.ndarray, fill: float | bool) -> np.ndarray:
+    return np.append(values, np.full(int((~problem.required).sum()), fill))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 20), st.booleans())
+def test_choice_and_margins_equal_enumeration(
+    seed: int, n_slots: int, n_wide: int, pinned: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    problem = optional_problem(rng, n_slots, n_wide)
+    full, scores = spelled_out(problem), random_scores(rng, problem.n_columns)
+    allowed = np.ones(problem.n_columns, dtype=bool)
+    if pinned:
+        allowed = rng.random(problem.n_columns) < 0.8
+
+    def best(usable: np.ndarray) -> float:
+        return brute_force(full, padded(problem, scores, 0.0), padded(problem, usable, True))
+
+    truth = best(allowed)
+    if truth == float("-inf"):
+        return
+    solution = solve(problem, scores, allowed)
+    tolerance = 1e-5 * max(1.0, np.abs(scores).max())
+    assert solution.value == pytest.approx(truth, abs=tolerance)
+    assert solution.bound == pytest.approx(truth, abs=tolerance)
+    assert solution.duals[~problem.required].min(initial=0.0) >= -tolerance
+    assert (problem.incidence @ solution.duals - scores)[allowed].min(initial=0.0) >= -tolerance
+    bounds = margin_bounds(problem, scores, solution, allowed)
+    for column in np.flatnonzero(solution.chosen).tolist():
+        rest = allowed.copy()
+        rest[column] = False
+        true = solution.value - best(rest)
+        assert bounds[column] <= true + tolerance
+        margin = exact_margin(problem, scores, solution, column, allowed)
+        assert margin == pytest.approx(max(true, 0.0), abs=tolerance)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(2, 20))
+def test_solving_again_after_columns_were_forbidden(seed: int, n_slots: int, n_wide: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = optional_problem(rng, n_slots, n_wide)
+    scores = random_scores(rng, problem.n_columns)
+    before = solve(problem, scores)
+    allowed = rng.random(problem.n_columns) < 0.8
+    truth = brute_force(
+        spelled_out(problem), padded(problem, scores, 0.0), padded(problem, allowed, True)
+    )
+    if truth == float("-inf"):
+        return
+    after, _ = resolve(problem, scores, allowed, before.chosen.copy(), before)
+    tolerance = 1e-5 * max(1.0, np.abs(scores).max())
+    assert after.value == pytest.approx(truth, abs=tolerance)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(0, 8))
+def test_the_sum_over_choices(seed: int, n_slots: int, n_wide: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = optional_problem(rng, n_slots, n_wide)
+    scores = rng.normal(size=problem.n_columns)
+    free = gibbs(problem, scores, limit=10_000)
+    same = gibbs(spelled_out(problem), padded(problem, scores, 0.0), limit=10_000)
+    assert free.log_z == pytest.approx(same.log_z)
+    assert free.entropy == pytest.approx(same.entropy)
+
+
+def test_limits_leave_a_true_bound() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        problem = optional_problem(rng, 9, 20)
+        scores = rng.normal(size=problem.n_columns)
+        rough = solve(problem, scores, limits=Limits(max_nodes=1))
+        truth = brute_force(spelled_out(problem), padded(problem, scores, 0.0))
+        assert rough.value <= truth + 1e-6 <= rough.bound + 2e-6
+
+
+def test_nothing_is_chosen_where_nothing_is_worth_it() -> None:
+    problem = Problem(problem_of([(0,), (0, 1)], 2).incidence, np.array([True, True]))
+    solution = solve(problem, np.array([-1.0, -2.0]))
+    assert not solution.chosen.any()
+    assert solution.value == solution.bound == 0.0
