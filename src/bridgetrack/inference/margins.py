@@ -3,8 +3,8 @@
 Everything here rests on the prices of the slots, the duals of the linear relaxation. The *reduced
 cost* of a column is the price of its slots minus its score; it is at least 0 for every allowed
 column, and any feasible choice y is worth ``sum(prices) - sum of the reduced costs of its
-columns``, less the prices of optional slots that it leaves free. So reduced costs say how much a choice must lose if it uses a column, without solving
-anything again.
+columns``, less the prices of optional slots that it leaves free. So reduced costs say how much a
+choice must lose if it uses a column, without solving anything again.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def margin_bounds(
 
         margin(h) >= sum over slots r of h of min over h' covering r, h' != h, of rc(h') / m
 
-    (an optional slot may be left free at its price instead), minus what the choice falls short of the relaxation of its component. A column that reaches
-    into other components saves at most what they fall short of theirs; that is taken off its
-    reduced cost.
+    (an optional slot may be left free at its price instead), minus what the choice falls short
+    of the relaxation of its component. A column that reaches into other components saves at most
+    what they fall short of theirs; that is taken off its reduced cost.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def margin_bounds(
 def _alike(owner: Index) -> Index:
     """How many entries of its row equal each entry, itself included, shape (H, W)."""
     out = np.ones(owner.shape, dtype=np.int64)
-    for a, b in combinations(range(owner.shape[1]), 2):
+    for a, b in combinations(range(len(owner.T)), 2):
         equal = owner[:, a] == owner[:, b]
         out[:, a] += equal
         out[:, b] += equal
@@ -100,7 +100,7 @@ def _elsewhere(problem: Problem, solution: Solution) -> Array:
         return out
     slack = np.append(solution.slack, 0.0)[problem.slots]
     component = np.append(solution.component, -1)[problem.slots]
-    for a, b in permutations(range(out.shape[1]), 2):
+    for a, b in permutations(range(len(slack.T)), 2):
         out[:, a] += (component[:, a] != component[:, b]) * slack[:, b]
     return out
 
@@ -213,7 +213,7 @@ def _reachable(problem: Problem, near: Mask, own: NDArray[np.int32]) -> Mask:
 
 
 def _solve_part(
-    problem: Problem, scores: Array, columns: Index, slots: NDArray[np.int32]
+    problem: Problem, scores: Array, columns: Index, slots: NDArray[np.integer]
 ) -> tuple[float, Index] | None:
     """Best cover of the slots by the columns: value and columns, or None."""
     inside = np.zeros(problem.n_slots)

@@ -75,7 +75,7 @@ class Problem:
         """Slots that must be covered, shape (S,)."""
         return np.ones(self.n_slots, dtype=bool) if self.free is None else ~self.free
 
-    def part(self, columns: Index, slots: Index) -> Problem:
+    def part(self, columns: Index, slots: NDArray[np.integer]) -> Problem:
         """The problem of some columns, cut to some slots."""
         incidence = sp.csr_matrix(self.incidence[columns][:, slots])
         return Problem(incidence, None if self.free is None else self.free[slots])

@@ -97,8 +97,8 @@ def resolve(
     tolerance = _TOLERANCE * max(1.0, float(np.abs(scores).max(initial=0.0)))
     wrong = allowed & (problem.incidence @ duals - scores < -tolerance)
     count = _counts(problem, chosen)
-    # An optional slot that lost its column must be free at no price, or be decided again.
-    owed = problem.required | ((duals > tolerance) & (slack == 0))
+    # An optional slot that may have lost its column is free at no price, or decided again.
+    owed = problem.required | (duals > tolerance)
     region = np.where(owed, count != 1, count > 1)
     region |= _slots_of(problem, wrong)
     while region.any():
