@@ -325,7 +325,7 @@ def _atoms(regions: Regions, rows: slice, key: NDArray[np.uint64]) -> sp.coo_mat
     member = sp.csr_matrix(
         (
             np.ones(int(size[one].sum()), dtype=np.int64),
-            owner[_ranges(first[one], size[one])],
+            owner[ranges(first[one], size[one])],
             np.concatenate([[0], np.cumsum(size[one])]),
         ),
         (len(one), len(regions)),
@@ -337,7 +337,7 @@ def _atoms(regions: Regions, rows: slice, key: NDArray[np.uint64]) -> sp.coo_mat
     return member[kept].tocoo()
 
 
-def _ranges(first: Index, size: Index) -> Index:
+def ranges(first: Index, size: Index) -> Index:
     """``first[k], first[k] + 1, ...``, `size[k]` of them, one after another."""
     starts = np.cumsum(size) - size
     return np.arange(int(size.sum())) + np.repeat(first - starts, size)

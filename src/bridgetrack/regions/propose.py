@@ -1,0 +1,411 @@
+"""Propose candidate regions: cuts of merge trees, built-in cells at several settings, labels.
+
+A frame is read in several ways. Each reading's landscape gives a merge tree, whose nodes are
+unions of hills; a node is outlined at several shares of its own height. Near-duplicates become
+one candidate that remembers how many readings agreed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import ndimage as ndi
+from skimage.filters import threshold_otsu
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie.movie import Movie, check_same_extent, label_frame
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.regions import (
+    Array,
+    Index,
+    Mask,
+    Regions,
+    concatenate,
+    no_regions,
+    ranges,
+    regions_of_labels,
+)
+from bridgetrack.regions.tree import MergeTree, distinct, merge_tree
+from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.cells import (
+    cell_landscape,
+    clean_cells,
+    cut_edges,
+    foreground_mask,
+    merge_shallow,
+)
+from bridgetrack.segmentation.movie import movie_settings
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.signal import (
+    Image,
+    Sampling,
+    Signal,
+    cell_signal,
+    finite_image,
+    gaussian,
+    sampling_of,
+)
+
+_LEVELS = (0.5, 1.0, 2.0)
+_OUTLINES = (0.0, 0.3, 0.5, 0.7)
+_PROBABLE = (0.3, 0.5, 0.7)
+_DEPTHS = (1.0, 3.0, 10.0)
+_NEAR = 0.9
+_SAMPLES = 60
+_BIGGEST = 6.0
+SOURCES = ("intensity", "shape", "threshold", "built-in", "probability")
+
+
+def propose_regions(
+    image: Movie,
+    labels: Sequence[Movie] = (),
+    probability: Movie | None = None,
+    settings: SegmentationSettings | None = None,
+    frames: Sequence[int] | None = None,
+    *,
+    channel: int | str = 0,
+) -> Steps[Regions]:
+    """Candidate regions of a movie, frame by frame; one frame is in memory at a time.
+
+    Parameters
+    ----------
+    image
+        The movie.
+    labels
+        Label movies brought along; each of their cells is a candidate.
+    probability
+        How probably each pixel belongs to a cell, 0 to 1, of the same extent. Where a channel is
+        called ``"edge"``, it says how probably cells touch there.
+    settings
+        Of the built-in segmentation; what they leave open is decided once for the movie.
+    frames
+        Which frames; all of them unless given.
+    channel
+        Number or name of the channel that shows the cells.
+
+    Raises
+    ------
+    InputError
+        Where the movies differ in extent, or a frame cannot be read.
+    """
+    for movie in (*labels, *([probability] if probability else [])):
+        check_same_extent(image, movie)
+    number = image.channel_number(channel)
+    settings = movie_settings(image, settings, channel=number)
+    times = range(image.n_frames) if frames is None else frames
+    names = label_sources(labels)
+    found = [no_regions(image.geometry.shape or (), (*SOURCES, *names))]
+    for done, t in enumerate(times):
+        yield Progress("proposing regions", done / len(times))
+        brought = {n: label_frame(m, t) for n, m in zip(names, labels, strict=True)}
+        found.append(
+            propose_frame(
+                image.channel_frame(t, number),
+                settings,
+                scale=image.geometry.scale,
+                labels=brought,
+                probability=None if probability is None else cell_probability(probability, t),
+                t=t,
+            )
+        )
+    return concatenate(found)
+
+
+def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:
+    """What candidates from label movies are called: ``"labels"``, ``"labels 2"`` and so on."""
+    return tuple("labels" if k == 0 else f"labels {k + 1}" for k in range(len(labels)))
+
+
+def cell_probability(probability: Movie, t: int) -> Image:
+    """Probability of a cell in frame `t`, less that of an edge between cells where it is known."""
+    channels = [name.lower() for name in probability.channels]
+    cell = channels.index("cell") if "cell" in channels else 0
+    found = finite_image(probability.channel_frame(t, cell))[0]
+    if "edge" in channels:
+        found = found - finite_image(probability.channel_frame(t, channels.index("edge")))[0]
+    return found
+
+
+def propose_frame(
+    image: NDArray[Any],
+    settings: SegmentationSettings,
+    *,
+    scale: tuple[float, ...] | None = None,
+    labels: dict[str, NDArray[Any]] | None = None,
+    probability: Image | None = None,
+    t: int = 0,
+) -> Regions:
+    """Candidate regions of one frame.
+
+    Parameters
+    ----------
+    image
+        One channel, shape ([Z,] Y, X); NaN and infinite pixels are background.
+    settings
+        What they leave open is decided from this frame.
+    scale
+        Pixel size per axis; only ratios matter.
+    labels
+        Label frames brought along, by name.
+    probability
+        Probability of a cell at every pixel, less that of an edge between cells.
+    t
+        Number of the frame.
+    """
+    if image.ndim not in (2, 3):
+        raise InputError(f"a frame has 2 or 3 axes, not {image.ndim}")
+    found: list[_Reading] = []
+    settings = complete_settings([image], settings)
+    frame = _frame(image, settings, scale)
+    if np.ptp(finite_image(image)[0]) > 0:
+        found += _of_image(image, frame)
+    if probability is not None:
+        found += _of_probability(probability, frame)
+    for name, brought in (labels or {}).items():
+        found.append(_of_labels(brought, name))
+    names = (*SOURCES, *(labels or {}))
+    return _collapsed(found, frame, names, t)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What is known of a frame: settings, pixel sizes, and which sizes a cell may have."""
+
+    settings: SegmentationSettings
+    sampling: Sampling
+    shape: tuple[int, ...]
+    diameter: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Candidates of one reading: a source, and pixels of each in a row."""
+
+    source: str
+    starts: Index
+    pixels: Index
+    persistence: Array
+
+
+def _frame(
+    image: NDArray[Any], settings: SegmentationSettings, scale: tuple[float, ...] | None
+) -> _Frame:
+    diameter = float(settings.diameter or 20.0)
+    sampling = sampling_of(scale, image.shape, diameter)
+    unit = np.pi / 4 * diameter**2 if image.ndim == 2 else np.pi / 6 * diameter**3
+    unit /= float(np.prod(sampling))
+    if image.ndim == 3:  # a stack thinner than the cells holds slices of them only
+        unit *= min(1.0, 1.5 * image.shape[0] * sampling[0] / diameter)
+    most = min(settings.max_size, _BIGGEST) * unit
+    return _Frame(settings, sampling, image.shape, diameter, settings.min_size * unit, most)
+
+
+def _of_image(image: NDArray[Any], frame: _Frame) -> Iterator[_Reading]:
+    s, diameter, sampling = frame.settings, frame.diameter, frame.sampling
+    signal = cell_signal(
+        image, s.foreground, diameter, float(s.smoothing or 0), s.background_window, sampling
+    )
+    masks = _masks(signal, frame)
+    smooth = gaussian(signal.values, 0.08 * diameter, sampling)
+    tree = merge_tree(smooth, masks[0])
+    yield from _outlined("intensity", tree, smooth, frame, _OUTLINES)
+    yield _above_pass(tree, smooth, frame)
+    for k, mask in enumerate(masks):
+        height = cell_landscape(signal, mask, s.seeds, diameter, sampling)
+        tree = merge_tree(height, mask)
+        yield from _outlined("shape", tree, smooth, frame, _OUTLINES[:3])
+        yield from _builtin(tree, height, signal, frame, _DEPTHS if k == 1 else _DEPTHS[:1])
+
+
+def _of_probability(probability: Image, frame: _Frame) -> Iterator[_Reading]:
+    smooth = gaussian(probability.astype(np.float32), 0.04 * frame.diameter, frame.sampling)
+    tree = merge_tree(smooth, smooth > _PROBABLE[0])
+    yield from _outlined("probability", tree, smooth, frame, (0.0, 0.5, 0.7))
+    for level in _PROBABLE:
+        mask = smooth > level
+        distance = ndi.distance_transform_edt(mask, sampling=frame.sampling).astype(np.float32)
+        height = gaussian(distance, 0.05 * frame.diameter, frame.sampling)
+        tree = merge_tree(height, mask)
+        yield from _outlined("probability", tree, smooth, frame, (0.0,))
+
+
+def _of_labels(labels: NDArray[Any], name: str) -> _Reading:
+    cells = regions_of_labels(labels)
+    return _Reading(name, cells.starts, cells.pixels, np.zeros(len(cells)))
+
+
+def _masks(signal: Signal, frame: _Frame) -> list[Mask]:
+    """Foreground at three levels, each within the one before."""
+    s, values = frame.settings, signal.values
+    usual = foreground_mask(signal, s, frame.diameter, frame.sampling)
+    least = s.sensitivity * signal.noise
+    method = s.threshold
+    if method == "auto":
+        method = "background" if s.foreground in ("bright", "auto") else "global"
+    level = least
+    if method == "global" and (values > least).any():
+        level = max(float(threshold_otsu(values)), least)
+    low = (values > _LEVELS[0] * level) & ~signal.invalid
+    return [low | usual, usual, usual & (values > _LEVELS[2] * level)]
+
+
+def _builtin(
+    tree: MergeTree, height: Image, signal: Signal, frame: _Frame, depths: Sequence[float]
+) -> Iterator[_Reading]:
+    """Cells as the built-in segmentation finds them, at several depths of valleys."""
+    s = frame.settings
+    for factor in depths:
+        cells = merge_shallow(tree.hills, height, factor * float(s.depth or 0.0))
+        cells = cut_edges(cells, signal.values, s.edge)
+        cells = clean_cells(cells, s, frame.diameter, frame.sampling)
+        yield _of_labels(cells, "built-in")
+
+
+def _outlined(
+    source: str, tree: MergeTree, values: Image, frame: _Frame, shares: Sequence[float]
+) -> Iterator[_Reading]:
+    """Nodes of a tree, each cut to pixels above some shares of its own highest value."""
+    nodes, lasting = distinct(tree, frame.least, 2 * frame.most, _NEAR)
+    if not len(nodes):
+        return
+    area = tree.area[nodes]
+    starts = np.cumsum(area) - area
+    pixels = tree.pixels[ranges(tree.start[nodes], area)]
+    value = values.ravel()[pixels]
+    peak = np.maximum.reduceat(value, starts)
+    before = np.full(len(nodes), np.inf)
+    for share in shares:
+        inside = value > np.repeat(share * peak, area) if share > 0 else np.ones(len(value), bool)
+        size = np.add.reduceat(inside, starts, dtype=np.int64)
+        new = (size >= frame.least) & (size <= frame.most) & (size < _NEAR * before)
+        before[new] = size[new]
+        kept = pixels[inside & np.repeat(new, area)]
+        yield _Reading(source, np.append(0, np.cumsum(size[new])), kept, lasting[new])
+
+
+def _above_pass(tree: MergeTree, values: Image, frame: _Frame) -> _Reading:
+    """Components above a threshold, each at the level just before it joins another."""
+    nodes, lasting = distinct(tree, frame.least, 2 * frame.most, _NEAR)
+    area = tree.area[nodes]
+    pixels = tree.pixels[ranges(tree.start[nodes], area)]
+    inside = values.ravel()[pixels] > np.repeat(tree.death[nodes], area)
+    owner = np.repeat(np.arange(len(nodes)), area)
+    size = np.bincount(owner[inside], minlength=len(nodes))
+    fits = (size >= frame.least) & (size <= frame.most)
+    kept = pixels[inside & fits[owner]]
+    return _Reading("threshold", np.append(0, np.cumsum(size[fits])), kept, lasting[fits])
+
+
+def _collapsed(found: list[_Reading], frame: _Frame, names: tuple[str, ...], t: int) -> Regions:
+    """All readings as regions, near-duplicates as one with the votes of all."""
+    found = [r for r in found if len(r.persistence)]
+    if not found:
+        return no_regions(frame.shape, names)
+    parts = []
+    for number, reading in enumerate(found):
+        n = len(reading.persistence)
+        votes = np.zeros((n, len(found)), dtype=np.int64)
+        votes[:, number] = 1
+        parts.append(
+            Regions(
+                frame.shape,
+                np.full(n, t, dtype=np.int64),
+                reading.starts,
+                _ascending(reading.starts, reading.pixels, frame.shape),
+                tuple(map(str, range(len(found)))),
+                np.full(n, number, dtype=np.int64),
+                votes,
+                reading.persistence,
+            )
+        )
+    of_source: dict[str, list[Regions]] = {name: [] for name in names}
+    for part, reading in zip(parts, found, strict=True):
+        of_source[reading.source].append(part)
+    each = [_merged(concatenate(p), frame) for p in of_source.values() if p]
+    regions = _merged(_whole(concatenate(each), frame), frame)
+    place = np.array([names.index(r.source) for r in found])
+    order = [int(name) for name in regions.sources]
+    place = place[order]
+    votes = np.zeros((len(regions), len(names)), dtype=np.int64)
+    np.add.at(votes.T, place, regions.votes.T)
+    return replace(regions, sources=names, source=place[regions.source], votes=votes)
+
+
+def _ascending(starts: Index, pixels: Index, shape: tuple[int, ...]) -> Index:
+    """Pixels sorted within each region."""
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    n = int(np.prod(shape))
+    return np.sort(owner * n + pixels) - owner * n
+
+
+def _merged(regions: Regions, frame: _Frame) -> Regions:
+    """One region in place of all that are nearly the same, the one most like the others first."""
+    near = _alike(regions, frame)
+    begin, end = near.indptr[:-1], near.indptr[1:]
+    free = np.ones(len(regions), dtype=bool)
+    group = np.zeros(len(regions), dtype=np.int64)
+    for r in np.argsort(begin - end, kind="stable"):
+        if free[r]:
+            alike = near.indices[begin[r] : end[r]]
+            alike = alike[free[alike]]
+            group[alike] = r
+            free[alike] = False
+    kept = np.unique(group)
+    row = np.searchsorted(kept, group)
+    votes = np.zeros((len(kept), regions.votes.shape[1]), dtype=np.int64)
+    np.maximum.at(votes, row, regions.votes)
+    lasting = np.zeros(len(kept))
+    np.maximum.at(lasting, row, regions.persistence)
+    return replace(regions.select(kept), votes=votes, persistence=lasting)
+
+
+def _alike(regions: Regions, frame: _Frame) -> sp.csr_matrix:
+    """Pairs with an overlap above 0.9 of their union, each region with itself among them.
+
+    Large cells are compared on every second, third, ... pixel of each axis.
+    """
+    ndim = len(frame.shape)
+    step = max(1, int((frame.most / _BIGGEST / _SAMPLES) ** (1 / ndim)))
+    places = np.unravel_index(regions.pixels, frame.shape)
+    on_grid = np.logical_and.reduce([p % step == 0 for p in places])
+    owner, pixels = regions.owner[on_grid], regions.pixels[on_grid]
+    used, column = np.unique(pixels, return_inverse=True)
+    shape = (len(regions), len(used))
+    member = sp.csr_matrix((np.ones(len(owner), np.int32), (owner, column)), shape)
+    shared = (member @ member.T).tocoo()
+    size = np.asarray(member.sum(axis=1)).ravel()
+    union = size[shared.row] + size[shared.col] - shared.data
+    near = (shared.data > _NEAR * union) & (shared.row != shared.col)
+    row = np.concatenate([shared.row[near], np.arange(len(regions))])
+    column = np.concatenate([shared.col[near], np.arange(len(regions))])
+    return sp.csr_matrix((np.ones(len(row), bool), (row, column)), (len(regions),) * 2)
+
+
+def _whole(regions: Regions, frame: _Frame) -> Regions:
+    """The largest piece of every region, its holes filled."""
+    places = np.unravel_index(regions.pixels, frame.shape)
+    first = [np.minimum.reduceat(p, regions.starts[:-1]) for p in places]
+    last = [np.maximum.reduceat(p, regions.starts[:-1]) for p in places]
+    low, high = np.stack(first, axis=1), np.stack(last, axis=1)
+    local = np.stack(places, axis=1) - low[regions.owner]
+    pixels = []
+    for r in range(len(regions)):
+        inside = local[regions.starts[r] : regions.starts[r + 1]]
+        crop = np.zeros(high[r] - low[r] + 1, dtype=bool)
+        crop[tuple(inside.T)] = True
+        pieces, n = ndi.label(crop)
+        if n > 1:
+            crop = pieces == 1 + np.argmax(np.bincount(pieces.ravel())[1:])
+        crop = ndi.binary_fill_holes(crop)
+        index = tuple(c + o for c, o in zip(np.nonzero(crop), low[r], strict=True))
+        pixels.append(np.ravel_multi_index(index, frame.shape))
+    area = np.array([len(p) for p in pixels])
+    filled = replace(regions, starts=np.append(0, np.cumsum(area)), pixels=np.concatenate(pixels))
+    return filled.select((area >= frame.least) & (area <= frame.most))

@@ -1,0 +1,109 @@
+"""Candidates contain the cells, cuts and unions of them, and what was brought along."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.progress import Progress, run
+from bridgetrack.regions.propose import SOURCES, propose_frame, propose_regions
+from bridgetrack.regions.regions import Regions, regions_of_labels
+from bridgetrack.segmentation import SegmentationSettings
+from pictures import blobs, photograph
+
+BRIGHT = SegmentationSettings(diameter=18, foreground="bright")
+CENTRES = [(25.0, 25.0), (25.0, 40.0), (60.0, 40.0), (30.0, 90.0)]
+TRUTH = np.stack([blobs((90, 120), [(y, x + 3 * t) for y, x in CENTRES], 9) for t in range(3)])
+PICTURES = np.stack([photograph(frame, seed=t) for t, frame in enumerate(TRUTH)])
+
+
+def best_overlap(regions: Regions, t: int, cells: np.ndarray) -> np.ndarray:
+    """Best intersection over union of any candidate with each cell."""
+    truth = regions_of_labels(cells)
+    shared = (regions.membership(t) @ truth.membership(0).T).toarray()
+    area = regions.area[regions.rows(t)]
+    return (shared / (area[:, None] + truth.area - shared)).max(axis=0)
+
+
+def test_every_cell_and_the_union_of_touching_ones_are_candidates() -> None:
+    regions = run(propose_regions(open_movie(PICTURES), settings=BRIGHT))
+    assert regions.frames.tolist() == [0, 1, 2]
+    for t in range(3):
+        assert (best_overlap(regions, t, TRUTH[t]) > 0.7).all()
+        both = np.isin(TRUTH[t], TRUTH[t][[25, 25], [25 + 3 * t, 40 + 3 * t]])
+        assert best_overlap(regions, t, both.astype(int)) > 0.7
+    assert len(regions) < 20 * TRUTH.max() * 3
+
+
+def test_near_duplicates_are_one_with_many_votes() -> None:
+    regions = propose_frame(PICTURES[0], BRIGHT)
+    shared = (regions.membership(0) @ regions.membership(0).T).toarray()
+    union = regions.area[:, None] + regions.area - shared
+    np.fill_diagonal(shared, 0)
+    assert (shared / union).max() < 0.97
+    alone = regions.select(best_overlap_with(regions, TRUTH[0] == TRUTH[0][30, 90]) > 0.8)
+    assert alone.votes.sum(axis=1).max() >= 5
+    assert (alone.votes[alone.votes.sum(axis=1).argmax()] > 0).sum() >= 3
+    assert ((regions.persistence >= 0) & (regions.persistence <= 1)).all()
+
+
+def best_overlap_with(regions: Regions, cell: np.ndarray) -> np.ndarray:
+    shared = np.add.reduceat(cell.ravel()[regions.pixels].astype(int), regions.starts[:-1])
+    return shared / (regions.area + cell.sum() - shared)
+
+
+def test_labels_brought_along_are_candidates_of_their_name() -> None:
+    odd = np.zeros_like(TRUTH)
+    odd[:, 70:85, 100:118] = 4
+    regions = run(
+        propose_regions(
+            open_movie(PICTURES), [open_labels(odd), open_labels(TRUTH)], settings=BRIGHT
+        )
+    )
+    assert regions.sources == (*SOURCES, "labels", "labels 2")
+    first = regions.select(regions.votes[:, regions.sources.index("labels")] > 0)
+    assert len(first) == 3
+    np.testing.assert_array_equal(first.mask(1), odd[1] == 4)
+    second = regions.votes[:, regions.sources.index("labels 2")]
+    assert second.sum() == 3 * len(CENTRES)
+
+
+def test_probability_is_another_reading() -> None:
+    probability = np.stack([(frame > 0) * 0.9 + 0.05 for frame in TRUTH]).astype(np.float32)
+    flat = np.stack([photograph(frame * 0, seed=t) for t, frame in enumerate(TRUTH)])
+    regions = run(
+        propose_regions(open_movie(flat), probability=open_movie(probability), settings=BRIGHT)
+    )
+    assert best_overlap(regions, 0, TRUTH[0]).min() > 0.7
+    assert regions.votes[:, regions.sources.index("probability")].sum() > 0
+
+
+def test_stacks_and_chosen_frames() -> None:
+    grid = np.indices((10, 40, 40))
+    cells = np.zeros((10, 40, 40), dtype=int)
+    for k, centre in enumerate([(5, 10, 10), (5, 10, 20), (5, 30, 28)], start=1):
+        inside = ((grid - np.reshape(centre, (3, 1, 1, 1))) ** 2).sum(axis=0) < 25
+        cells[inside & (cells == 0)] = k
+    rng = np.random.default_rng(0)
+    stack = np.stack([100.0 * (cells > 0) + rng.normal(20, 3, cells.shape) for _ in range(3)])
+    settings = SegmentationSettings(diameter=10, foreground="bright")
+    movie = open_movie(stack.astype(np.float32), axes="TZYX")
+    steps = []
+    regions = run(propose_regions(movie, settings=settings, frames=[2]), steps.append)
+    assert regions.frames.tolist() == [2]
+    assert regions.shape == (10, 40, 40)
+    assert (best_overlap(regions, 2, cells) > 0.6).all()
+    assert steps == [Progress("proposing regions", 0.0)]
+
+
+@pytest.mark.parametrize("shape", [(20, 30), (5, 20, 30)])
+def test_an_empty_frame_has_no_candidates(shape: tuple[int, ...]) -> None:
+    assert len(propose_frame(np.full(shape, 7.0), BRIGHT)) == 0
+    assert len(propose_frame(np.full(shape, np.nan), BRIGHT)) == 0
+
+
+def test_extents_must_agree() -> None:
+    with pytest.raises(InputError, match="shape"):
+        run(propose_regions(open_movie(PICTURES), [open_labels(TRUTH[:2])], settings=BRIGHT))
