@@ -45,7 +45,7 @@ def measure(cells: int) -> list[tuple[float, float]]:
     from qtpy.QtWidgets import QApplication
 
     from bridgetrack.ui.layers import camera_of
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1200, 800)

@@ -130,7 +130,7 @@ def main() -> None:
         import napari
         from qtpy.QtTest import QTest
 
-        from bridgetrack.ui.viewer_state import state_of
+        from bridgetrack.ui.panel import state_of
 
         viewer = napari.Viewer(show=True)
         viewer.window.resize(1280, 800)

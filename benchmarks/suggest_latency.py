@@ -52,7 +52,7 @@ def measure(labels: np.ndarray, answers: int, pause: float) -> dict[str, Any]:
     from qtpy.QtWidgets import QApplication
 
     from bridgetrack.session.questions import JOB
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1280, 800)

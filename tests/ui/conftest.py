@@ -104,7 +104,7 @@ def open_short(
     """Opens a panel of the plugin on the short movie and waits until it is tracked."""
 
     def opened(panel: str) -> Any:
-        from bridgetrack.ui.viewer_state import state_of
+        from bridgetrack.ui.panel import state_of
 
         image, labels = pixels
         scale = (1, 0.645, 0.645)

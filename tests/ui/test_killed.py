@@ -30,7 +30,7 @@ import napari
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
-from bridgetrack.ui.viewer_state import state_of
+from bridgetrack.ui.panel import state_of
 from bridgetrack.ui.workflow import fill
 from bridgetrack.ui.layers import camera_of
 
@@ -101,7 +101,7 @@ def clicked_and_killed(files, folder) -> dict:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_a_killed_window_loses_nothing(viewer, qtbot, files, tmp_path):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
     from bridgetrack.ui.workflow import fill
 
     given = clicked_and_killed(files, tmp_path)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_from_a_similar_model_to_undo(open_short, viewer, qtbot):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     workflow = open_short("Bridgetrack")
     state = state_of(viewer)

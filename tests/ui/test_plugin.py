@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture
 def state(open_short, viewer):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     open_short("Bridgetrack").open_step(1)
     return state_of(viewer)
@@ -156,7 +156,7 @@ def test_deleting_the_segmentation_ends_the_work(state, viewer, qtbot):
 
 
 def test_closing_during_work_is_clean(open_short, viewer, pixels):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     state = state_of(viewer)
     _, labels = pixels
@@ -178,7 +178,7 @@ def test_wrong_layers_explain_themselves(viewer, qtbot):
 
 
 def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     widget = open_short("Bridgetrack")
     state = state_of(viewer)
@@ -217,7 +217,7 @@ def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
 
 
 def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     one, two = make_napari_viewer(show=True), make_napari_viewer(show=True)
     _, labels = pixels
@@ -233,7 +233,7 @@ def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
 
 
 def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     state = state_of(viewer)

@@ -35,7 +35,7 @@ def tables(folder):
 def test_from_the_movie_to_the_same_files_without_a_window(
     viewer, hand, qtbot, tmp_path, make_napari_viewer
 ):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
     from bridgetrack.ui.workflow import fill
 
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
@@ -114,7 +114,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
 
 
 def test_training_can_be_cancelled_and_keeps_the_model(pace, open_short, viewer, qtbot):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     widget = open_short("Bridgetrack")
     state = state_of(viewer)
@@ -137,7 +137,7 @@ def test_training_can_be_cancelled_and_keeps_the_model(pace, open_short, viewer,
 
 
 def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     image, truth = pixels
     viewer.add_image(image[:3], name="short", scale=(1, 0.645, 0.645))
@@ -161,7 +161,7 @@ def test_cells_are_found_with_a_preview(viewer, qtbot, pixels):
 
 
 def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     open_short("Bridgetrack")
     session = state_of(viewer).session
@@ -193,7 +193,7 @@ def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
 
 
 def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels, tmp_path):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     image, _ = pixels
     viewer.add_image(image, name="short", scale=(1, 0.645, 0.645))

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.fixture
 def state(open_short, viewer, qtbot):
     """A state whose first questions are there, with the keys on the canvas."""
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     widget = open_short("Bridgetrack")
     state = state_of(viewer)
@@ -171,7 +171,7 @@ def test_buttons_carry_their_keys_and_do_the_same(asked, qtbot):
 
 
 def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtbot):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     for _ in range(3):
         qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
@@ -209,7 +209,7 @@ def test_deleting_the_overlay_is_survived_deleting_the_cells_ends_it(asked, view
 
 
 def test_two_viewers_ask_for_themselves(make_napari_viewer, qtbot, pixels):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     one, two = make_napari_viewer(show=True), make_napari_viewer(show=True)
     _, labels = pixels
@@ -237,7 +237,7 @@ def test_the_empty_panel_says_what_to_do(viewer, qtbot):
 
 
 def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot):
     from qtpy.QtCore import QPoint, Qt
 
-    from bridgetrack.ui.viewer_state import state_of
+    from bridgetrack.ui.panel import state_of
 
     widget = open_short("Bridgetrack")
     state, strip = state_of(viewer), widget.suggest.frames

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.folder import read_folder
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.raw import (
@@ -25,7 +24,7 @@ from bridgetrack.movie.raw import (
     in_order,
     reading,
 )
-from bridgetrack.movie.tiff import is_tiff, read_tiff
+from bridgetrack.movie.tiff import is_tiff, read_folder, read_tiff
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 
 _WIDE = 16

@@ -16,8 +16,8 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.words import describe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
+from bridgetrack.export.csv import track_table
 from bridgetrack.export.results import write_results
-from bridgetrack.export.track_table import lineage_graph, track_table
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
@@ -29,7 +29,7 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, lineage_graph
 
 if TYPE_CHECKING:
     import networkx as nx

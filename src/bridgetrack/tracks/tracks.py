@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,9 @@ from scipy.sparse.csgraph import connected_components
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Rows = NDArray[np.int64]
 
@@ -322,3 +326,19 @@ def links_from_edges(
     )
     links = links.drop_duplicates(["track_id", "parent_id"])
     return links.sort_values(["track_id", "parent_id"]).reset_index(drop=True)
+
+
+def lineage_graph(tracks: Tracks) -> nx.DiGraph:
+    """Detections as nodes, named by their ``id``, and links as edges from earlier to later.
+
+    Nodes and edges have the columns of `Tracks` as attributes.
+    """
+    import networkx as nx
+
+    graph: nx.DiGraph = nx.DiGraph()
+    nodes, edges = tracks.nodes.set_index("id"), tracks.edges
+    graph.add_nodes_from(nodes.to_dict("index").items())
+    ends = zip(edges["source"].tolist(), edges["target"].tolist(), strict=True)
+    columns = edges.drop(columns=["source", "target"]).to_dict("records")
+    graph.add_edges_from((*pair, row) for pair, row in zip(ends, columns, strict=True))
+    return graph

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridgetrack.ui.downloads import HELA
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.panel import Notice, Panel
-from bridgetrack.ui.real_sample import download_into
+from bridgetrack.ui.real_sample import HELA, download_into
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser, measuring
 from bridgetrack.ui.widgets import button, folded, heading, text
 

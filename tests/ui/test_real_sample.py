@@ -15,8 +15,8 @@ import tifffile
 
 from bridgetrack.errors import InputError
 from bridgetrack.progress import run
-from bridgetrack.ui.downloads import HELA, fetch, movie_folder
 from bridgetrack.ui.layers import KEY
+from bridgetrack.ui.real_sample import HELA, fetch, movie_folder
 
 
 @pytest.fixture(autouse=True)
