@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 import tifffile
 
+import bridgetrack as bt
+from bridgetrack.errors import OutputError
+from bridgetrack.export.results import FILES
 from cli.conftest import Outcome, Run, draw_answers, one_line, project_of
 
 TABLE = "t,y,x,label,mine\n0,5,5,1,a\n0,30,30,2,b\n1,5,6,1,c\n1,30,31,2,d\n"
@@ -297,6 +300,56 @@ def test_results_of_versions_without_a_manifest(run: Run, masks: Path, tmp_path:
         (out / name).unlink()
     assert run(*words, "csv").status == 0
     assert not (out / "ctc").exists()
+
+
+def test_copies_of_results_are_still_ours(run: Run, masks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("--format", "csv,ctc,geff", "--out")
+    assert run("track", masks, *words, out).status == 0
+    for forget in (False, True):
+        if forget:
+            _forget(out)
+        copy = tmp_path / f"copy{forget}"
+        shutil.copytree(out, copy, copy_function=shutil.copyfile)
+        later = (out / "run.json").stat().st_mtime + 1000
+        for path in copy.rglob("*"):
+            if path.name != "run.json":
+                os.utime(path, (later, later))
+        assert run("track", masks, *words, copy).status == 0
+
+
+def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("track", masks, "--out", out, "--format")
+    result = bt.track(masks)
+    result.save(out, ["csv", "geff"])
+    assert not (out / "run.json").exists()
+    assert run(*words, "csv").status == 0
+    assert sorted(p.name for p in out.glob("[!.]*")) == sorted([*FILES["csv"], "run.json"])
+    assert run(*words, "csv,ctc").status == 0
+    notes = result.save(out, ["csv"])
+    assert any(note.startswith("run.json: removed") for note in notes)
+    assert not (out / "run.json").exists()
+    assert (out / "ctc").is_dir()
+    assert run(*words, "geff").status == 0, "all that is there is ours"
+    assert sorted(p.name for p in out.glob("[!.]*")) == ["run.json", "tracks.geff"]
+    (out / "run.json").write_text((out / "run.json").read_text() + " ")
+    (out / "tracks.geff" / "mine.txt").write_text("mine")
+    before = content(out)
+    with pytest.raises(OutputError, match=r"mine.txt was not written"):
+        result.save(out, ["geff"])
+    assert content(out) == before
+
+
+def test_a_record_that_someone_edited_is_kept(run: Run, masks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run("track", masks, "--out", out).status == 0
+    record = json.loads((out / "run.json").read_text())
+    (out / "run.json").write_text(json.dumps({**record, "remark": "the good one"}))
+    before = content(out)
+    with pytest.raises(OutputError, match=r"run.json was changed"):
+        bt.track(masks).save(out)
+    assert content(out) == before
 
 
 def test_a_file_that_is_no_longer_named_is_left_alone(

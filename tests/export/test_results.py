@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import tifffile
 
 from bridgetrack.errors import OutputError
 from bridgetrack.export.results import write_results
+from bridgetrack.movie.opening import open_labels
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import DIVIDING, movie_of, tracks_of
 
 ALL = [
+    ".bridgetrack",
     "ctc",
     "detections.csv",
     "edges.csv",
@@ -33,6 +36,11 @@ def tracks() -> Tracks:
     return tracks_of([(0, 1, 14, 14, 1), (1, 1, 14, 15, 1)], [(0, 1, "move")], n_frames=4)
 
 
+def content(folder: Path) -> dict[str, bytes]:
+    """All files in a folder and below."""
+    return {str(p): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
 def names(folder: Path) -> list[str]:
     """Everything in a folder, hidden files too."""
     return sorted(p.name for p in folder.iterdir())
@@ -44,6 +52,66 @@ def test_everything_is_written_and_replaced(tracks: Tracks, tmp_path: Path) -> N
     for _ in range(2):
         assert write_results(tracks, movie_of(DIVIDING), tmp_path / "out") == ()
         assert names(tmp_path / "out") == sorted([*ALL, "mine.txt"])
+
+
+@pytest.mark.parametrize(
+    ("name", "formats"),
+    [
+        ("detections.csv", ("csv",)),
+        ("units.json", ("csv",)),
+        ("ctc/mask000.tif", ("ctc",)),
+        ("ctc/notes.txt", ("ctc",)),
+        ("tracks.geff/zarr.json", ("geff",)),
+    ],
+)
+def test_what_somebody_else_put_there_stays(
+    tracks: Tracks, tmp_path: Path, name: str, formats: tuple[str, ...]
+) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("t,y,x\n0,1,2\n")
+    before = content(tmp_path)
+    with pytest.raises(OutputError, match=f"{Path(name).name} was not written by Bridgetrack"):
+        write_results(tracks, movie_of(DIVIDING), tmp_path, formats)
+    assert content(tmp_path) == before
+    others = tuple(f for f in ("csv", "geff") if f not in formats)
+    write_results(tracks, movie_of(DIVIDING), tmp_path, others)
+    assert content(tmp_path).items() >= before.items(), "other formats are not in each other's way"
+
+
+@pytest.mark.parametrize("name", ["tracks.csv", "ctc/mask000.tif", "tracks.geff/zarr.json"])
+def test_what_was_changed_since_stays(tracks: Tracks, tmp_path: Path, name: str) -> None:
+    write_results(tracks, movie_of(DIVIDING), tmp_path)
+    path = tmp_path / name
+    if not path.exists():
+        path = next(p for p in (tmp_path / "tracks.geff").rglob("*") if p.is_file())
+    own = path.read_bytes()
+    path.write_bytes(own + b"\n")
+    before = content(tmp_path)
+    with pytest.raises(OutputError, match="was changed since"):
+        write_results(tracks, movie_of(DIVIDING), tmp_path)
+    assert content(tmp_path) == before
+    path.write_bytes(own)
+    assert write_results(tracks, movie_of(DIVIDING), tmp_path) == ()
+
+
+def test_one_format_after_another(tracks: Tracks, tmp_path: Path) -> None:
+    shorter = Tracks(**{**vars(tracks), "nodes": tracks.nodes.iloc[:1], "edges": tracks.edges[:0]})
+    for formats in (("csv",), ("geff",), ("ctc",), ("csv", "ctc", "geff")):
+        write_results(tracks, movie_of(DIVIDING), tmp_path, formats)
+    first = (tmp_path / "detections.csv").read_bytes()
+    write_results(shorter, movie_of(DIVIDING), tmp_path)
+    assert (tmp_path / "detections.csv").read_bytes() != first
+    elsewhere = tmp_path.with_name("copy")
+    shutil.copytree(tmp_path, elsewhere)
+    assert write_results(tracks, movie_of(DIVIDING), elsewhere) == (), "a copy is still ours"
+
+
+def test_the_masks_that_were_tracked_stay(tracks: Tracks, tmp_path: Path) -> None:
+    write_results(tracks, movie_of(DIVIDING), tmp_path)
+    before = content(tmp_path)
+    with pytest.raises(OutputError, match="reads"):
+        write_results(tracks, open_labels(tmp_path / "ctc"), tmp_path)
+    assert content(tmp_path) == before
 
 
 def test_without_masks_there_is_no_ctc(tracks: Tracks, tmp_path: Path) -> None:
@@ -78,7 +146,8 @@ def test_a_disk_that_fills_up_keeps_the_earlier_result(
     opened = Path.open
 
     def open_full(path: Path, *args: Any, **kwargs: Any) -> Any:
-        return Full() if path.name == "tracks.csv" else opened(path, *args, **kwargs)
+        writes = path.name == "tracks.csv" and "rb" not in args
+        return Full() if writes else opened(path, *args, **kwargs)
 
     monkeypatch.setattr(Path, "open", open_full)
     with pytest.raises(OutputError, match="No space left"):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QFileDialog
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.store import load_annotations
@@ -214,6 +216,36 @@ def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=10_000)
     names = {p.name for p in (tmp_path / "out").iterdir()}
     assert {"detections.csv", "ctc", "tracks.geff"} <= names
+
+
+def test_export_keeps_what_somebody_else_put_there(open_short, tmp_path, qtbot, monkeypatch):
+    widget = open_short("Bridgetrack")
+    widget.open_step(3)
+    widget.track.go.click()
+    box, out = widget.track.export, tmp_path / "chosen"
+    out.mkdir()
+    qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(out))
+
+    def export(word):
+        qtbot.keyClick(box.save, Qt.Key.Key_Space)
+        qtbot.waitUntil(lambda: word in box.words.text(), timeout=20_000)
+
+    theirs = out / "detections.csv"
+    theirs.write_text("mine")
+    export("not written by Bridgetrack")
+    assert str(theirs) in box.words.text()
+    assert [p.name for p in out.iterdir()] == ["detections.csv"]
+    assert theirs.read_text() == "mine"
+    theirs.unlink()
+    export("Written to")
+    edges = out / "edges.csv"
+    written = edges.read_text()
+    edges.write_text("mine")
+    export("was changed since")
+    assert edges.read_text() == "mine"
+    edges.write_text(written)
+    export("Written to")
 
 
 def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):

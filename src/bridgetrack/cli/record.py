@@ -16,7 +16,14 @@ from typing import Any
 from bridgetrack.cli.console import Stopwatch, note_lines, note_texts, plural
 from bridgetrack.cli.options import Reading, keep_inputs
 from bridgetrack.errors import OutputError
-from bridgetrack.export.may_write import RUN_FILE, earlier, manifest, refuse_others, sealed
+from bridgetrack.export.may_write import (
+    RUN_FILE,
+    earlier,
+    forget_exported,
+    manifest,
+    refuse_others,
+    sealed,
+)
 from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import Note, NoteKind
@@ -103,6 +110,7 @@ def finish(
         record["files"] = [name for name in names if (staging / name).exists()]
         record = sealed(record, manifest(staging, record["files"]))
         write_json(record, staging / RUN_FILE)
+    forget_exported(out)
     return Finished(record, said)
 
 

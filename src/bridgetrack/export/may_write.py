@@ -1,9 +1,10 @@
 """What may be written: nothing that is being read, and nothing that we did not write ourselves.
 
-Every run keeps a manifest: the files that it wrote, each with the digest of its content. For a
-folder of results it stands in ``run.json``; for a single file or a folder of masks it stands
-beside, as ``.bridgetrack/NAME.json``. A later run replaces what is in a manifest and still has its
-digest.
+Whatever we write is kept in a manifest: the files, each with the digest of its content. For a
+folder of results it stands in ``run.json``, or, where they were exported from the window or from
+Python, in ``.bridgetrack/results.manifest``; for a single file or a folder of masks it stands
+beside, as ``.bridgetrack/NAME.json``. What is in a manifest and still has its digest may be
+replaced later.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from bridgetrack.files import write_text
 
 RUN_FILE = "run.json"
 _BESIDE = ".bridgetrack"
+_RESULTS = "results.manifest"  # no NAME.json, so no file of ours has it beside itself
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 _INSIDE = {
@@ -60,7 +63,7 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
 
 
 def refuse_others(folder: Path, names: Iterable[str]) -> None:
-    """Refuse to replace results that the last run in a folder did not write, or that were changed.
+    """Refuse to replace results in a folder that are not ours, or that were changed since.
 
     Parameters
     ----------
@@ -74,13 +77,11 @@ def refuse_others(folder: Path, names: Iterable[str]) -> None:
     OutputError
         Where one of them is not ours; the message names the file.
     """
-    run = _run(folder)
+    run, exported = _run(folder), _exported(folder)
     for name in names:
         path = folder / name
-        if name != RUN_FILE and run is not None and "manifest" not in run:
-            _refuse(path, _not_of_an_old_run(path, run))
-        elif name != RUN_FILE:
-            _refuse(path, _not_of(path, _dict(run, "manifest")))
+        if name != RUN_FILE:
+            _refuse(path, _foreign(path, run, exported))
         elif run is None:
             _refuse(path, (path, "is not the record of a run"))
         elif "manifest" in run and not _intact(run):
@@ -101,23 +102,6 @@ def refuse_other(path: Path) -> None:
     _refuse(path, _not_of(path, _dict(_json(_beside(path)), "files")))
 
 
-def refuse_strange(folder: Path, names: Iterable[str]) -> None:
-    """Refuse to replace folders of results that hold files which no format of ours has.
-
-    Raises
-    ------
-    OutputError
-        As above; the message names the file.
-    """
-    for name in names:
-        for path in _files(folder / name):
-            if name in _INSIDE and not _INSIDE[name].fullmatch(path.name):
-                raise OutputError(
-                    f"{path}: the folder {name} holds other files than ours; move them away, or "
-                    "write elsewhere"
-                )
-
-
 def manifest(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Digests of the files under these names, by their path in the folder."""
     return {
@@ -135,8 +119,40 @@ def sign(path: Path) -> None:
     OutputError
         Where that cannot be written.
     """
-    content = {"format": "bridgetrack-manifest", "files": manifest(path.parent, [path.name])}
-    write_text(_beside(path), json.dumps(content, indent=1) + "\n", "the manifest")
+    _write_manifest(_beside(path), manifest(path.parent, [path.name]))
+
+
+def outdated_run(folder: Path, names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """``run.json``, where it tells of results that are about to be replaced, so that it must go.
+
+    With the manifest of what else that run left.
+    """
+    run, names = _run(folder), set(names)
+    told = _listed(run)
+    if run is None or names.isdisjoint(told):
+        return (), {}
+    stay = [n for n in told if n not in names and not _foreign(folder / n, run, {})]
+    return (RUN_FILE,), manifest(folder, stay)
+
+
+def sign_exported(folder: Path, names: Iterable[str], others: dict[str, str]) -> None:
+    """Keep that we have just written results under these names, without a record of a run.
+
+    Raises
+    ------
+    OutputError
+        Where that cannot be written.
+    """
+    names = list(names)
+    kept = {n: d for n, d in _exported(folder).items() if n.split("/")[0] not in names}
+    files = {**kept, **others, **manifest(folder, names)}
+    _write_manifest(folder / _BESIDE / _RESULTS, files)
+
+
+def forget_exported(folder: Path) -> None:
+    """From now on ``run.json`` alone tells what is in a folder of results."""
+    with suppress(OSError):
+        (folder / _BESIDE / _RESULTS).unlink(missing_ok=True)
 
 
 def sealed(record: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
@@ -146,12 +162,8 @@ def sealed(record: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
 
 
 def earlier(folder: Path) -> tuple[str, ...]:
-    """Names that the last run left in a folder of results, without ``run.json``."""
-    run = _run(folder)
-    if run is None:
-        return ()
-    named = run.get("manifest", run.get("files"))
-    names = [n.split("/")[0] for n in named if isinstance(n, str)] if named else []
+    """Names that runs and exports left in a folder of results, without ``run.json``."""
+    names = [*_listed(_run(folder)), *(n.split("/")[0] for n in _exported(folder))]
     return tuple(n for n in dict.fromkeys(names) if n != RUN_FILE and _plain(n))
 
 
@@ -167,13 +179,24 @@ def _refuse(path: Path, found: tuple[Path, str] | None) -> None:
         )
 
 
-def _not_of(path: Path, known: dict[str, Any]) -> tuple[Path, str] | None:
-    """The first file under a name that is not in a manifest, or not as it was; None for none."""
+def _foreign(
+    path: Path, run: dict[str, Any] | None, exported: dict[str, Any]
+) -> tuple[Path, str] | None:
+    """The first file under a name that neither a run nor an export wrote; None for none."""
+    if run is None or "manifest" in run:
+        return _not_of(path, _dict(run, "manifest"), exported)
+    found = _not_of_an_old_run(path, run)
+    return None if found is None or _not_of(path, exported) is None else found
+
+
+def _not_of(path: Path, *manifests: dict[str, Any]) -> tuple[Path, str] | None:
+    """The first file under a name that is in no manifest, or not as it was; None for none."""
     for file in _files(path):
-        digest = known.get(file.relative_to(path.parent).as_posix())
-        if digest is None:
+        name = file.relative_to(path.parent).as_posix()
+        digests = [known[name] for known in manifests if name in known]
+        if not digests:
             return file, _FOREIGN
-        if file.is_symlink() or _digest(file) != digest:
+        if file.is_symlink() or _digest(file) not in digests:
             return file, _CHANGED
     return None
 
@@ -252,6 +275,23 @@ def _intact(run: dict[str, Any]) -> bool:
 
 def _beside(path: Path) -> Path:
     return path.parent / _BESIDE / f"{path.name}.json"
+
+
+def _listed(run: dict[str, Any] | None) -> list[str]:
+    """Names that a run says it left in its folder."""
+    named = () if run is None else run.get("manifest", run.get("files")) or ()
+    names = (n.split("/")[0] for n in named if isinstance(n, str))
+    return [n for n in dict.fromkeys(names) if n != RUN_FILE and _plain(n)]
+
+
+def _exported(folder: Path) -> dict[str, Any]:
+    """The manifest of what was exported to a folder."""
+    return _dict(_json(folder / _BESIDE / _RESULTS), "files")
+
+
+def _write_manifest(path: Path, files: dict[str, Any]) -> None:
+    content = {"format": "bridgetrack-manifest", "files": files}
+    write_text(path, json.dumps(content, indent=1) + "\n", "the manifest")
 
 
 def _run(folder: Path) -> dict[str, Any] | None:

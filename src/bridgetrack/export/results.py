@@ -10,7 +10,7 @@ from bridgetrack.errors import OutputError
 from bridgetrack.export.csv import PRESETS, write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
-from bridgetrack.export.may_write import refuse_inputs, refuse_strange
+from bridgetrack.export.may_write import outdated_run, refuse_inputs, refuse_others, sign_exported
 from bridgetrack.files import staged_files
 from bridgetrack.movie.movie import Movie
 from bridgetrack.option import option
@@ -70,8 +70,9 @@ def write_results(
         The segmentation; None where there are only centroids (then no CTC masks are written).
     out_dir
         Folder for ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv`` and
-        ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff). What is there under these
-        names is replaced, unless the labels were read from it or it holds other files.
+        ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff). What we wrote there under
+        these names is replaced, unless the labels were read from it or it was changed since. A
+        ``run.json`` that tells of what is replaced goes.
     formats
         Any of ``csv``, ``ctc``, ``geff``.
     preset
@@ -80,7 +81,8 @@ def write_results(
     Returns
     -------
     tuple of str
-        What a format could not hold, each beginning with its name.
+        What a format could not hold, each beginning with its name; and whether a ``run.json``
+        went.
 
     Raises
     ------
@@ -90,11 +92,16 @@ def write_results(
     """
     out_dir = Path(out_dir)
     source = None if labels is None else labels.source
-    names = [name for kind in check_formats(formats) for name in FILES[kind]]
+    kinds = [k for k in check_formats(formats) if labels is not None or k != "ctc"]
+    names = [name for kind in kinds for name in FILES[kind]]
     refuse_inputs([out_dir / name for name in names], [source])
-    refuse_strange(out_dir, names)
-    with staged_files(out_dir) as staging:
-        return stage_results(tracks, labels, staging, formats, preset)
+    outdated, others = outdated_run(out_dir, names)
+    refuse_others(out_dir, [*names, *outdated])
+    with staged_files(out_dir, outdated) as staging:
+        notes = stage_results(tracks, labels, staging, formats, preset)
+    sign_exported(out_dir, names, others)
+    gone = (f"{name}: removed, it told of the results that were here before" for name in outdated)
+    return (*notes, *gone)
 
 
 def stage_results(
