@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage.filters import threshold_otsu
 
+from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie, check_same_extent, label_frame
 from bridgetrack.progress import Progress, Steps
@@ -30,11 +31,11 @@ from bridgetrack.regions.regions import (
     ranges,
     regions_of_labels,
 )
+from bridgetrack.regions.runs import filled, largest_pieces
 from bridgetrack.regions.tree import MergeTree, distinct, merge_tree
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.cells import (
     cell_landscape,
-    clean_cells,
     cut_edges,
     foreground_mask,
     merge_shallow,
@@ -264,7 +265,6 @@ def _builtin(
     for factor in depths:
         cells = merge_shallow(tree.hills, height, factor * float(s.depth or 0.0))
         cells = cut_edges(cells, signal.values, s.edge)
-        cells = clean_cells(cells, s, frame.diameter, frame.sampling)
         yield _of_labels(cells, "built-in")
 
 
@@ -376,7 +376,7 @@ def _alike(regions: Regions, frame: _Frame) -> sp.csr_matrix:
     places = np.unravel_index(regions.pixels, frame.shape)
     on_grid = np.logical_and.reduce([p % step == 0 for p in places])
     owner, pixels = regions.owner[on_grid], regions.pixels[on_grid]
-    used, column = np.unique(pixels, return_inverse=True)
+    used, column = numbered(pixels)
     shape = (len(regions), len(used))
     member = sp.csr_matrix((np.ones(len(owner), np.int32), (owner, column)), shape)
     shared = (member @ member.T).tocoo()
@@ -389,23 +389,6 @@ def _alike(regions: Regions, frame: _Frame) -> sp.csr_matrix:
 
 
 def _whole(regions: Regions, frame: _Frame) -> Regions:
-    """The largest piece of every region, its holes filled."""
-    places = np.unravel_index(regions.pixels, frame.shape)
-    first = [np.minimum.reduceat(p, regions.starts[:-1]) for p in places]
-    last = [np.maximum.reduceat(p, regions.starts[:-1]) for p in places]
-    low, high = np.stack(first, axis=1), np.stack(last, axis=1)
-    local = np.stack(places, axis=1) - low[regions.owner]
-    pixels = []
-    for r in range(len(regions)):
-        inside = local[regions.starts[r] : regions.starts[r + 1]]
-        crop = np.zeros(high[r] - low[r] + 1, dtype=bool)
-        crop[tuple(inside.T)] = True
-        pieces, n = ndi.label(crop)
-        if n > 1:
-            crop = pieces == 1 + np.argmax(np.bincount(pieces.ravel())[1:])
-        crop = ndi.binary_fill_holes(crop)
-        index = tuple(c + o for c, o in zip(np.nonzero(crop), low[r], strict=True))
-        pixels.append(np.ravel_multi_index(index, frame.shape))
-    area = np.array([len(p) for p in pixels])
-    filled = replace(regions, starts=np.append(0, np.cumsum(area)), pixels=np.concatenate(pixels))
-    return filled.select((area >= frame.least) & (area <= frame.most))
+    """The largest piece of every region, its holes filled, where that has a possible size."""
+    whole = filled(largest_pieces(regions))
+    return whole.select((whole.area >= frame.least) & (whole.area <= frame.most))
