@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
+from bridgetrack.importing.geff import is_trackmate
 
 SPOT = (
     '<Spot ID="{id}" name="ID{id}" QUALITY="1.0" POSITION_X="{x}" POSITION_Y="{y}" '
@@ -109,3 +110,13 @@ def test_every_kind_of_file_has_the_same_door(tmp_path: Path) -> None:
     assert scores.edge_f1 == 1
     with pytest.raises(bt.BridgetrackError, match=r"\.png: no tracks are known"):
         bt.read_tracks(tmp_path / "picture.png")
+
+
+def test_other_xml_is_left_to_others(tmp_path: Path) -> None:
+    assert is_trackmate(saved(tmp_path / "cells.xml"))
+    for k, text in enumerate(("", "<TrackMate", "<OME><TrackMate/></OME>", "t,y,x\n", "\x00")):
+        other = tmp_path / f"{k}.xml"
+        other.write_text(text)
+        assert not is_trackmate(other)
+    assert not is_trackmate(tmp_path / "nothing.xml")
+    assert not is_trackmate(tmp_path)

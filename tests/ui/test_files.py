@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
+from qtpy.QtGui import QDropEvent
 
 from asking_table import Table
 from bridgetrack.export.results import write_results
@@ -19,12 +21,14 @@ from bridgetrack.ui.file_menu import (
     ctc_reader,
     project_reader,
     sample_movie,
+    trackmate_reader,
     tracks_of,
     write_csv_file,
     write_ctc_folder,
     write_geff_store,
 )
 from bridgetrack.ui.layers import KEY
+from importing.test_trackmate import saved
 
 
 def test_the_sample_is_an_image_with_cells():
@@ -64,6 +68,30 @@ def test_tracks_survive_csv_and_come_back(session, tmp_path):
     assert kind == "tracks"
     assert len(data) == len(layer_data(tracks).data)
     assert len(options["graph"]) == len(layer_data(tracks).graph)
+
+
+def test_a_file_of_trackmate_dropped_on_the_window(viewer, tmp_path, qtbot):
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(saved(tmp_path / "cells.xml")))])
+    canvas = viewer.window._qt_viewer
+    where = QPointF(canvas.rect().center())
+    left = Qt.MouseButton.LeftButton
+    drop = QDropEvent(where, Qt.DropAction.CopyAction, mime, left, Qt.KeyboardModifier.NoModifier)
+    canvas.dropEvent(drop)
+    qtbot.waitUntil(lambda: len(viewer.layers) == 1, timeout=20_000)
+    layer = viewer.layers[0]
+    assert (layer.name, type(layer).__name__) == ("cells", "Tracks")
+    assert len(layer.data) == 4
+    assert layer.graph
+    tracks = layer.metadata[KEY]["tracks"]
+    assert tracks.nodes["id"].tolist() == [1, 2, 3, 4]
+
+
+def test_other_xml_is_no_tracks(tmp_path):
+    path = tmp_path / "movie.xml"
+    path.write_text("<OME/>")
+    assert trackmate_reader(str(path)) is None
+    assert trackmate_reader([str(path)]) is None
 
 
 @pytest.fixture

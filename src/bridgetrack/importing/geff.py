@@ -55,6 +55,14 @@ def read_geff(path: Path | str) -> Tracks:
     return assemble_tracks(nodes, edges, geometry, source=str(path))
 
 
+def is_trackmate(path: Path | str) -> bool:
+    """Whether a file begins as TrackMate's do; no more of it is read."""
+    try:
+        return next(e.tag for _, e in ElementTree.iterparse(path, ["start"])) == "TrackMate"
+    except (OSError, StopIteration, ElementTree.ParseError):
+        return False
+
+
 def read_trackmate(path: Path | str) -> Tracks:
     """Read tracks from a file that TrackMate saved (XML).
 

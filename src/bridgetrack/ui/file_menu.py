@@ -146,6 +146,20 @@ def _read_csv(path: str | list[str]) -> list[LayerData]:
     return [tracks_data(read_tracks_csv(file), file.stem, file)]
 
 
+def trackmate_reader(path: str | list[str]) -> Reader | None:
+    """Read the tracks in a file that TrackMate saved, None for other XML."""
+    from bridgetrack.importing.geff import is_trackmate
+
+    return _read_trackmate if isinstance(path, str) and is_trackmate(path) else None
+
+
+def _read_trackmate(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.geff import read_trackmate
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [tracks_data(read_trackmate(file), file.stem, file)]
+
+
 def _read_detections(path: str | list[str]) -> list[LayerData]:
     from bridgetrack.importing.detections_csv import read_detections_csv
 
