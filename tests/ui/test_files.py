@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from qtpy.QtCore import QMimeData, QPointF, Qt, QUrl
 from qtpy.QtGui import QDropEvent
 
 from asking_table import Table
+from bridgetrack.errors import OutputError
 from bridgetrack.export.results import write_results
 from bridgetrack.importing.geff import read_geff
 from bridgetrack.pipeline.project import load_project
@@ -22,6 +25,7 @@ from bridgetrack.ui.file_menu import (
     project_reader,
     sample_movie,
     trackmate_reader,
+    tracks_data,
     tracks_of,
     write_csv_file,
     write_ctc_folder,
@@ -114,6 +118,44 @@ def test_writers_write_what_was_tracked(session, layer, tmp_path):
     assert folder.endswith("t")
 
 
+def test_writers_keep_what_others_wrote(session, layer, tmp_path):
+    labels = session.scene.labels.array[:, 0].compute()
+    both = [(*layer, "tracks"), (labels, {}, "labels")]
+    ways = {
+        "t.geff/zarr.json": lambda: write_geff_store(str(tmp_path / "t.geff"), *layer),
+        "t/mask000.tif": lambda: write_ctc_folder(str(tmp_path / "t.ctc"), both),
+    }
+    for name, write in ways.items():
+        theirs = tmp_path / name
+        theirs.parent.mkdir()
+        theirs.write_text("mine")
+        with pytest.raises(OutputError, match="not written by Bridgetrack"):
+            write()
+        assert [p.read_text() for p in theirs.parent.iterdir()] == ["mine"]
+        theirs.unlink()
+        theirs.parent.rmdir()
+        write()
+        write()
+
+
+def test_writers_keep_the_file_that_was_read(session, tmp_path):
+    write_results(session.tracking.tracks, session.scene.labels, tmp_path)
+    labels = session.scene.labels.array[:, 0].compute()
+    ways = {
+        "detections.csv": lambda layer: write_csv_file(str(tmp_path / "detections.csv"), *layer),
+        "ctc": lambda layer: write_ctc_folder(
+            str(tmp_path / "ctc"), [(*layer, "tracks"), (labels, {}, "labels")]
+        ),
+    }
+    for name, write in ways.items():
+        found = session.tracking.tracks
+        data, options, _ = tracks_data(found, name, tmp_path / name)
+        before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+        with pytest.raises(OutputError, match="reads"):
+            write((data, options))
+        assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
 def test_tracks_of_others_are_written_too():
     data = np.array([[1, 0, 5.0, 5.0], [1, 1, 5.0, 6.0], [2, 1, 9.0, 9.0]])
     tracks = tracks_of(data, {"features": pd.DataFrame({"area": [4.0, 4.0, 4.0]}), "graph": {}})
@@ -157,3 +199,16 @@ def test_a_project_of_pixels_without_a_file_is_whole(session, tmp_path):
     for t in (0, labels.n_frames - 1):
         assert np.array_equal(labels.frame(t), session.movie.labels.frame(t))
         assert np.array_equal(image.frame(t), session.movie.image.frame(t))
+
+
+def test_a_project_keeps_what_others_wrote(session, tmp_path):
+    for name in ("movie.json", "movie_cells.tif", "movie_image.npy"):
+        (tmp_path / name).write_text("mine")
+        with pytest.raises(OutputError, match=name):
+            session.save(tmp_path / "movie.json")
+        assert (tmp_path / name).read_text() == "mine"
+        assert not (tmp_path / "movie.json").exists() or name == "movie.json"
+        (tmp_path / name).unlink()
+    session.save(tmp_path / "movie.json")
+    shutil.rmtree(tmp_path / ".bridgetrack")  # earlier versions left no manifest
+    assert len(session.save(tmp_path / "movie.json")) == 2

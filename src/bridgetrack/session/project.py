@@ -10,10 +10,17 @@ import numpy as np
 
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.errors import BridgetrackError, InputError, OutputError
+from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import replacing
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
-from bridgetrack.pipeline.project import MovieFile, Project, load_project, save_project
+from bridgetrack.pipeline.project import (
+    MovieFile,
+    Project,
+    is_project,
+    load_project,
+    save_project,
+)
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import project_answers, questions_path
 from bridgetrack.session.movie import MovieAndCells, TrackedMovie
@@ -36,24 +43,26 @@ def saving(
     InputError
         Where no movie is open.
     OutputError
-        Where something cannot be written.
+        Where something cannot be written, or stands where others wrote it.
     """
     movie, answers, model = session.movie, session.answers, session.model
     if movie is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
     history, known = answers.history, movie.geometry
     start = None if session.start is model else session.start
+    if path.exists() and not is_project(path):
+        raise OutputError(f"{path} is no project, so it is not replaced; give another name")
 
     def steps() -> Steps[list[str]]:
         notes: list[str] = []
-        stem = path.name.split(".")[0]
+        stem, own = path.name.split(".")[0], _copies_of(path)
         image = None
         if movie.image is not None:
             yield Progress("Saving the movie", 0.0)
             copy = path.with_name(f"{stem}_image.npy")
-            image = _file_of(movie.image, movie.files[0], copy, notes)
+            image = _file_of(movie.image, movie.files[0], copy, own, notes)
         yield Progress("Saving the cells", 0.5)
-        labels = _cells_file(movie, path.with_name(f"{stem}_cells"), notes)
+        labels = _cells_file(movie, path.with_name(f"{stem}_cells"), own, notes)
         yield Progress("Saving the project", 0.9)
         extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
         what = (history, model, formats or ("csv",), preset)
@@ -99,18 +108,37 @@ def _carry_questions(answers: Path | None, beside: Path) -> None:
         there.unlink(missing_ok=True)
 
 
-def _cells_file(movie: MovieAndCells, copy: Path, notes: list[str]) -> MovieFile:
+def _copies_of(path: Path) -> list[Path]:
+    """The files that an earlier project of this name has beside it."""
+    try:
+        earlier = load_project(path)
+    except BridgetrackError:
+        return []
+    return [file.path for file in (earlier.labels, earlier.image) if file is not None]
+
+
+def _cells_file(movie: MovieAndCells, copy: Path, own: list[Path], notes: list[str]) -> MovieFile:
     """Where the cells are; a table is always written anew, for points are moved easily."""
     if movie.labels is not None:
-        return _file_of(movie.labels, movie.files[1], copy.with_suffix(".tif"), notes)
+        return _file_of(movie.labels, movie.files[1], copy.with_suffix(".tif"), own, notes)
     assert movie.table is not None
     file, table = copy.with_suffix(".csv"), movie.table
+    _keep_others(file, own)
     _write(file, lambda f: _table_to_csv(table, f))
+    sign(file)
     notes.append(f"The cells are in {file.name}.")
     return MovieFile(file, None, ())
 
 
-def _file_of(movie: Movie, known: Path | None, copy: Path, notes: list[str]) -> MovieFile:
+def _keep_others(copy: Path, own: list[Path]) -> None:
+    """Refuse to replace a file that is no copy of ours."""
+    if copy.resolve() not in own:
+        refuse_other(copy)
+
+
+def _file_of(
+    movie: Movie, known: Path | None, copy: Path, own: list[Path], notes: list[str]
+) -> MovieFile:
     """The movie's file where it still holds these pixels, else a copy."""
     labels = copy.suffix == ".tif"
     axes = "TZYX" if movie.geometry.ndim == 3 else "TYX"
@@ -119,11 +147,13 @@ def _file_of(movie: Movie, known: Path | None, copy: Path, notes: list[str]) -> 
         for guess in (None, axes):
             if _same(movie, known, guess, labels):
                 return MovieFile(known, guess, names)
+    _keep_others(copy, own)
     if labels:
         highest = max(int(movie.channel_frame(t).max()) for t in range(movie.n_frames))
         save_labels(movie, copy, dtype="uint16" if highest < 2**16 else "uint32")
     else:
         _save_array(movie, copy)
+    sign(copy)
     notes.append(f"The {'cells' if labels else 'images'} are in {copy.name}.")
     return MovieFile(copy, axes, names)
 

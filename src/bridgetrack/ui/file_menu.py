@@ -14,6 +14,7 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.export.csv import plain_cells
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
+from bridgetrack.export.may_write import refuse_inputs, refuse_other, sign
 from bridgetrack.files import replacing
 from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
@@ -197,9 +198,16 @@ def tracks_of(data: Any, attributes: dict[str, Any]) -> Tracks:
     return from_napari(data, {k: features[k] for k in features}, attributes.get("graph"))
 
 
+def _read_from(attributes: dict[str, Any]) -> str | None:
+    """The file that a layer came from, None where it is of no file."""
+    path = attributes.get("metadata", {}).get(KEY, {}).get("path")
+    return path if isinstance(path, str) else None
+
+
 def write_csv_file(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
     """Write a table of cells with tracks and parents."""
     target = Path(path)
+    refuse_inputs([target], [_read_from(attributes)])
     table = plain_cells(tracks_of(data, attributes))
     with replacing(target, "the table") as file:
         table.to_csv(file, index=False)
@@ -208,7 +216,10 @@ def write_csv_file(path: str, data: Any, attributes: dict[str, Any]) -> list[str
 
 def write_geff_store(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
     """Write a GEFF store."""
+    refuse_inputs([Path(path)], [_read_from(attributes)])
+    refuse_other(Path(path))
     write_geff(tracks_of(data, attributes), path)
+    sign(Path(path))
     return [path]
 
 
@@ -221,5 +232,8 @@ def write_ctc_folder(path: str, layers: list[LayerData]) -> list[str]:
     found = tracks_of(tracks[0], tracks[1])
     axes = "TZYX" if found.geometry.ndim == 3 else "TYX"
     folder = Path(path).with_suffix("")
+    refuse_inputs([folder], [_read_from(layer[1]) for layer in layers])
+    refuse_other(folder)
     write_ctc(found, open_labels(labels[0], axes=axes, scale=found.geometry.scale), folder)
+    sign(folder)
     return [str(folder)]
