@@ -1,0 +1,207 @@
+"""Events among candidate regions, many of which exclude each other.
+
+What compares cells of a frame (motion, mutual neighbours, nearest ones) must not compare a region
+with its own alternatives. Motion is therefore taken from a first choice of regions, matches are
+made by distance and size together, and every region gets as many proposals as would be needed if
+each neighbour stood there several times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from bridgetrack.detections.table import Detections, equivalent_diameter
+from bridgetrack.hypotheses.candidates import best_per_row, nearest
+from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.hypotheses.motion import Motion, estimate_motion
+from bridgetrack.regions.regions import Regions
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_NEAR, _MOVES, _BACK = 16, 8, 4
+"""Later regions looked at per region; moves kept per earlier and per later region."""
+_DAUGHTERS, _DIVISIONS = 10, 5
+"""Regions of which pairs of daughters are formed, and pairs kept, per region."""
+_GROWN = 1.2
+"""A daughter has at most this many times the area of its mother."""
+
+
+def alternative_evidence(detections: Detections, regions: Regions, likely: Mask) -> Evidence:
+    """What is known of candidate regions before any event is proposed.
+
+    Parameters
+    ----------
+    detections
+        The regions measured, one row each in the same order; frames count from 0.
+    regions
+        Their pixels.
+    likely
+        A first choice of regions that do not overlap, shape (R,).
+    """
+    guess = Detections(
+        detections.table[likely].reset_index(drop=True),
+        detections.geometry,
+        detections.channels,
+    )
+    motion = estimate_motion(guess)
+    predicted = detections.position + _flow(detections, guess, motion)
+    n = len(detections)
+    following, previous = np.full((2, n), -1, dtype=np.int64)
+    ahead, back = np.full((2, n), np.inf)
+    keys, pixels = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    size = np.log(equivalent_diameter(detections))
+    for here, there in _frame_pairs(detections):
+        i, j, distance = nearest(
+            predicted[here], detections.position[there], _NEAR, 4.0 * motion.diameter
+        )
+        i, j = i + here.start, j + there.start
+        cost = distance / motion.diameter + np.abs(size[i] - size[j])
+        mutual = _mutual(i, j, cost, n)
+        i, j, distance = i[mutual], j[mutual], distance[mutual]
+        following[i], previous[j] = j, i
+        ahead[i] = back[j] = distance
+        shift = (predicted[here] - detections.position[here]) / detections.geometry.scale_array
+        shared = _shifted(regions, here, shift) @ _members(regions, there).T
+        shared = shared.tocoo()
+        keys.append((shared.row + here.start).astype(np.int64) * n + shared.col + there.start)
+        pixels.append(shared.data.astype(np.float64))
+    key, count = np.concatenate(keys), np.concatenate(pixels)
+    order = np.argsort(key, kind="stable")
+    overlaps = key[order], count[order]
+    return Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)
+
+
+def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events:
+    """Events among candidate regions: moves, divisions, coming, going, and not being a cell.
+
+    Splits and merges are what alternatives are for, and a cell that is missed in a frame is
+    found by asking for a region there, so neither these nor skips are proposed.
+
+    Parameters
+    ----------
+    evidence
+        See `alternative_evidence`.
+    conflicts
+        Regions that share a pixel, shape (R, R).
+    """
+    detections, motion = evidence.detections, evidence.motion
+    gate = 2.5 * motion.diameter + 8.0 * motion.step
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    size = np.log(area) / detections.geometry.ndim
+    excluded = _pair_keys(conflicts)
+    parts = [
+        Events.of_kind(Event.FALSE, [np.arange(len(detections))]),
+        Events.of_kind(Event.APPEAR, [], [np.flatnonzero(detections.frame > 0)]),
+        Events.of_kind(
+            Event.DISAPPEAR,
+            [np.flatnonzero(detections.frame < detections.geometry.n_frames - 1)],
+        ),
+    ]
+    for here, there in _frame_pairs(evidence.detections):
+        before, after = evidence.predicted[here], detections.position[there]
+        i, j, distance = nearest(before, after, 2 * _NEAR, gate)
+        i, j = i + here.start, j + there.start
+        near = distance / motion.diameter
+        shared = evidence.overlap(i, j) / (area[i] + area[j])
+        cost = near + np.abs(size[i] - size[j]) - 2.0 * shared
+        kept = np.union1d(best_per_row(i, cost, _MOVES), best_per_row(j, cost, _BACK))
+        parts.append(Events.of_kind(Event.MOVE, [i[kept]], [j[kept]]))
+        small = np.flatnonzero(area[j] < _GROWN * area[i])
+        small = small[best_per_row(i[small], near[small] - shared[small], _DAUGHTERS)]
+        mother, a, b = _pairs(i[small], j[small])
+        apart = ~np.isin(a * len(detections) + b, excluded)
+        mother, a, b = mother[apart], a[apart], b[apart]
+        kept = best_per_row(mother, _division_cost(evidence, area, mother, a, b), _DIVISIONS)
+        parts.append(Events.of_kind(Event.DIVIDE, [mother[kept]], [a[kept], b[kept]]))
+    return Events.join(parts).unique()
+
+
+def _division_cost(evidence: Evidence, area: Array, mother: Index, a: Index, b: Index) -> Array:
+    """How little two regions look like the halves of a third."""
+    position, diameter = evidence.detections.position, evidence.motion.diameter
+    centre = evidence.predicted[mother]
+    middle = np.linalg.norm((position[a] + position[b]) / 2 - centre, axis=1) / diameter
+    gap = np.linalg.norm(position[a] - position[b], axis=1) / diameter
+    growth = np.abs(np.log((area[a] + area[b]) / area[mother]))
+    uneven = np.abs(np.log(area[a] / area[b]))
+    return np.asarray(middle + 0.3 * gap + 0.5 * growth + 0.5 * uneven)
+
+
+def _frame_pairs(detections: Detections) -> Iterator[tuple[slice, slice]]:
+    """Rows of neighbouring frames that both hold something."""
+    cuts = detections.offsets.tolist()
+    for a, b, c in zip(cuts, cuts[1:], cuts[2:], strict=False):
+        if a < b < c:
+            yield slice(a, b), slice(b, c)
+
+
+def _flow(detections: Detections, guess: Detections, motion: Motion) -> Array:
+    """Shift of every region to the next frame: that of the nearest likely one, shape (n, ndim)."""
+    flow = np.zeros_like(detections.position)
+    position, known = detections.position, guess.position
+    for t, pair in enumerate(motion.pairs):
+        here, there = detections.rows(t), guess.rows(t)
+        if there.start == there.stop:
+            flow[here] = pair.drift
+            continue
+        _, place = cKDTree(known[there]).query(position[here])
+        flow[here] = pair.flow[place]
+    return flow
+
+
+def _mutual(i: Index, j: Index, cost: Array, n: int) -> Index:
+    """Entries that are the cheapest of their row and of their column."""
+    first, second = np.full((2, n), -1, dtype=np.int64)
+    order = np.argsort(-cost, kind="stable")
+    first[i[order]] = order
+    second[j[order]] = order
+    here = np.arange(len(i))
+    return np.flatnonzero((first[i] == here) & (second[j] == here))
+
+
+def _pairs(row: Index, column: Index) -> tuple[Index, Index, Index]:
+    """All pairs a < b of the columns of every row; rows must ascend."""
+    n = len(row)
+    if not n:
+        return row, column, column
+    ends = np.searchsorted(row, row, side="right")
+    later = ends - np.arange(n) - 1
+    one = np.repeat(np.arange(n), later)
+    two = np.arange(len(one)) - np.repeat(np.cumsum(later) - later, later) + one + 1
+    a, b = column[one], column[two]
+    return row[one], np.minimum(a, b), np.maximum(a, b)
+
+
+def _pair_keys(conflicts: sp.csr_matrix) -> Index:
+    """``i * n + j`` of all pairs that exclude each other, ascending."""
+    entries = conflicts.tocoo()
+    return np.sort(entries.row.astype(np.int64) * conflicts.shape[0] + entries.col)
+
+
+def _members(regions: Regions, rows: slice) -> sp.csr_matrix:
+    """Regions × pixels of a frame."""
+    starts = regions.starts[rows.start : rows.stop + 1]
+    pixels = regions.pixels[starts[0] : starts[-1]]
+    shape = (rows.stop - rows.start, regions.n_pixels)
+    return sp.csr_matrix((np.ones(len(pixels), np.float32), pixels, starts - starts[0]), shape)
+
+
+def _shifted(regions: Regions, rows: slice, shift: Array) -> sp.csr_matrix:
+    """As `_members`, every region shifted by whole pixels; what leaves the frame is lost."""
+    starts = regions.starts[rows.start : rows.stop + 1]
+    pixels = regions.pixels[starts[0] : starts[-1]]
+    owner = np.repeat(np.arange(rows.stop - rows.start), np.diff(starts))
+    place = np.stack(np.unravel_index(pixels, regions.shape), axis=1)
+    place = place + np.rint(shift).astype(np.int64)[owner]
+    inside = ((place >= 0) & (place < np.asarray(regions.shape))).all(axis=1)
+    flat = np.ravel_multi_index(tuple(place[inside].T), regions.shape)
+    shape = (rows.stop - rows.start, regions.n_pixels)
+    return sp.csr_matrix((np.ones(len(flat), np.float32), (owner[inside], flat)), shape)

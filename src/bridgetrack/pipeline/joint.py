@@ -1,0 +1,462 @@
+"""Which candidate regions exist and what happens to them, in one integer program.
+
+Every region is covered like a detection: its fate and its history each by one event, of which
+*no cell* (`Event.FALSE`) covers both. The atoms of the exclusions are further slots, which may
+stay free; every other event that covers the fate of a region (in the last frame its history) also
+covers the region's atoms, so no pixel belongs to two chosen regions. Movies are solved in
+overlapping windows of frames: what was decided in the first part of a window stays, so that memory
+depends on the window and not on the movie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bridgetrack.detections.measure import measure_frame
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InfeasibleError, InputError
+from bridgetrack.features.default import default_features
+from bridgetrack.features.feature import FeatureMatrix, compute_features
+from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_alternatives
+from bridgetrack.hypotheses.events import Event, Events, active_slots
+from bridgetrack.inference.margins import best_without, margin_bounds
+from bridgetrack.inference.problem import Problem, Solution
+from bridgetrack.inference.solve import Limits, solve_steps
+from bridgetrack.models.model import Model
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.regions.choose import choose_by_frame
+from bridgetrack.regions.regions import Regions, concatenate, exclusions, layers, overlaps
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_COMPARING = (
+    "move.rank_forward",
+    "move.rank_backward",
+    "move.rival_forward",
+    "move.rival_backward",
+)
+"""Features that compare a move with others: here most of those are alternatives of the same."""
+
+
+@dataclass(frozen=True)
+class JointSettings:
+    """How regions are chosen together with their events.
+
+    Parameters
+    ----------
+    frames
+        Frames of a window.
+    overlap
+        Frames that a window shares with the next; they are decided again there.
+    trust
+        What one unit of region score is worth beside the scores of events.
+    bias
+        Taken off the score of every region, so that two small regions do not win over a large
+        one by having two events.
+    doubts
+        Alternatives worked out per frame, for questions and explanations.
+    """
+
+    frames: int = 8
+    overlap: int = 3
+    trust: float = 1.0
+    bias: float = 0.5
+    doubts: int = 0
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Candidate regions of one frame, measured and scored.
+
+    Parameters
+    ----------
+    regions
+        Their pixels.
+    table
+        What was measured of them, one row each (`measure_regions`).
+    scores
+        How likely each is one cell, as log-odds, shape (R,).
+    pinned
+        1 for regions that a person said exist, -1 for those that do not, else 0, shape (R,).
+    """
+
+    regions: Regions
+    table: pd.DataFrame
+    scores: Array
+    pinned: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """An alternative to chosen regions that is nearly as good.
+
+    Parameters
+    ----------
+    frame
+        Where.
+    chosen, instead
+        Regions of that frame that would go, and that would come, rows of its candidates.
+    cost
+        By how much the total score would fall; an upper bound of 0 means a tie.
+    frames
+        How many frames would change with it.
+    """
+
+    frame: int
+    chosen: Index
+    instead: Index
+    cost: float
+    frames: int
+
+
+@dataclass(frozen=True)
+class FrameChoice:
+    """What was decided in one frame.
+
+    Parameters
+    ----------
+    frame
+        Its number.
+    candidates
+        What there was to choose from.
+    chosen
+        Which regions exist, shape (R,).
+    margin
+        What it costs at least to decide otherwise about each region, shape (R,).
+    doubts
+        The nearest alternatives.
+    """
+
+    frame: int
+    candidates: Candidates
+    chosen: Mask
+    margin: Array
+    doubts: tuple[Doubt, ...]
+
+
+def measure_regions(
+    regions: Regions, image: NDArray[np.generic] | None, scale: tuple[float, ...]
+) -> pd.DataFrame:
+    """Measure the candidates of one frame as if each were a cell, in the order of the regions.
+
+    Parameters
+    ----------
+    regions
+        Candidates of one frame.
+    image
+        Intensities, shape (C, [Z,] Y, X), or None.
+    scale
+        Size of a pixel per axis.
+    """
+    if not len(regions):
+        return pd.DataFrame({"label": np.zeros(0, dtype=np.int64)})
+    t = int(regions.frame[0])
+    parts = [measure_frame(layer, image, scale) for layer in layers(regions, t)]
+    return pd.concat(parts, ignore_index=True).sort_values("label", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class RegionScene:
+    """Candidate regions of some frames made ready for inference.
+
+    Parameters
+    ----------
+    regions
+        Candidates; the first frame is 0.
+    hypotheses
+        Candidate events.
+    matrix
+        Their features.
+    problem
+        Slots: active fates and histories, then the atoms, which may stay free.
+    """
+
+    regions: Regions
+    hypotheses: Events
+    matrix: FeatureMatrix
+    problem: Problem
+
+    def scores(self, region_scores: Array, model: Model, settings: JointSettings) -> Array:
+        """Score of every hypothesis, shape (H,).
+
+        A region that exists earns its score less the bias. That is the same for every choice as
+        charging it to the event *no cell*.
+        """
+        features = self.matrix.features
+        weights = model.aligned(features).copy()
+        weights[[features.keys.index(key) for key in _COMPARING]] = 0.0
+        out = self.matrix.scores(weights)
+        absent = self.hypotheses.of(Event.FALSE)
+        row = self.hypotheses.sources[absent, 0]
+        out[absent] = settings.bias - settings.trust * region_scores[row]
+        return out
+
+    def allowed(self, pinned: NDArray[np.int8]) -> Mask:
+        """Hypotheses that agree with what a person said of regions, shape (H,)."""
+        events = self.hypotheses
+        named = np.concatenate([events.sources, events.targets], axis=1)
+        gone = np.append(pinned == -1, False)[named].any(axis=1) & (events.event != Event.FALSE)
+        there = np.append(pinned == 1, False)[named].any(axis=1) & (events.event == Event.FALSE)
+        return np.asarray(~gone & ~there)
+
+    def exist(self, chosen: Mask) -> Mask:
+        """Which regions a choice of events takes for cells, shape (R,)."""
+        out = np.ones(len(self.regions), dtype=bool)
+        absent = self.hypotheses.of(Event.FALSE)
+        out[self.hypotheses.sources[absent[chosen[absent]], 0]] = False
+        return out
+
+    def deciding(self, chosen: Mask) -> Index:
+        """The chosen hypothesis that decides whether each region exists, shape (R,)."""
+        events, out = self.hypotheses, np.full(len(self.regions), -1, dtype=np.int64)
+        picked = np.flatnonzero(chosen)
+        for side in (events.targets, events.sources):  # a fate decides where there is one
+            for column in side.T:
+                named = picked[column[picked] >= 0]
+                out[column[named]] = named
+        return out
+
+
+def region_scene(regions: Regions, detections: Detections, likely: Mask) -> RegionScene:
+    """Propose what may happen to candidate regions.
+
+    Parameters
+    ----------
+    regions, detections
+        Candidates of consecutive frames from 0, and what was measured of them.
+    likely
+        A first choice, for estimating motion, shape (R,).
+    """
+    evidence = alternative_evidence(detections, regions, likely)
+    hypotheses = propose_alternatives(evidence, overlaps(regions))
+    matrix = compute_features(evidence, hypotheses, default_features())
+    active = active_slots(detections)
+    slots = np.flatnonzero(active)
+    events = hypotheses.incidence(active)[:, slots]
+    atoms = _atoms_of_events(hypotheses, detections, exclusions(regions))
+    free = np.arange(len(slots) + atoms.shape[1]) >= len(slots)
+    problem = Problem(sp.csr_matrix(sp.hstack([events, atoms])), free)
+    return RegionScene(regions, hypotheses, matrix, problem)
+
+
+def _atoms_of_events(events: Events, detections: Detections, atoms: sp.csr_matrix) -> sp.csr_matrix:
+    """Atoms that each event covers, shape (H, A)."""
+    present = events.event != Event.FALSE
+    last = detections.geometry.n_frames - 1
+    rows, regions = [], []
+    for k in range(2):
+        source = np.flatnonzero(present & (events.sources[:, k] >= 0))
+        target = np.flatnonzero(present & (events.targets[:, k] >= 0))
+        # The fate of a region stands for the region; in the last frame only histories are left.
+        target = target[detections.frame[events.targets[target, k]] == last]
+        rows += [source, target]
+        regions += [events.sources[source, k], events.targets[target, k]]
+    row, region = np.concatenate(rows), np.concatenate(regions)
+    shape = (len(events), len(detections))
+    member = sp.csr_matrix((np.ones(len(row)), (row, region)), shape)
+    return sp.csr_matrix(member @ atoms.T.astype(np.float64))
+
+
+def choose_jointly(
+    candidates: Callable[[int], Candidates],
+    geometry: Geometry,
+    channels: tuple[str, ...],
+    model: Model,
+    decided: Callable[[FrameChoice], object],
+    settings: JointSettings | None = None,
+    limits: Limits | None = None,
+) -> Steps[float]:
+    """Choose regions together with what happens to them, a window of frames at a time.
+
+    Parameters
+    ----------
+    candidates
+        Gives the candidates of a frame; asked once per frame, in order.
+    geometry, channels
+        The movie, and the channels that were measured.
+    model
+        Weights of events.
+    decided
+        Called with every frame that is decided, in order.
+    settings
+        Windows, and how regions weigh against events.
+    limits
+        When the solver gives up.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    float
+        By how much the windows' choices may fall short of their optima, together.
+
+    Raises
+    ------
+    InputError
+        Where answers about regions exclude each other.
+    """
+    settings, n = settings or JointSettings(), geometry.n_frames
+    known: list[Candidates] = []
+    likely: list[Mask] = []
+    gap, first, begin = 0.0, 0, 0
+    while first < n:
+        last = min(first + settings.frames, n)
+        while begin + len(known) < last:
+            t = begin + len(known)
+            yield Progress("Finding candidates", t / n)
+            known.append(candidates(t))
+            likely.append(choose_by_frame(known[-1].regions, known[-1].scores - settings.bias))
+        stop = n if last == n else last - settings.overlap
+        yield Progress("Choosing masks", first / n)
+        if len(known) == 1:
+            decided(_alone(begin, known[0], likely[0]))
+            return gap
+        window = _Window.of(begin, first, known, likely, geometry, channels)
+        solved = yield from window.solve(model, settings, limits)
+        gap += solved.solution.gap
+        for choice in solved.frames(range(first, stop)):
+            decided(choice)
+        # The last decided frame ties the next window to the past: only what exists is left of it.
+        keep = stop - 1 - begin
+        exist = solved.exist()
+        known, likely = known[keep:], exist[keep:]
+        begin, first = stop - 1, stop
+    return gap
+
+
+def _alone(t: int, candidates: Candidates, chosen: Mask) -> FrameChoice:
+    """A movie of one frame has no events."""
+    return FrameChoice(t, candidates, chosen, np.abs(candidates.scores), ())
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Candidates of some frames; of a frame that is decided only the regions that exist."""
+
+    begin: int
+    rows: tuple[Index, ...]
+    known: tuple[Candidates, ...]
+    pinned: NDArray[np.int8]
+    region_scores: Array
+    scene: RegionScene
+
+    @classmethod
+    def of(
+        cls,
+        begin: int,
+        first: int,
+        known: list[Candidates],
+        likely: list[Mask],
+        geometry: Geometry,
+        channels: tuple[str, ...],
+    ) -> _Window:
+        """Put the frames together; those before `first` are decided."""
+        rows, parts, tables, pinned = [], [], [], []
+        for k, (one, guess) in enumerate(zip(known, likely, strict=True)):
+            past = begin + k < first
+            row = np.flatnonzero(guess) if past else np.arange(len(one.regions))
+            part = one.regions.select(row)
+            rows.append(row)
+            parts.append(replace(part, frame=np.full(len(row), k, dtype=np.int64)))
+            tables.append(one.table.iloc[row].assign(frame=k))
+            pinned.append(np.ones(len(row), np.int8) if past else one.pinned)
+        table = pd.concat(tables, ignore_index=True)
+        table = table.astype({"frame": np.int64, "label": np.int64})
+        detections = Detections(table, replace(geometry, n_frames=len(known)), channels)
+        guessed = np.concatenate([g[r] for g, r in zip(likely, rows, strict=True)])
+        scores = np.concatenate([c.scores[r] for c, r in zip(known, rows, strict=True)])
+        scene = region_scene(concatenate(parts), detections, guessed)
+        return cls(begin, tuple(rows), tuple(known), np.concatenate(pinned), scores, scene)
+
+    def solve(self, model: Model, settings: JointSettings, limits: Limits | None) -> Steps[_Solved]:
+        scores = self.scene.scores(self.region_scores, model, settings)
+        allowed = self.scene.allowed(self.pinned)
+        work = solve_steps(self.scene.problem, scores, allowed, limits)
+        try:
+            solution = yield from relayed(work, partial(Progress, "Choosing masks"))
+        except InfeasibleError as error:
+            frames = f"{self.begin} to {self.begin + len(self.rows) - 1}"
+            raise InputError(
+                f"answers about cells in frames {frames} exclude each other: two cells that were "
+                "said to exist share pixels; take one of these answers back"
+            ) from error
+        return _Solved(self, scores, allowed, solution, settings.doubts)
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """A window with its solution."""
+
+    window: _Window
+    scores: Array
+    allowed: Mask
+    solution: Solution
+    n_doubts: int
+
+    def exist(self) -> list[Mask]:
+        """Which candidates of every frame exist."""
+        exist, out, start = self.window.scene.exist(self.solution.chosen), [], 0
+        for rows, one in zip(self.window.rows, self.window.known, strict=True):
+            mask = np.zeros(len(one.regions), dtype=bool)
+            mask[rows] = exist[start : start + len(rows)]
+            out.append(mask)
+            start += len(rows)
+        return out
+
+    def frames(self, wanted: range) -> Iterator[FrameChoice]:
+        """What was decided in some frames, all of which were open."""
+        window, chosen = self.window, self.solution.chosen
+        margins = margin_bounds(window.scene.problem, self.scores, self.solution, self.allowed)
+        margin = margins[window.scene.deciding(chosen)]
+        exist = self.exist()
+        start = np.concatenate([[0], np.cumsum([len(r) for r in window.rows])])
+        for t in wanted:
+            k = t - window.begin
+            part = slice(int(start[k]), int(start[k + 1]))
+            doubts = tuple(self._doubts(t, part, margin[part], exist[k]))
+            yield FrameChoice(t, window.known[k], exist[k], margin[part], doubts)
+
+    def _doubts(self, t: int, part: slice, margin: Array, exist: Mask) -> Iterator[Doubt]:
+        """The chosen regions of a frame that cost least to give up, and what would come."""
+        scene, frame = self.window.scene, self.window.scene.regions.frame
+        open_ = np.flatnonzero(exist & (self.window.pinned[part] == 0))
+        told: set[int] = set()
+        for r in open_[np.argsort(margin[open_], kind="stable")][: self.n_doubts].tolist():
+            if r in told:
+                continue
+            column = int(scene.deciding(self.solution.chosen)[part.start + r])
+            named = self._naming(part.start + r)
+            guess = 2.0 * float(margin[r]) + 1.0
+            try:
+                cost, added, dropped = best_without(
+                    scene.problem, self.scores, self.solution, column, named, self.allowed, guess
+                )
+            except InfeasibleError:
+                continue
+            after = self.solution.chosen.copy()
+            after[dropped], after[added] = False, True
+            changed = scene.exist(after) != scene.exist(self.solution.chosen)
+            here = np.flatnonzero(changed[part])
+            told.update(here.tolist())
+            frames = len(np.unique(frame[changed]))
+            yield Doubt(t, here[exist[here]], here[~exist[here]], float(cost), frames)
+
+    def _naming(self, region: int) -> Index:
+        """Hypotheses in which a region exists and that cover its deciding slot."""
+        events = self.window.scene.hypotheses
+        last = self.window.scene.regions.frame[region] == len(self.window.rows) - 1
+        side = events.targets if last else events.sources
+        named = (side == region).any(axis=1) & (events.event != Event.FALSE)
+        return np.flatnonzero(named)

@@ -1,0 +1,159 @@
+"""Regions chosen together with their events, on movies drawn by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InputError
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.pipeline.joint import (
+    Candidates,
+    FrameChoice,
+    JointSettings,
+    choose_jointly,
+    measure_regions,
+)
+from bridgetrack.progress import run
+from bridgetrack.regions.choose import choose_by_frame
+from bridgetrack.regions.regions import Regions, concatenate, labels_of, regions_of_labels
+
+SHAPE = (60, 80)
+N_FRAMES = 6
+
+
+def disc(y: float, x: float, radius: float = 6.0) -> np.ndarray:
+    yy, xx = np.indices(SHAPE)
+    return np.asarray((yy - y) ** 2 + (xx - x) ** 2 <= radius**2)
+
+
+def frame_of(t: int) -> dict[str, np.ndarray]:
+    """Two cells that touch and one alone, with what a segmentation may make of them."""
+    left, right, alone = disc(20, 20 + t), disc(20, 31 + t), disc(42, 55 - t)
+    yy = np.indices(SHAPE)[0]
+    return {
+        "left": left,
+        "right": right & ~left,
+        "both": left | right,
+        "alone": alone,
+        "top": alone & (yy < 42),
+        "bottom": alone & (yy >= 42),
+    }
+
+
+NAMES = tuple(frame_of(0))
+TRUE = ("left", "right", "alone")
+
+
+def candidates(scores: dict[tuple[int, str], float], pins: dict[tuple[int, str], int]):
+    """Candidates of a frame; a right region scores 2 and a wrong one -2 unless said otherwise."""
+
+    def of(t: int) -> Candidates:
+        masks = frame_of(t)
+        parts = [regions_of_labels(m.astype(np.int32), t) for m in masks.values()]
+        regions = concatenate(parts)
+        table = measure_regions(regions, None, (1.0, 1.0))
+        score = [scores.get((t, n), 2.0 if n in TRUE else -2.0) for n in NAMES]
+        pinned = np.array([pins.get((t, n), 0) for n in NAMES], dtype=np.int8)
+        return Candidates(regions, table, np.array(score), pinned)
+
+    return of
+
+
+def solve(
+    scores: dict[tuple[int, str], float] | None = None,
+    pins: dict[tuple[int, str], int] | None = None,
+    settings: JointSettings | None = None,
+    n_frames: int = N_FRAMES,
+) -> tuple[list[FrameChoice], list[set[str]]]:
+    found: list[FrameChoice] = []
+    geometry = Geometry(n_frames, SHAPE, (1.0, 1.0))
+    source = candidates(scores or {}, pins or {})
+    gap = run(choose_jointly(source, geometry, (), shipped_model(), found.append, settings))
+    assert gap == pytest.approx(0.0, abs=1e-6)
+    assert [c.frame for c in found] == list(range(n_frames))
+    return found, [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found]
+
+
+def test_what_is_plain_is_chosen() -> None:
+    assert solve()[1] == [set(TRUE)] * N_FRAMES
+
+
+def test_neighbours_in_time_overrule_one_frame() -> None:
+    """In single frames a wrong reading scores higher; frame by frame that would be believed."""
+    scores = {(2, "both"): 3.0, (2, "left"): 0.5, (2, "right"): 0.5, (4, "alone"): -1.0}
+    of = candidates(scores, {})
+    alone = choose_by_frame(of(2).regions, of(2).scores)
+    assert {NAMES[r] for r in np.flatnonzero(alone)} == {"both", "alone"}
+    assert solve(scores)[1] == [set(TRUE)] * N_FRAMES
+
+
+def test_cells_that_are_joined_all_the_time_are_one() -> None:
+    belief = {"both": 4.0, "left": -2.0, "right": -2.0}
+    scores = {(t, n): s for t in range(N_FRAMES) for n, s in belief.items()}
+    assert solve(scores)[1] == [{"both", "alone"}] * N_FRAMES
+
+
+def test_pins_are_honoured_and_carry_over() -> None:
+    scores = {(t, n): s for t in range(N_FRAMES) for n, s in (("both", 1.0), ("left", -0.5))}
+    pins = {(1, "left"): 1, (1, "right"): 1, (3, "alone"): -1}
+    choice = solve(scores, pins)[1]
+    assert {"left", "right"} <= choice[1]
+    assert "alone" not in choice[3]
+
+
+def test_pins_that_exclude_each_other() -> None:
+    with pytest.raises(InputError, match="frames 0 to 5 exclude each other"):
+        solve(pins={(2, "left"): 1, (2, "both"): 1})
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(1, 2))
+def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = {
+        (t, n): (1.5 if n in TRUE else -1.5) + rng.normal() for t in range(N_FRAMES) for n in NAMES
+    }
+    whole, names = solve(scores, settings=JointSettings(N_FRAMES, 1))
+    parts, _ = solve(scores, settings=JointSettings(frames, overlap))
+    for choice in (*whole, *parts):
+        labels_of(choice.candidates.regions, choice.chosen, choice.frame)  # raises where they share
+        assert not (choice.margin < 0).any()
+    assert all(chosen for chosen in names)
+
+
+def test_doubts_name_the_alternative() -> None:
+    scores = {(2, "both"): 5.0}
+    found, names = solve(scores, settings=JointSettings(doubts=6))
+    assert names[2] == set(TRUE)
+    doubts = {frozenset(NAMES[r] for r in d.instead): d for d in found[2].doubts}
+    both = doubts[frozenset({"both"})]
+    assert {NAMES[r] for r in both.chosen} == {"left", "right"}
+    first = int(both.chosen[0])
+    assert found[2].margin[first] <= both.cost + 1e-6
+    # Scoring the alternative by more than the doubt's cost turns the choice round.
+    assert "both" in solve({(2, "both"): 5.0 + both.cost + 0.1})[1][2]
+    assert "both" not in solve({(2, "both"): 5.0 + both.cost - 0.1})[1][2]
+
+
+def test_one_frame() -> None:
+    assert solve(n_frames=1)[1] == [set(TRUE)]
+
+
+def test_a_frame_without_candidates() -> None:
+    of = candidates({}, {})
+
+    def gap(t: int) -> Candidates:
+        one = of(t)
+        if t != 2:
+            return one
+        none: Regions = one.regions.select(np.zeros(len(one.regions), dtype=bool))
+        return Candidates(none, one.table.iloc[:0], np.zeros(0), np.zeros(0, dtype=np.int8))
+
+    found: list[FrameChoice] = []
+    geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
+    run(choose_jointly(gap, geometry, (), shipped_model(), found.append))
+    assert [int(c.chosen.sum()) for c in found] == [3, 3, 0, 3, 3, 3]
