@@ -48,23 +48,12 @@ class Judged:
 
 @dataclass(frozen=True)
 class AskedSlot:
-    """What is known of one slot that was asked.
+    """What is known of one slot that was asked."""
 
-    Parameters
-    ----------
-    id
-        The annotation; slots of one event share it.
-    wrong
-        Error of the prediction there, 0 to 1; None where nobody could tell.
-    width
-        Slots that the event covers: it is met that much more often.
-    least
-        Error of the present model, which has learned from the answer; None: as ``wrong``.
-    """
-
-    id: str
-    wrong: float | None
-    width: int
+    id: str  # the annotation; slots of one event share it
+    wrong: float | None  # error of the prediction there, 0 to 1; None where nobody could tell
+    width: int  # slots that the event covers: it is met that much more often
+    # error of the present model, which has learned from the answer; None: as ``wrong``
     least: float | None = None
 
 
@@ -75,21 +64,7 @@ def random_answers(
     skipped: Collection[Slot],
     options: SuggestOptions,
 ) -> list[AskedSlot]:
-    """The answers that tell how accurate the tracking is.
-
-    Parameters
-    ----------
-    scene
-        The movie with its annotations.
-    records
-        Answers that hold.
-    judged
-        Errors on random answers.
-    skipped
-        Slots passed over.
-    options
-        How random suggestions were drawn.
-    """
+    """The answers that tell how accurate the tracking is."""
     found: dict[Slot, AskedSlot] = {}
     for r in records:
         wrong = None if r.right is None else float(not r.right)
@@ -114,20 +89,7 @@ def fair_sample(
 
     Whatever else was answered, for whatever reason, does not make this sample unfair: its slots
     were drawn before anything was known. Slots that happened to be answered as chosen questions
-    count too.
-
-    Parameters
-    ----------
-    scene
-        The movie.
-    asked
-        By number of the slot in the problem.
-    seed
-        Of the random order.
-    passed
-        Slots that the annotator passed over; they are left out.
-    frames
-        First and last frame that are asked about.
+    count too; those passed over are left out. Slots go by their number in the problem.
     """
     found: dict[str, AskedSlot] = {}
     order = random_order(scene, seed)
@@ -184,42 +146,24 @@ def _interval(a: float, b: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Gain:
-    """Expected use of more answers.
+    """Expected use of more answers."""
 
-    Parameters
-    ----------
-    clicks
-        How many more answers this is about.
-    found
-        Wrong links that they are expected to find.
-    low, high
-        95 % interval of that.
-    changed
-        Events of the movie that they are expected to change by teaching the model; None where
-        that is not known yet.
-    """
-
-    clicks: int
-    found: float
+    clicks: int  # how many more answers this is about
+    found: float  # wrong links that they are expected to find
+    # low, high: 95 % interval of that
     low: float
     high: float
+    # events of the movie that they are expected to change by teaching the model; None where that
+    # is not known yet
     changed: float | None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether to go on, in plain words.
+    """Whether to go on, in plain words."""
 
-    Parameters
-    ----------
-    stop
-        Whether more answers are hardly worth the effort.
-    words
-        The verdict as a sentence.
-    """
-
-    stop: bool
-    words: str
+    stop: bool  # whether more answers are hardly worth the effort
+    words: str  # the verdict as a sentence
 
 
 def expected_gain(
@@ -228,18 +172,7 @@ def expected_gain(
     """Wrong links that the next answers will find.
 
     The rate among the last chosen (not random) answers, together with a few imagined ones at the
-    rate that the model itself expects of the suggestions to come.
-
-    Parameters
-    ----------
-    records
-        All answers, in order.
-    doubts
-        The model's belief that it is wrong, of the suggestions to come.
-    clicks
-        How many answers more.
-    changed
-        Events changed per answer lately.
+    rate that the model itself expects of the suggestions to come (``doubts``).
     """
     recent = [r for r in records if not r.random and r.right is not None][-_RECENT:]
     wrong = float(sum(not r.right for r in recent))
@@ -261,19 +194,7 @@ def changes_a_click(points: Sequence[Point]) -> float | None:
 
 
 def verdict_on(gain: Gain, estimate: Estimate | None, clicks: int, events: int) -> Verdict:
-    """Say whether to stop.
-
-    Parameters
-    ----------
-    gain
-        What ten more answers would bring.
-    estimate
-        Accuracy from random answers, None where there are none yet.
-    clicks
-        Answers so far.
-    events
-        Events of the movie.
-    """
+    """Say whether to stop, by what ten more answers would bring."""
     number = f"about {gain.found:.0f}" if gain.found >= 1 else "less than one"
     found = f"{number} more wrong link{'' if gain.found < 1.5 else 's'} found"
     found = f"{found} per {gain.clicks} clicks"

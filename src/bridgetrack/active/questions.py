@@ -41,50 +41,28 @@ def next_random(scene: Scene, asked: Mask, count: int, seed: int) -> Index:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What a model thinks of every hypothesis, given a solution.
+    """What a model thinks of every hypothesis, given a solution."""
 
-    Parameters
-    ----------
-    solution
-        The chosen hypotheses.
-    cost
-        Reduced cost of every hypothesis, infinite where annotations exclude it, shape (H,).
-    total
-        Sum of ``exp(-cost / temperature)`` over the hypotheses of every slot, shape (S,).
-    kinds
-        Belief in each kind of event at every slot, rows summing to 1, shape (S, len(Event)).
-    margin
-        Lower bound on the margin of chosen hypotheses, NaN for others, shape (H,).
-    """
-
-    solution: Solution
+    solution: Solution  # the chosen hypotheses
+    # reduced cost of every hypothesis, infinite where annotations exclude it, shape (H,)
     cost: Array
+    # sum of ``exp(-cost / temperature)`` over the hypotheses of every slot, shape (S,)
     total: Array
+    # belief in each kind of event at every slot, rows summing to 1, shape (S, len(Event))
     kinds: Array
-    margin: Array
+    margin: Array  # lower bound on the margin of chosen hypotheses, NaN for others, shape (H,)
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Chosen events that nobody has answered, one row each.
+    """Chosen events that nobody has answered, one row each."""
 
-    Parameters
-    ----------
-    column
-        Hypothesis, shape (n,).
-    slot
-        Number in the problem of the slot to ask about: of the event's slots the one where the
-        model believes most in something else, shape (n,).
-    uncertainty
-        Shape (n,).
-    kinds
-        Belief in each kind of event at the slot, shape (n, len(Event)).
-    """
-
-    column: Index
+    column: Index  # hypothesis, shape (n,)
+    # number in the problem of the slot to ask about: of the event's slots the one where the model
+    # believes most in something else, shape (n,)
     slot: Index
-    uncertainty: Array
-    kinds: Array
+    uncertainty: Array  # shape (n,)
+    kinds: Array  # belief in each kind of event at the slot, shape (n, len(Event))
 
 
 def believe(

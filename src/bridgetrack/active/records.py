@@ -17,37 +17,18 @@ Seconds = Annotated[float, Field(ge=0)]
 
 @dataclass(frozen=True)
 class Record:
-    """One answered suggestion.
+    """One answered suggestion."""
 
-    Parameters
-    ----------
-    id
-        The annotation; records whose annotation is gone (undone, replaced) do not count.
-    kind
-        What was answered.
-    slots
-        Slots of the event that holds, or the slot asked where that is not known.
-    right
-        Whether the proposal was right, as the model was before the answer; None for "cannot
-        tell".
-    random
-        Whether the suggestion was drawn at random.
-    doubt
-        The model's belief that its proposal was wrong, 0 to 1.
-    seconds
-        Time that the answer took.
-    looks
-        Answers that led to it: 2 after a second look.
-    """
-
-    id: str
-    kind: Kind
+    id: str  # the annotation; records whose annotation is gone (undone, replaced) do not count
+    kind: Kind  # what was answered
+    # slots of the event that holds, or the slot asked where that is not known
     slots: tuple[Slot, ...]
+    # whether the proposal was right, as the model was before the answer; None for "cannot tell"
     right: bool | None
-    random: bool
-    doubt: Share
-    seconds: Seconds
-    looks: Annotated[int, Field(ge=1)] = 1
+    random: bool  # whether the suggestion was drawn at random
+    doubt: Share  # the model's belief that its proposal was wrong, 0 to 1
+    seconds: Seconds  # time that the answer took
+    looks: Annotated[int, Field(ge=1)] = 1  # answers that led to it: 2 after a second look
 
     def after(self, before: Record) -> Record:
         """This answer, where it repeats or corrects one given before: the work of both counts."""
@@ -75,18 +56,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Effort:
-    """Work put in so far.
+    """Work put in so far."""
 
-    Parameters
-    ----------
-    clicks
-        Answers, "cannot tell" included.
-    seconds
-        Time that they took.
-    """
-
-    clicks: int
-    seconds: float
+    clicks: int  # answers, "cannot tell" included
+    seconds: float  # time that they took
 
     @property
     def minutes(self) -> float:

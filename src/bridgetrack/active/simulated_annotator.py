@@ -19,21 +19,11 @@ from bridgetrack.progress import Progress, Steps
 
 @dataclass(frozen=True)
 class Reply:
-    """What the annotator says.
+    """What the annotator says."""
 
-    Parameters
-    ----------
-    kind
-        ``confirm`` or ``cannot_tell``.
-    event
-        The event that is said to hold; None for ``cannot_tell``.
-    wrong
-        Whether this is a mistake.
-    """
-
-    kind: Kind
-    event: EventRef | None
-    wrong: bool = False
+    kind: Kind  # ``confirm`` or ``cannot_tell``
+    event: EventRef | None  # the event that is said to hold; None for ``cannot_tell``
+    wrong: bool = False  # whether this is a mistake
 
 
 class SimulatedAnnotator:

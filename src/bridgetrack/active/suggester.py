@@ -87,16 +87,11 @@ def answered_directions(scene: Scene, beliefs: Beliefs) -> Array:
 def choose_batch(
     scene: Scene, beliefs: Beliefs, questions: Questions, k: int, options: SuggestOptions
 ) -> list[tuple[int, float]]:
-    """Greedily choose the questions of the largest value, the best first, with their values.
+    """Greedily choose the questions of the largest value, the best first: rows and their values.
 
     ``value = uncertainty x rarity ** exponent x novelty ** exponent``, where novelty is the
     distance, in feature space, to the nearest event answered or chosen before, relative to the
     distance usual among the candidates, 1 at most.
-
-    Returns
-    -------
-    list of (int, float)
-        Rows of ``questions``, and what they were ranked by.
     """
     worth = questions.uncertainty * (
         questions.kinds @ rarity_of_kinds(scene, beliefs, options.rarity)
@@ -164,13 +159,7 @@ __all__ = ["SuggestOptions", "Suggestion", "suggest", "suggest_steps", "weights_
 
 
 def weights_of(scene: Scene, model: Model | Array) -> Array:
-    """Weights in the order of the scene's features, shape (d,).
-
-    Raises
-    ------
-    ModelError
-        Where the model was made with other features.
-    """
+    """Weights in the order of the scene's features, shape (d,)."""
     return model.aligned(scene.matrix.features) if isinstance(model, Model) else model
 
 

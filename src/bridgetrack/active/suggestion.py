@@ -151,17 +151,7 @@ def unexpected(suggestion: Suggestion, event: EventRef) -> bool:
 
 
 def second_look(suggestion: Suggestion, event: EventRef, noted: str) -> Suggestion:
-    """Ask whether an unexpected answer holds indeed.
-
-    Parameters
-    ----------
-    suggestion
-        The question that was answered.
-    event
-        The answer.
-    noted
-        The id of its annotation.
-    """
+    """Ask whether an unexpected answer, kept as annotation ``noted``, holds indeed."""
     return replace(
         suggestion,
         event=event,

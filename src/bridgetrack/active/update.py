@@ -47,24 +47,14 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Learned:
-    """Weights after an update.
+    """Weights after an update."""
 
-    Parameters
-    ----------
-    weights
-        Shape (d,).
-    state
-        What the next update can reuse.
-    movies
-        The annotated components as they were learned from; None where no annotation constrains
-        anything.
-    sure
-        The events that the starting weights are sure of; None where none were to be held.
-    """
-
-    weights: Array
-    state: TrainingState | None
+    weights: Array  # shape (d,)
+    state: TrainingState | None  # what the next update can reuse
+    # the annotated components as they were learned from; None where no annotation constrains
+    # anything
     movies: Movies | None
+    # the events that the starting weights are sure of; None where none were to be held
     sure: SureEvents | None = None
 
 
@@ -130,42 +120,8 @@ def update_steps(
 ) -> Steps[Update]:
     """Learn from the answers and find the next questions.
 
-    Parameters
-    ----------
-    number
-        Of the update in the session.
-    scene
-        The movie of the last update.
-    annotations
-        All answers.
-    prior
-        Weights to start from and to stay close to.
-    last
-        The update before; None for the first.
-    skipped
-        Slots passed over.
-    clicks
-        Answers to questions so far.
-    due
-        Ids of the random answers to judge by models that have not seen them; empty where that
-        is not due.
-    options
-        How to work.
-
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    Update
-
-    Raises
-    ------
-    InputError
-        Where inference ended without an answer.
-    ContradictionError
-        Where answers exclude each other.
+    ``scene`` is the movie of the last update, ``clicks`` how many questions were answered so far,
+    and ``due`` the ids of the random answers to judge by models that have not seen them.
     """
     yield Progress("Collecting answers", 0.0)
     scene = annotate(scene, annotations)
@@ -257,25 +213,8 @@ def judge_unseen(
 ) -> Steps[Judged]:
     """Error on some answers, each by a model trained on all answers but those of its fold.
 
-    A fold leaves whole samples (connected components) out, so that nothing leaks.
-
-    Parameters
-    ----------
-    scene
-        With its annotations.
-    learned
-        The model trained on all of them.
-    ids
-        Annotations to judge.
-    options
-        As in `learn`.
-    folds
-        How many models are trained at most.
-
-    Returns
-    -------
-    Judged
-        Empty where there is too little to leave some out.
+    A fold leaves whole samples (connected components) out, so that nothing leaks. Empty where there
+    is too little to leave some out.
     """
     if learned.movies is None or learned.movies.target is None:
         return Judged()

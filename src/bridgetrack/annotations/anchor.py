@@ -34,21 +34,11 @@ FAR = 1e9
 
 @dataclass(frozen=True)
 class Lost:
-    """An annotation that names a cell which is not there any more.
+    """An annotation that names a cell which is not there any more."""
 
-    Parameters
-    ----------
-    id
-        The annotation.
-    cell
-        The cell that was not found, as it was when annotated.
-    reason
-        Why, as a sentence without a full stop.
-    """
-
-    id: str
-    cell: CellRef
-    reason: str
+    id: str  # the annotation
+    cell: CellRef  # the cell that was not found, as it was when annotated
+    reason: str  # why, as a sentence without a full stop
 
 
 @dataclass(frozen=True)
@@ -400,18 +390,10 @@ def _part_shared(
 
 
 def cell_diameters(detections: Detections) -> NDArray[np.float64]:
-    """Diameter of the disc or ball with each detection's area, in ``geometry.unit``.
+    """Diameter of the disc or ball with each detection's area, in ``geometry.unit``, shape (n,).
 
-    Parameters
-    ----------
-    detections
-        The table. Where the masks are not known and an area says nothing (missing, or at most
-        one pixel), half the median distance between nearest neighbours stands in.
-
-    Returns
-    -------
-    ndarray
-        Shape (n,).
+    Where the masks are not known and an area says nothing (missing, or at most one pixel), half the
+    median distance between nearest neighbours stands in.
     """
     area = detections.table["area"].to_numpy(dtype=np.float64)
     known = area > (0 if detections.has_masks else 1)

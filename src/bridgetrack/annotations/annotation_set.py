@@ -188,14 +188,9 @@ LIMIT = 500
 
 @dataclass(frozen=True)
 class Change:
-    """One step: annotations that went and annotations that came.
+    """One step: annotations that went and annotations that came."""
 
-    Parameters
-    ----------
-    removed, added
-        The annotations in full, so that the step can be taken back.
-    """
-
+    # removed, added: the annotations in full, so that the step can be taken back
     removed: tuple[Annotation, ...] = ()
     added: tuple[Annotation, ...] = ()
 

@@ -37,18 +37,10 @@ class WhyUnused(StrEnum):
 
 @dataclass(frozen=True)
 class Unused:
-    """An annotation that constrains nothing.
+    """An annotation that constrains nothing."""
 
-    Parameters
-    ----------
-    id
-        The annotation.
-    reason
-        Why.
-    """
-
-    id: str
-    reason: WhyUnused
+    id: str  # the annotation
+    reason: WhyUnused  # why
 
 
 @dataclass(frozen=True)

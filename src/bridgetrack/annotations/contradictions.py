@@ -17,18 +17,10 @@ from bridgetrack.annotations.words import FATE, HISTORY, NOUN, cell_words, descr
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Annotations that exclude each other.
+    """Annotations that exclude each other."""
 
-    Parameters
-    ----------
-    ids
-        Annotations involved.
-    message
-        What is wrong, as a sentence without a full stop.
-    """
-
-    ids: tuple[str, ...]
-    message: str
+    ids: tuple[str, ...]  # annotations involved
+    message: str  # what is wrong, as a sentence without a full stop
 
 
 class _Book:
@@ -127,16 +119,8 @@ def _alternatives_disjoint(ambiguous: list[Annotation]) -> list[Contradiction]:
 def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction]:
     """All pairs (and, for ambiguous answers, groups) of annotations that exclude each other.
 
-    Parameters
-    ----------
-    annotations
-        An `AnnotationSet` or any annotations.
-
-    Returns
-    -------
-    list of Contradiction
-        Empty where all can be true. Answers that exclude each other only through the
-        candidates of a third cell are left to the solver.
+    Answers that exclude each other only through the candidates of a third cell are left to the
+    solver.
     """
     listed = list(annotations)
     book = _Book(listed)
@@ -150,18 +134,8 @@ def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction
 def conflicts_with(annotations: AnnotationSet, new: Annotation) -> list[Contradiction]:
     """Contradictions that one more annotation would bring, found in its neighbourhood only.
 
-    Parameters
-    ----------
-    annotations
-        The present set; an annotation with the id of `new` is taken as replaced.
-    new
-        The annotation to be added.
-
-    Returns
-    -------
-    list of Contradiction
-        Those that involve `new` and were not there before. The time does not depend on the
-        size of the set.
+    An annotation with the id of `new` is taken as replaced. The time does not depend on the size
+    of the set.
     """
     near = _touching(annotations, [new])
     near = _touching(annotations, [new, *(a for a in near.values() if a.kind == Kind.ONE_OF)])

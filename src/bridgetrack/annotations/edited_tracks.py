@@ -23,23 +23,9 @@ def _cells(tracks: Tracks) -> dict[int, CellRef]:
 
 
 def link_events(tracks: Tracks) -> dict[tuple[object, ...], EventRef]:
-    """The events that the links of tracks amount to, by their key.
+    """The moves, skips, divisions, splits and merges that the links of tracks amount to, by key.
 
-    Parameters
-    ----------
-    tracks
-        Tracks whose ``nodes`` and ``edges`` are right; ``events`` is not looked at.
-
-    Returns
-    -------
-    dict
-        Moves, skips, divisions, splits and merges. Two links from one cell are a division
-        unless both are marked ``split``.
-
-    Raises
-    ------
-    InputError
-        Where a cell has links that are no event, or a link names a node that is not there.
+    Two links from one cell are a division unless both are marked ``split``.
     """
     cells = _cells(tracks)
     ahead, back, kind = _links(tracks.edges, cells)

@@ -229,13 +229,7 @@ def encode(history: History, known: Lines | None = None) -> str:
 
 
 def load_history(path: str | os.PathLike[str]) -> History:
-    """Annotations and what can be undone and redone, from a file.
-
-    Raises
-    ------
-    InputError
-        Where the file is missing or not valid; the message names the entry.
-    """
+    """Annotations and what can be undone and redone, from a file."""
     return ANNOTATION_FILE.read(Path(path))
 
 

@@ -186,22 +186,11 @@ def _shares(kinds: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def allot(count: int, available: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many events of each kind a stratified draw of `count` takes.
+    """How many of the events available of each kind, (len(Event),), a stratified draw takes.
 
-    Parameters
-    ----------
-    count
-        Events wanted.
-    available
-        Events there are of each kind, shape (len(Event),).
-
-    Returns
-    -------
-    ndarray
-        Shape (len(Event),), at most `available`, summing to `count` or to all there are:
-        60 % moves, 20 % divisions, and 20 % in equal parts of the other kinds that occur.
-        What a kind lacks goes to the others in the same proportion; the remainders go first
-        to the largest fractional parts, ties to the rarer kind.
+    60 % moves, 20 % divisions, and 20 % in equal parts of the other kinds that occur. What a kind
+    lacks goes to the others in the same proportion; the remainders go first to the largest
+    fractional parts, ties to the rarer kind.
     """
     wanted = np.zeros(len(available))
     left = float(min(count, available.sum()))

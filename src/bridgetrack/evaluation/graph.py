@@ -19,41 +19,22 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LineageGraph:
-    """Cells (one per frame and track label) with the links between them.
+    """Cells (one per frame and track label) with the links between them."""
 
-    Parameters
-    ----------
-    frame, label
-        Frame and track label of every cell, sorted by frame, then label; shape (n,).
-    position
-        Centroids in the unit of the geometry (area-weighted over pieces), shape (n, ndim).
-    table
-        Rows ``L B E P``, shape (tracks, 4).
-    edges
-        Rows of cells that follow each other, shape (E, 2).
-    n_frames
-        Number of frames of the movie.
-    node_cell
-        Cell of every node of the tracks it was made from, shape (nodes,).
-    node_frame, node_label
-        Frame and label in the segmentation of those nodes.
-    labels
-        The segmentation; None where there are only centroids.
-    axes
-        Names of the spatial axes.
-    """
-
+    # frame, label: frame and track label of every cell, sorted by frame, then label; shape (n,)
     frame: Rows
     label: Rows
+    # centroids in the unit of the geometry (area-weighted over pieces), shape (n, ndim)
     position: NDArray[np.float64]
-    table: Rows
-    edges: Rows
-    n_frames: int
-    node_cell: Rows
+    table: Rows  # rows ``L B E P``, shape (tracks, 4)
+    edges: Rows  # rows of cells that follow each other, shape (E, 2)
+    n_frames: int  # number of frames of the movie
+    node_cell: Rows  # cell of every node of the tracks it was made from, shape (nodes,)
+    # node_frame, node_label: frame and label in the segmentation of those nodes
     node_frame: Rows
     node_label: Rows
-    labels: Movie | None
-    axes: tuple[str, ...]
+    labels: Movie | None  # the segmentation; None where there are only centroids
+    axes: tuple[str, ...]  # names of the spatial axes
 
 
 def graph_of(tracks: Tracks, labels: Movie | None) -> LineageGraph:

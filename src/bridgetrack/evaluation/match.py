@@ -33,36 +33,21 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Match:
-    """What detections and true cells have to do with each other.
+    """What detections and true cells have to do with each other."""
 
-    Parameters
-    ----------
-    node
-        Row of the one true cell that a detection is, -1 where it is none or more than one;
-        shape (n,). One-to-one.
-    status
-        See `match_detections`, shape (n,), values of `Status`.
-    detection
-        Row of the one detection that a true cell is, -1 otherwise; shape (m,).
-    region
-        Row of the detection that covers this and other true cells, else -1; shape (m,).
-    covered
-        The two true cells that a merged detection covers, -1 where it covers another number;
-        shape (n, 2).
-    pieces
-        The two detections that a true cell is cut into, -1 where it is cut into another number;
-        shape (m, 2).
-    missed
-        True cells that no detection touches, shape (m,).
-    """
-
+    # row of the one true cell that a detection is, -1 where it is none or more than one; shape
+    # (n,). One-to-one
     node: Rows
-    status: NDArray[np.int8]
-    detection: Rows
-    region: Rows
+    status: NDArray[np.int8]  # see `match_detections`, shape (n,), values of `Status`
+    detection: Rows  # row of the one detection that a true cell is, -1 otherwise; shape (m,)
+    region: Rows  # row of the detection that covers this and other true cells, else -1; shape (m,)
+    # the two true cells that a merged detection covers, -1 where it covers another number; shape
+    # (n, 2)
     covered: Rows
+    # the two detections that a true cell is cut into, -1 where it is cut into another number;
+    # shape (m, 2)
     pieces: Rows
-    missed: NDArray[np.bool_]
+    missed: NDArray[np.bool_]  # true cells that no detection touches, shape (m,)
 
 
 def match_detections(
@@ -139,11 +124,6 @@ def in_border_band(
     """Detections whose centroid is within `width` pixels of an edge along y or x, shape (n,).
 
     The depth is left out: a field of interest is a frame around the image.
-
-    Raises
-    ------
-    InputError
-        Where the extent of the frames is not known.
     """
     if width <= 0:
         return np.zeros(len(detections), dtype=bool)
@@ -242,15 +222,7 @@ def _by_distance(
 
 
 def matching_radius(points: NDArray[np.float64], frame: Rows) -> float:
-    """Half of the median distance between a cell and its nearest neighbour in the frame.
-
-    Parameters
-    ----------
-    points
-        Centroids in any unit, shape (n, ndim).
-    frame
-        Their frames, shape (n,).
-    """
+    """Half of the median distance between a cell and its nearest neighbour in the frame."""
     if len(points) < 2:
         return 1.0
     span = float(np.ptp(points, axis=0).max()) * 2 * points.shape[1] + 1.0

@@ -175,13 +175,7 @@ def tracking_graph(graph: LineageGraph) -> Any:
 
 @contextmanager
 def quiet_traccuracy() -> Iterator[None]:
-    """Keep traccuracy's progress bars, warnings and log lines off the terminal.
-
-    Raises
-    ------
-    DependencyError
-        Where traccuracy is not installed.
-    """
+    """Keep traccuracy's progress bars, warnings and log lines off the terminal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

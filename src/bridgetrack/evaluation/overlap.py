@@ -20,42 +20,27 @@ COVERED = 0.5
 
 @dataclass(frozen=True)
 class Cells:
-    """Identities of the cells of a segmentation.
+    """Identities of the cells of a segmentation."""
 
-    Parameters
-    ----------
-    frame, label
-        Frame and label of every cell, shape (n,); a row's number is its identity in `Overlaps`.
-    labels
-        The segmentation.
-    complete
-        False where labels that are drawn may be absent from the table (false detections): then
-        they are background.
-    """
-
+    # frame, label: frame and label of every cell, shape (n,); a row's number is its identity in
+    # `Overlaps`
     frame: Rows
     label: Rows
-    labels: Movie
+    labels: Movie  # the segmentation
+    # false where labels that are drawn may be absent from the table (false detections): then they
+    # are background
     complete: bool = True
 
 
 @dataclass(frozen=True)
 class Overlaps:
-    """Every pair of cells that share a pixel, over the whole movie.
+    """Every pair of cells that share a pixel, over the whole movie."""
 
-    Parameters
-    ----------
-    a, b
-        Rows in the two tables, shape (p,).
-    pixels
-        Shared pixels, shape (p,).
-    area_a, area_b
-        Pixels of every cell, shapes (n_a,) and (n_b,).
-    """
-
+    # a, b: rows in the two tables, shape (p,)
     a: Rows
     b: Rows
-    pixels: Rows
+    pixels: Rows  # shared pixels, shape (p,)
+    # area_a, area_b: pixels of every cell, shapes (n_a,) and (n_b,)
     area_a: Rows
     area_b: Rows
 
@@ -71,13 +56,7 @@ class Overlaps:
 
 
 def movie_overlaps(first: Cells, second: Cells) -> Overlaps:
-    """Count the pixels that cells of two segmentations share, frame by frame.
-
-    Raises
-    ------
-    InputError
-        Where the movies differ in shape, or a label of the pixels is not in its table.
-    """
+    """Count the pixels that cells of two segmentations share, frame by frame."""
     if first.labels.array.shape != second.labels.array.shape:
         raise InputError(
             f"{first.labels.source} has the shape {first.labels.array.shape} (time, channel, "

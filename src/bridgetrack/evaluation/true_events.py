@@ -212,18 +212,10 @@ def _ends(graph: _Graph, match: Match, near: NDArray[np.bool_], n_frames: int) -
 
 @dataclass(frozen=True)
 class EventScores:
-    """Found events of every kind that occurs in the truth.
+    """Found events of every kind that occurs in the truth."""
 
-    Parameters
-    ----------
-    right
-        How many of the true events of a kind were found, by its name.
-    true
-        How many there are.
-    """
-
-    right: dict[str, int]
-    true: dict[str, int]
+    right: dict[str, int]  # how many of the true events of a kind were found, by its name
+    true: dict[str, int]  # how many there are
 
     @property
     def share(self) -> float | None:

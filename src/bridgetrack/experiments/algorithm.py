@@ -34,11 +34,6 @@ def robust_mean(values: Sequence[float]) -> float:
     """Mean of the values between the 10 % and the 90 % quantile, both included.
 
     Where there are too few values for any to lie between them, the mean of all.
-
-    Raises
-    ------
-    ValueError
-        Where there are no values.
     """
     found = np.asarray(values, dtype=np.float64)
     if not len(found):
@@ -51,17 +46,7 @@ def robust_mean(values: Sequence[float]) -> float:
 def convergence(values: Sequence[float], window: int) -> float:
     """``eta = |mean(q[t-T+1 .. t]) - mean(q[t-T .. t-1])|`` with the robust mean (eq. 1.8).
 
-    Parameters
-    ----------
-    values
-        Average uncertainties q of all rounds so far.
-    window
-        T.
-
-    Returns
-    -------
-    float
-        Infinite while there are fewer than ``T + 1`` values.
+    Infinite while there are fewer than ``T + 1`` values.
     """
     if len(values) < window + 1:
         return float("inf")
@@ -112,52 +97,24 @@ class AlgorithmOptions:
 
 @dataclass(frozen=True)
 class Round:
-    """One round of Algorithm 1.2.
+    """One round of Algorithm 1.2."""
 
-    Parameters
-    ----------
-    labelled
-        Patches labelled so far.
-    patch
-        The one labelled last.
-    average
-        q_t: mean uncertainty of the patches without a label, 0 where there are none.
-    eta
-        Convergence measure, infinite for the first rounds.
-    w
-        Weights after the pass, shape (d,).
-    mistakes
-        Labelled patches that the pass corrected.
-    """
-
-    labelled: int
-    patch: int
-    average: float
-    eta: float
-    w: Array
-    mistakes: int
+    labelled: int  # patches labelled so far
+    patch: int  # the one labelled last
+    average: float  # q_t: mean uncertainty of the patches without a label, 0 where there are none
+    eta: float  # convergence measure, infinite for the first rounds
+    w: Array  # weights after the pass, shape (d,)
+    mistakes: int  # labelled patches that the pass corrected
 
 
 @dataclass(frozen=True)
 class ActiveResult:
-    """What Algorithm 1.2 ends with.
+    """What Algorithm 1.2 ends with."""
 
-    Parameters
-    ----------
-    w
-        Weights of the perceptron, shape (d,).
-    labelled
-        Patches in the order of labelling.
-    averages
-        q_t of every round.
-    settled
-        Whether the stopping rule ended it.
-    """
-
-    w: Array
-    labelled: tuple[int, ...]
-    averages: tuple[float, ...]
-    settled: bool
+    w: Array  # weights of the perceptron, shape (d,)
+    labelled: tuple[int, ...]  # patches in the order of labelling
+    averages: tuple[float, ...]  # q_t of every round
+    settled: bool  # whether the stopping rule ended it
 
 
 def active_perceptron(

@@ -25,18 +25,10 @@ _FLOOR = 0.01
 
 @dataclass(frozen=True)
 class Forest:
-    """Fitted classifiers.
+    """Fitted classifiers."""
 
-    Parameters
-    ----------
-    classifiers
-        One per kind of event; None where all examples were alike.
-    constants
-        Log-odds used where there is no classifier, shape (len(Event),).
-    """
-
-    classifiers: tuple[Any, ...]
-    constants: Array
+    classifiers: tuple[Any, ...]  # one per kind of event; None where all examples were alike
+    constants: Array  # log-odds used where there is no classifier, shape (len(Event),)
 
     def scores(self, scene: Scene) -> Array:
         """Log-odds of every hypothesis of a movie, shape (H,)."""

@@ -44,13 +44,7 @@ _State = tuple[float, int, int, float, frozenset[int], frozenset[int]]
 
 
 class Exchanges:
-    """Cheapest exchanges around the best output.
-
-    Parameters
-    ----------
-    problem, scores, best
-        The problem and its best output, optimal with tight prices (no slack).
-    """
+    """Cheapest exchanges around the best output, which is optimal with tight prices (no slack)."""
 
     def __init__(self, problem: Problem, scores: Array, best: Solution) -> None:
         self._slots = _rows_of(problem.incidence)
@@ -127,20 +121,11 @@ MEASURES: tuple[PatchMeasure, ...] = get_args(PatchMeasure)
 
 @dataclass(frozen=True)
 class Patches:
-    """Patches as parts of one problem that share no slot.
+    """Patches as parts of one problem that share no slot."""
 
-    Parameters
-    ----------
-    problem
-        All of them.
-    phi
-        Features of the columns, shape (H, d).
-    column, slot
-        Patch of every column and slot, both rising, shapes (H,) and (S,).
-    """
-
-    problem: Problem
-    phi: sp.csr_matrix
+    problem: Problem  # all of them
+    phi: sp.csr_matrix  # features of the columns, shape (H, d)
+    # column, slot: patch of every column and slot, both rising, shapes (H,) and (S,)
     column: Index
     slot: Index
 
@@ -164,13 +149,7 @@ class Patches:
 def uncertainties(
     patches: Patches, w: Array, measure: PatchMeasure, rng: np.random.Generator
 ) -> Array:
-    """Uncertainty q of every patch, shape (n,).
-
-    Raises
-    ------
-    InputError
-        Where there is no such measure.
-    """
+    """Uncertainty q of every patch, shape (n,)."""
     if measure not in MEASURES:
         raise InputError(f"there is no uncertainty {measure!r}; choose one of {MEASURES}")
     n = len(patches)

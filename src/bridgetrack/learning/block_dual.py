@@ -27,16 +27,9 @@ from bridgetrack.learning.regularizers import L2, centre, unwhiten, whiten
 
 
 class BlockDual:
-    """A dual feasible point, kept across surrogates of the same penalty.
+    """A dual feasible point, kept across surrogates of the same penalty; n divides the risk.
 
-    Parameters
-    ----------
-    regularizer
-        lambda, w0 and M.
-    n_annotations
-        The N that divides the risk.
-    start
-        Outputs that the multipliers choose first, one for each sample.
+    The multipliers begin with the outputs of ``start``, one for each sample.
     """
 
     def __init__(self, regularizer: L2, n_annotations: float, start: InferredBatch) -> None:
@@ -88,11 +81,7 @@ class BlockDual:
 
         Along ``alpha_i + eta (e_y - alpha_i)`` D changes by ``eta g - eta^2/2 ||d||^2/(lambda
         N^2)`` with ``d = psi_iy - psi_i`` and the block's gap ``g = (<d, u> + b_iy - b_i) / N``.
-
-        Returns
-        -------
-        float
-            The gap of the block at this output; where it is not positive nothing is changed.
+        Returns this gap; where it is not positive nothing is changed.
         """
         direction = psi - self.psi[i]
         gap = (float(direction @ self.u) + b - float(self.b[i])) / self.n

@@ -20,16 +20,11 @@ MAX_POINTS = 200
 
 
 class Bounds:
-    """Bounds ``P(w) >= <a_k, w> + b_k``, at most about ``limit`` of them.
+    """Bounds ``P(w) >= <a_k, w> + b_k``, slopes (m, d) and offsets (m,), at most about ``limit``.
 
-    Parameters
-    ----------
-    slopes, offsets
-        Bounds to begin with, shapes (m, d) and (m,).
-    limit
-        Above this, bounds that are no longer active are dropped and, if need be, active ones
-        collapse into their weighted mean, which keeps the value of the last master problem and
-        with it convergence (000, section 1.4.3, after Do and Artieres 2012).
+    Above that, bounds that are no longer active are dropped and, if need be, active ones collapse
+    into their weighted mean, which keeps the value of the last master problem and with it
+    convergence (000, section 1.4.3, after Do and Artieres 2012).
     """
 
     def __init__(self, slopes: FloatArray, offsets: FloatArray, limit: int) -> None:
@@ -74,15 +69,7 @@ class Bounds:
 
 
 class Iterates:
-    """The last points where P was computed.
-
-    Parameters
-    ----------
-    weights
-        Shape (k, d).
-    values, uppers
-        P attained there and the upper bound on it, shapes (k,).
-    """
+    """The last points (k, d) where P was computed, its values and upper bounds there (k,)."""
 
     def __init__(self, weights: FloatArray, values: FloatArray, uppers: FloatArray) -> None:
         self.weights = weights
@@ -118,14 +105,7 @@ class Half:
 class Penalty:
     """What is known of the penalty of one domain, and how more is learned of it.
 
-    Parameters
-    ----------
-    risk
-        Evaluates P and R.
-    bounds, iterates
-        Known beforehand, or empty.
-    cache
-        Outputs known beforehand; None to do without cheap bounds.
+    Without a cache of outputs there are no cheap bounds.
     """
 
     def __init__(

@@ -21,34 +21,17 @@ IntArray = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class CachedOutputs:
-    """Rows of a cache, to be carried over to another training.
+    """Rows of a cache, to be carried over to another training."""
 
-    Parameters
-    ----------
-    rows
-        Sample of each output, shape (r,).
-    features, losses
-        Shapes (r, d) and (r,).
-    outputs
-        The outputs, or None where the model keeps none.
-    """
-
-    rows: IntArray
+    rows: IntArray  # sample of each output, shape (r,)
+    # features, losses: shapes (r, d) and (r,)
     features: FloatArray
     losses: FloatArray
-    outputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]  # the outputs, or None where the model keeps none
 
 
 class OutputCache:
-    """Outputs found so far, per sample.
-
-    Parameters
-    ----------
-    n_samples, n_features
-        Size of the problem.
-    limit
-        Number of outputs above which those that were not best for longest are dropped.
-    """
+    """Outputs found so far, per sample; above ``limit`` those not best for longest are dropped."""
 
     def __init__(self, n_samples: int, n_features: int, limit: int = 40_000) -> None:
         self.n_samples = n_samples

@@ -259,13 +259,7 @@ def fit_joint(
 def learner_for(
     penalties: Sequence[Penalty], regularizer: Regularizer | Coupling, options: LearningOptions
 ) -> Learner:
-    """The learner that the options name.
-
-    Raises
-    ------
-    InputError
-        If it cannot minimise this objective.
-    """
+    """The learner that the options name."""
     name = options.learner
     if name == "bundle" or isinstance(regularizer, Coupling):
         return CuttingPlanes(penalties, regularizer, options)
@@ -402,17 +396,9 @@ class Schedule:
     ) -> bool:
         """Whether an iteration was the last; if it was not, the next is more precise.
 
-        Parameters
-        ----------
-        reason
-            Why its inner loop ended, a key of `REASONS`.
-        same
-            Whether the surrogate is the same where it was linearised anew.
-        objectives
-            Objective after each iteration so far, the first at the start.
-        plain
-            Whether its surrogate touched the objective at the weights it started from; otherwise
-            it cannot be the last.
+        ``reason``: why its inner loop ended; ``same``: its surrogate is the same where it was
+        linearised anew; ``plain``: it touched the objective at the weights it started from,
+        otherwise it cannot be the last.
         """
         options = self._options
         idle = same or objectives[-2] - objectives[-1] <= options.enough

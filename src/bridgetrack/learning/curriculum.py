@@ -34,11 +34,6 @@ def difficulties(
 
     Slack and entropy are divided by the size of the sample: a large one is not difficult because
     it is large.
-
-    Raises
-    ------
-    InputError
-        If the model cannot tell how undecided the hidden part is.
     """
     if criterion == "novelty":
         return novelties(risk, regularizer, w)

@@ -292,10 +292,7 @@ class NSlack:
     def add(self, found: InferredBatch, w: FloatArray, tolerance: float) -> float:
         """Add what raises a slack's bound at ``w`` by more than rounding and the tolerance.
 
-        Returns
-        -------
-        float
-            The rise of all of these slacks, which are not divided by the number of annotations.
+        Returns the rise of all of these slacks, not divided by the number of annotations.
         """
         shared = self._shared(found)
         values, known = shared.values(w, 1), self._values(w)

@@ -21,24 +21,9 @@ from bridgetrack.learning.regularizers import L1, centre
 
 
 def solve_l1_master(slopes: FloatArray, offsets: FloatArray, regularizer: L1) -> Master:
-    """Minimise the L1 regulariser plus the largest bound.
+    """Minimise the L1 regulariser plus the largest of the bounds, shapes (m, d) and (m,).
 
-    Parameters
-    ----------
-    slopes, offsets
-        Bounds ``<a_k, w> + b_k``, shapes (m, d) and (m,); one slope should be zero.
-    regularizer
-        lambda, w0 and the factors m.
-
-    Returns
-    -------
-    Master
-        Weights, multipliers, values; ``dual`` is -inf if the multipliers prove nothing.
-
-    Raises
-    ------
-    SolverError
-        If the problem is unbounded or the solver failed.
+    One slope should be zero; ``dual`` is -inf if the multipliers prove nothing.
     """
     from scipy.optimize import linprog
 
@@ -71,13 +56,8 @@ def solve_l1_proximal(
     """The same with a quadratic pull towards a point, so that the minimiser does not leap.
 
     Adds ``strength/2 (||p - p^||^2 + ||q - q^||^2)``, where p and q are the positive and negative
-    parts of ``lambda m (w - w0)`` and p^, q^ those at ``near``.
-
-    Returns
-    -------
-    Master or None
-        ``w`` minimises the problem with the pull; ``primal`` and ``dual`` are those of the
-        problem without it. None if the back end failed.
+    parts of ``lambda m (w - w0)`` and p^, q^ those at ``near``. ``w`` minimises the problem with
+    the pull, ``primal`` and ``dual`` are those without it. None if the back end failed.
     """
     problem = _Priced.of(slopes, offsets, regularizer)
     d = slopes.shape[1]

@@ -50,27 +50,13 @@ RELATIVE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Master:
-    """A solved master problem.
+    """A solved master problem."""
 
-    Parameters
-    ----------
-    w
-        Weights, shape (d,), of several domains (D, d); within this module z instead.
-    alpha
-        Multiplier of each bound, shape (m,): not negative, sum 1 within each group.
-    primal
-        Value of the master problem at ``w``.
-    dual
-        Certified lower bound on its minimum.
-    backend
-        Which form and back end found it.
-    """
-
-    w: FloatArray
-    alpha: FloatArray
-    primal: float
-    dual: float
-    backend: str
+    w: FloatArray  # weights, shape (d,), of several domains (D, d); within this module z instead
+    alpha: FloatArray  # multiplier of each bound, shape (m,): not negative, sum 1 within each group
+    primal: float  # value of the master problem at ``w``
+    dual: float  # certified lower bound on its minimum
+    backend: str  # which form and back end found it
 
     @property
     def gap(self) -> float:
@@ -89,37 +75,13 @@ def solve_l2_master(
     backend: str | None = None,
     tolerance: float = 1e-8,
 ) -> Master:
-    """Minimise the regulariser plus the largest bound of each group.
+    """Minimise the regulariser plus the largest bound of each group; slopes (m, d), offsets (m,).
 
-    Parameters
-    ----------
-    slopes, offsets
-        Bounds ``<a_k, w> + b_k``, shapes (m, d) and (m,).
-    regularizer
-        lambda, w0 and M; a `Coupling` of several domains.
-    groups
-        Group of each bound, 0 to n_groups - 1, none empty; None: one group.
-    domains
-        Domain of each bound, 0 to D - 1 in rising order, none without a bound, shape (m,); None:
-        there is one. A group belongs to one domain.
-    form, backend
-        What to try first: ``primal`` or the paper's ``dual``, and a qpsolvers back end (default
-        daqp for the primal and piqp for the dual). Others are tried if it fails.
-    tolerance
-        Accepted duality gap, plus 1e-9 of the value. The smallest gap found is returned, and
-        reported, where none is that small.
-
-    Returns
-    -------
-    Master
-        Weights, multipliers, values.
-
-    Raises
-    ------
-    InputError
-        If a group has no bound.
-    SolverError
-        If no back end returned anything.
+    ``groups`` (m,) counts from 0, ``domains`` (m,) too and rises; without them there is one of
+    each. A group belongs to one domain, and none is empty. ``form`` and ``backend`` say what to try
+    first (default daqp for the primal and piqp for the dual), others follow if it fails. The
+    accepted duality gap is ``tolerance`` plus 1e-9 of the value; where none is that small, the
+    smallest found is returned, and reported.
     """
     m, d = slopes.shape
     domains = np.zeros(m, dtype=np.intp) if domains is None else domains

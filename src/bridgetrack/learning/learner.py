@@ -44,19 +44,10 @@ Search = Generator[Incumbent, None, Incumbent]
 
 
 class Learner(ABC):
-    """Minimises surrogates of one objective, one after the other.
+    """Minimises surrogates of one objective, one after the other; one penalty for each domain.
 
     Whatever a learner finds out about P goes to the `Penalty`, so that another may go on from
     there.
-
-    Parameters
-    ----------
-    penalties
-        One for each domain.
-    regularizer
-        Of the objective; a `Coupling` in joint training.
-    options
-        Precision, limits, back end.
     """
 
     def __init__(
@@ -80,15 +71,8 @@ class Learner(ABC):
     def minimise(self, halves: Halves, weights: FloatArray, precision: float) -> Search:
         """Minimise a surrogate to a given duality gap, starting from ``weights`` (D, d).
 
-        Yields
-        ------
-        Incumbent
-            After each inference over all samples.
-
-        Returns
-        -------
-        Incumbent
-            The best of all stored points, with a true lower bound on the minimum.
+        Yields after each inference over all samples, and returns the best of all stored points with
+        a true lower bound on the minimum.
         """
 
     def forget(self) -> None:

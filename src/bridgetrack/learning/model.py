@@ -71,13 +71,7 @@ def as_samples(samples: Iterable[Sample | tuple[Any, Any]]) -> tuple[Sample, ...
 
 
 def checked_weights(weights: FloatArray, *shape: int) -> FloatArray:
-    """A copy of weights to start from.
-
-    Raises
-    ------
-    InputError
-        If they are not finite or do not have this shape.
-    """
+    """A copy of weights to start from."""
     found = np.array(weights, dtype=float)
     if found.shape != shape or not np.isfinite(found).all():
         each = f" for each of {shape[0]} domains" if len(shape) > 1 else ", one for each feature"

@@ -31,16 +31,7 @@ def novelties(
 ) -> FloatArray:
     """Novelty of every sample, shape (n,); inf where no change of the weights is enough.
 
-    Parameters
-    ----------
-    risk
-        Samples and model.
-    regularizer
-        Its metric measures the change (the identity for L1).
-    w
-        Present weights.
-    rounds
-        Loss-augmented inferences of all samples at most.
+    The regulariser's metric measures the change (the identity for L1).
     """
     metric = regularizer.metric if isinstance(regularizer, L2) else None
     n = len(risk.samples)
@@ -66,13 +57,7 @@ def novelties(
 
 
 def nearest(slopes: FloatArray, offsets: FloatArray) -> FloatArray | None:
-    """The shortest u with ``<a_k, u> + b_k <= 0`` for all k, shape (d,); None if there is none.
-
-    Parameters
-    ----------
-    slopes, offsets
-        a_k and b_k, shapes (m, d) and (m,).
-    """
+    """The shortest u (d,) with ``<a_k, u> + b_k <= 0`` for all k; None if there is none."""
     length = np.linalg.norm(slopes, axis=1)
     empty = length <= 1e-9
     if (offsets[empty] > 1e-9).any():

@@ -28,18 +28,8 @@ def call_backend(
 ) -> tuple[FloatArray, FloatArray | None] | None:
     """Minimise ``1/2 x'P x + q'x`` subject to ``G x <= h``, ``A x = b``, ``x >= lb``.
 
-    Returns
-    -------
-    tuple or None
-        The point and the multipliers of ``G x <= h`` (None where the back end gives none); None
-        if the back end could not solve it. Nothing is certified: check what comes back.
-
-    Raises
-    ------
-    InputError
-        If there is no such back end.
-    SolverError
-        If the back end fails for another reason than the numbers in the problem.
+    The point and the multipliers of ``G x <= h`` (None where the back end gives none); None if the
+    back end could not solve it. Nothing is certified: check what comes back.
     """
     import qpsolvers
 

@@ -226,14 +226,7 @@ def centre(regularizer: Regularizer | Coupling, d: int) -> FloatArray:
 
 
 def check_regularizer(regularizer: Regularizer | Coupling, d: int) -> None:
-    """Refuse a regulariser that does not fit ``d`` weights.
-
-    Raises
-    ------
-    InputError
-        If lambda or rho are not positive, or both infinite, or prior or metric are of the wrong
-        shape, not finite or not positive (definite).
-    """
+    """Refuse a regulariser that does not fit ``d`` weights."""
     if isinstance(regularizer, Coupling):
         for name, value in (("lambda", regularizer.weight), ("rho", regularizer.tie)):
             if not value > 0:

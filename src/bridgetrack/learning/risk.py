@@ -30,24 +30,12 @@ SATISFIED = 1e-9
 
 @dataclass(frozen=True)
 class Tangent:
-    """A linear function ``<slope, w> + offset`` that touches P or R at a point from below.
+    """A linear function ``<slope, w> + offset`` that touches P or R at a point from below."""
 
-    Parameters
-    ----------
-    slope
-        Shape (d,).
-    offset
-        Value at w = 0.
-    value
-        Value at the point.
-    bound
-        Upper bound on P (or R) at the point; equal to ``value`` for exact inference.
-    """
-
-    slope: FloatArray
-    offset: float
-    value: float
-    bound: float
+    slope: FloatArray  # shape (d,)
+    offset: float  # value at w = 0
+    value: float  # value at the point
+    bound: float  # upper bound on P (or R) at the point; equal to ``value`` for exact inference
 
 
 @dataclass

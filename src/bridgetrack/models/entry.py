@@ -36,26 +36,15 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What is known of a model besides its weights.
+    """What is known of a model besides its weights."""
 
-    Parameters
-    ----------
-    description
-        The user's words.
-    created
-        Day and time in ISO form, with its zone.
-    counts
-        Annotations of every kind that it learned from.
-    accuracy
-        Estimated share of right events and its 95 % interval, or None.
-    statistics
-        Of the movies it learned from; None where nobody knows.
-    """
-
-    description: str = ""
-    created: str = ""
+    description: str = ""  # the user's words
+    created: str = ""  # day and time in ISO form, with its zone
+    # annotations of every kind that it learned from
     counts: dict[str, int] = field(default_factory=dict)
+    # estimated share of right events and its 95 % interval, or None
     accuracy: tuple[float, float, float] | None = None
+    # of the movies it learned from; None where nobody knows
     statistics: FeatureStatistics | None = None
 
 
@@ -243,15 +232,7 @@ def read_entry(folder: Path) -> Entry:
 
 
 def write_entry(folder: Path, model: Model, card: ModelCard, preview: bytes | None) -> None:
-    """Make a folder that holds a model.
-
-    Raises
-    ------
-    ModelError
-        Where something is not made of finite JSON values; nothing is written then.
-    OSError
-        Where it cannot be written.
-    """
+    """Make a folder that holds a model."""
     text = json_text(card_to_json(card), "the card of the model", ModelError, ascii_only=False)
     files = {MODEL: model_text(model).encode("utf-8"), CARD: text.encode("utf-8")}
     if preview is not None:

@@ -214,13 +214,7 @@ def model_to_json(model: Model) -> dict[str, Any]:
 
 
 def model_text(model: Model) -> str:
-    """The text of a model's file.
-
-    Raises
-    ------
-    ModelError
-        Where its history, provenance or estimate is not made of finite JSON values.
-    """
+    """The text of a model's file."""
     return json_text(model_to_json(model), f"the model {model.name!r}", ModelError)
 
 

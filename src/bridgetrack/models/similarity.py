@@ -127,44 +127,23 @@ _IMPORTANCE = {Event.MOVE: 2.0, Event.DIVIDE: 1.0, Event.APPEAR: 0.5, Event.DISA
 
 @dataclass(frozen=True)
 class Difference:
-    """A property in which two movies differ.
+    """A property in which two movies differ."""
 
-    Parameters
-    ----------
-    key
-        Feature, or the event whose frequency differs.
-    yours, theirs
-        Its middle value (or frequency per cell) in the two movies.
-    size
-        How much it adds to the distance.
-    words
-        As a sentence without its end.
-    """
-
-    key: str
+    key: str  # feature, or the event whose frequency differs
+    # yours, theirs: its middle value (or frequency per cell) in the two movies
     yours: float
     theirs: float
-    size: float
-    words: str
+    size: float  # how much it adds to the distance
+    words: str  # as a sentence without its end
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """How similar a movie is to those of a model.
+    """How similar a movie is to those of a model."""
 
-    Parameters
-    ----------
-    distance
-        0 where they are alike, infinite where they cannot be compared.
-    level
-        The same as words.
-    differences
-        What differs, the largest difference first.
-    """
-
-    distance: float
-    level: Level
-    differences: tuple[Difference, ...]
+    distance: float  # 0 where they are alike, infinite where they cannot be compared
+    level: Level  # the same as words
+    differences: tuple[Difference, ...]  # what differs, the largest difference first
 
     @property
     def words(self) -> str:

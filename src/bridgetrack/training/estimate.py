@@ -83,26 +83,14 @@ def estimate_accuracy(
     random: bool,
     seed: int = 0,
 ) -> Estimate:
-    """Estimate the share of right events of a movie.
+    """Estimate the share of right events of a movie from errors (A,) on held-out annotations.
 
     Annotations rarely occur in the proportions of the movie: rare events are sought out. So
-    every kind of event is a stratum, weighted by how often the tracked movie has it, and the
-    estimate and its interval come from the Jeffreys posterior of every stratum: with a handful of
-    annotations of a kind, all of them right does not mean that all of that kind are. Kinds
-    without any annotation share the posterior of all annotations together.
-
-    Parameters
-    ----------
-    wrong
-        Error of every annotation on held-out prediction, 0 to 1, shape (A,).
-    event
-        Kind of every annotation, shape (A,).
-    population
-        Chosen events of every kind in the movie, shape (len(Event),).
-    random
-        Whether the annotations were drawn at random from all events.
-    seed
-        For the draws from the posterior.
+    every kind of event is a stratum, weighted by how often the tracked movie has it
+    (``population``, shape (len(Event),)), and the estimate and its interval come from the Jeffreys
+    posterior of every stratum: with a handful of annotations of a kind, all of them right does not
+    mean that all of that kind are. Kinds without any annotation share the posterior of all
+    annotations together. Where the annotations were drawn at random there is one stratum.
     """
     rng = np.random.default_rng(seed)
     right = 1.0 - wrong

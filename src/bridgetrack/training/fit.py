@@ -51,19 +51,12 @@ ASKING = "Asking the earlier movies alone"
 
 @dataclass(frozen=True)
 class Tie:
-    """How strongly movies are held together, in annotations' worth.
+    """How strongly movies are held together, in annotations' worth."""
 
-    Parameters
-    ----------
-    weight
-        ``lambda n``; inf holds the shared weights at the prior, so that the movies know nothing
-        of each other.
-    tie
-        ``rho n``; inf makes all movies one (*union*).
-    """
-
+    # ``lambda n``; inf holds the shared weights at the prior, so that the movies know nothing of
+    # each other
     weight: float
-    tie: float
+    tie: float  # ``rho n``; inf makes all movies one (*union*)
 
     @property
     def alone(self) -> bool:
@@ -205,30 +198,9 @@ def cross_validate(
 ) -> Generator[float, None, tuple[tuple[HeldOut, ...], States]]:
     """Try what holds the weights on annotations of the target that are held out.
 
-    Parameters
-    ----------
-    movies
-        With a target.
-    holds
-        What to try, along a warm-started path.
-    options
-        Loss and optimiser; the precision is lower, the more so the larger the sources are.
-    fold
-        Fold of every sample of the target, shape (n,), see `validation.folds_of`.
-    states
-        Of the sources, of an earlier training.
-    until_worse
-        Whether to end where the held-out risk has risen twice in a row.
-
-    Yields
-    ------
-    float
-        Share of the work done.
-
-    Returns
-    -------
-    results, states
-        One result for each hold that was tried, and the states of the sources for a later training.
+    ``holds`` are tried along a warm-started path, with lower precision, the more so the larger the
+    sources are. ``fold`` (n,) is that of every sample (`validation.folds_of`); ``states`` are those
+    of the sources, handed back for a later training. Yields the share of the work done.
     """
     assert movies.target is not None
     data = movies.target.data
@@ -274,31 +246,18 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """What holds the weights, and how it was chosen.
+    """What holds the weights, and how it was chosen."""
 
-    Parameters
-    ----------
-    hold, by
-        What was chosen, and by whom, see `Training.chosen_by`.
-    validation
-        Cross-validation of lambda, or of the tie that was chosen; None where there was none.
-    trials
-        What was tried for movies that are tied.
-    states
-        Of the sources, to go on from.
-    earlier
-        Weights of the sources alone, shape (d,), where they were learned.
-    start
-        Weights to start from, shape (d,); None: the prior.
-    """
-
+    # hold, by: what was chosen, and by whom, see `Training.chosen_by`
     hold: Hold
     by: str
+    # cross-validation of lambda, or of the tie that was chosen; None where there was none
     validation: Validation | None = None
-    trials: tuple[Trial, ...] = ()
-    states: States = ()
+    trials: tuple[Trial, ...] = ()  # what was tried for movies that are tied
+    states: States = ()  # of the sources, to go on from
+    # weights of the sources alone, shape (d,), where they were learned
     earlier: Array | None = None
-    start: Array | None = None
+    start: Array | None = None  # weights to start from, shape (d,); None: the prior
 
     @property
     def tie(self) -> Tie:

@@ -36,19 +36,13 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """Which weights are kept, and why.
+    """Which weights are kept, and why."""
 
-    Parameters
-    ----------
-    reason, words
-        Why, and the same as a sentence without a full stop.
-    held, prior
-        What was learned and the starting weights on annotations not learned from; None where they
-        were not compared on such.
-    """
-
+    # reason, words: why, and the same as a sentence without a full stop
     reason: Reason
     words: str
+    # held, prior: what was learned and the starting weights on annotations not learned from; None
+    # where they were not compared on such
     held: HeldOut | None = None
     prior: HeldOut | None = None
 
@@ -76,20 +70,10 @@ def keep_better(
     choice: Choice,
     checked: int | None = None,
 ) -> Decision:
-    """Keep the better of the starting and the learned weights on labels they have not seen.
+    """Keep the better of the starting and the learned weights (d,) on labels they have not seen.
 
-    Parameters
-    ----------
-    movies
-        What was learned from; its prior are the starting weights.
-    target
-        The annotations to judge by; None where there are none.
-    w
-        The learned weights, shape (d,).
-    choice
-        How they are held, and what was found on held-out annotations on the way.
-    checked
-        Annotations of the check of an earlier training, which still stands; None without one.
+    ``target`` holds the annotations to judge by, None where there are none; ``checked`` is the
+    number of annotations in the check of an earlier training that still stands, None without one.
     """
     if target is None:
         return Decision(

@@ -192,13 +192,7 @@ def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
 
 
 def common_features(scenes: Sequence[Scene]) -> FeatureSet:
-    """The features that all movies have.
-
-    Raises
-    ------
-    InputError
-        Where they differ.
-    """
+    """The features that all movies have."""
     features = scenes[0].matrix.features
     for number, scene in enumerate(scenes[1:], 2):
         differing = sorted(set(features.keys) ^ set(scene.matrix.features.keys))

@@ -27,18 +27,7 @@ OPEN = 40
 class KeptProgram:
     """A program and its last optimum: solving starts there, or is spared where it still holds.
 
-    Parameters
-    ----------
-    by_column
-        Columns x slots.
-    keep
-        Columns that may be chosen, shape (columns,); all where None.
-
-    Attributes
-    ----------
-    stays_open
-        Whether the solver stays open. It takes ten times the memory of what is kept otherwise;
-        without it solving takes a quarter longer.
+    ``by_column`` is columns x slots, ``keep`` the columns that may be chosen (all where None).
     """
 
     def __init__(self, by_column: sp.csr_matrix, keep: Mask | None) -> None:
@@ -90,21 +79,11 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Programs:
-    """Programs of all samples of a training set.
+    """Programs of all samples of a training set."""
 
-    Parameters
-    ----------
-    free
-        Over all outputs.
-    compatible
-        Over those that agree with the annotations.
-    known
-        All of them by their content, for the next training set.
-    """
-
-    free: tuple[Chunk, ...]
-    compatible: tuple[Chunk, ...]
-    known: Mapping[Hashable, KeptProgram]
+    free: tuple[Chunk, ...]  # over all outputs
+    compatible: tuple[Chunk, ...]  # over those that agree with the annotations
+    known: Mapping[Hashable, KeptProgram]  # all of them by their content, for the next training set
 
     @classmethod
     def of(cls, data: TrainingSet, earlier: Programs | None = None) -> Programs:

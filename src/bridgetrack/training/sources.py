@@ -70,17 +70,7 @@ def name_of(source: Source) -> str:
 
 
 def lacking(model: Model, features: FeatureSet, image: bool) -> tuple[str, ...]:
-    """Features of a movie that a model never saw.
-
-    Parameters
-    ----------
-    model
-        The source.
-    features
-        Those of the movie.
-    image
-        Whether intensities were measured in the movie.
-    """
+    """Features of a movie (with intensities measured or not) that a model never saw."""
     known = set(model.keys)
     blind = image and model.provenance.get("image") is False
     return tuple(
@@ -93,11 +83,6 @@ def as_start(model: Model, features: FeatureSet, image: bool, prior: Model) -> M
 
     Its own weights stay as they are; features that it never saw start from the prior, and are
     tied as loosely.
-
-    Raises
-    ------
-    ModelError
-        Where the source has features that the movie lacks.
     """
     unknown = sorted(set(model.keys) - set(features.keys))
     if unknown:
@@ -138,13 +123,7 @@ def split_sources(sources: Sequence[Source]) -> tuple[list[Model], list[Scene]]:
 def check_strategy(
     strategy: str, sources: Sequence[Source], prior: Model | None = None, tie: float | None = None
 ) -> None:
-    """Refuse sources that a strategy cannot use.
-
-    Raises
-    ------
-    InputError
-        The message says what to give instead.
-    """
+    """Refuse sources that a strategy cannot use."""
     if strategy not in STRATEGIES:
         raise InputError(
             f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}"

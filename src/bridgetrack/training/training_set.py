@@ -201,12 +201,7 @@ def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
 def named(part: TrainingSet, names: Sequence[bytes] | None = None) -> TrainingSet:
     """Name the samples so that a later training recognises what did not change.
 
-    Parameters
-    ----------
-    part
-        A training set.
-    names
-        The `digest` of every sample's features and slots, where it is known.
+    ``names`` are the `digest` of every sample's features and slots, where it is known.
     """
     columns, slots = part.cut, part.slot_cut
     n = len(columns) - 1

@@ -21,19 +21,12 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What a model does on annotations it was not trained on.
+    """What a model does on annotations it was not trained on."""
 
-    Parameters
-    ----------
-    wrong
-        1 where plain inference contradicts an annotation (fractions where relaxed inference is
-        torn), shape (A,).
-    loss
-        Hinge of every sample divided among its annotations, shape (A,).
-    """
-
+    # 1 where plain inference contradicts an annotation (fractions where relaxed inference is
+    # torn), shape (A,)
     wrong: Array
-    loss: Array
+    loss: Array  # hinge of every sample divided among its annotations, shape (A,)
 
     @property
     def error(self) -> float:
@@ -48,21 +41,11 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Validation:
-    """Result of a cross-validation.
+    """Result of a cross-validation."""
 
-    Parameters
-    ----------
-    strengths
-        Values of λ tried, strongest first.
-    held_out
-        One `HeldOut` each.
-    prior
-        The prior on the same annotations.
-    """
-
-    strengths: tuple[float, ...]
-    held_out: tuple[HeldOut, ...]
-    prior: HeldOut
+    strengths: tuple[float, ...]  # values of λ tried, strongest first
+    held_out: tuple[HeldOut, ...]  # one `HeldOut` each
+    prior: HeldOut  # the prior on the same annotations
 
     @property
     def best(self) -> int:
