@@ -12,9 +12,8 @@ from scipy.optimize import minimize
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import L2, loss_values
-from bridgetrack.learning.curriculum import difficulties
+from bridgetrack.learning.curriculum import TOLERANCE, difficulties, nearest, novelties
 from bridgetrack.learning.losses import LOSSES
-from bridgetrack.learning.novelty import TOLERANCE, nearest, novelties
 from bridgetrack.learning.risk import Risk
 from models import chain_problem, entropy_of, multiclass_problem
 

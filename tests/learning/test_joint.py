@@ -22,10 +22,9 @@ from bridgetrack.learning import (
     loss_values,
     train_joint,
 )
-from bridgetrack.learning.bounds import MAX_POINTS
+from bridgetrack.learning.bounds import MAX_POINTS, recycled_penalty
 from bridgetrack.learning.cutting_planes import CuttingPlanes
 from bridgetrack.learning.losses import LOSSES
-from bridgetrack.learning.recycling import recycled_penalty
 from bridgetrack.learning.risk import Risk
 from models import chain_problem, multiclass_problem
 

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
 from bridgetrack.learning import L1, L2, LearningOptions, fit, loss_values, train
-from bridgetrack.learning.block_dual import BlockDual
-from bridgetrack.learning.bounds import Half
+from bridgetrack.learning.block_learners import BlockDual
+from bridgetrack.learning.bounds import Half, recycled_penalty
 from bridgetrack.learning.cccp import learner_for
 from bridgetrack.learning.losses import LOSSES
 from bridgetrack.learning.options import LEARNERS
-from bridgetrack.learning.recycling import recycled_penalty
 from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import run
 from models import chain_problem, multiclass_problem

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.learning import L1, L2, LOSSES, LearningOptions, Sample, fit
-from bridgetrack.learning.bounds import Bounds
+from bridgetrack.learning.bounds import Bounds, carry_over, same_penalty
 from bridgetrack.learning.cache import CachedOutputs, OutputCache
 from bridgetrack.learning.model import InferredBatch
-from bridgetrack.learning.recycling import carry_over, same_penalty
 from bridgetrack.learning.risk import Risk
 from models import chain_problem, multiclass_problem
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bridgetrack.training import programs
+from bridgetrack.training import tracking_model as programs
 from bridgetrack.training.components import build_training_set
-from bridgetrack.training.programs import Programs
-from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.tracking_model import Programs, TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced
 from training.training_cases import plain_scene, says, some_true, with_annotations
 

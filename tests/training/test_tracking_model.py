@@ -320,7 +320,7 @@ def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
     data = tiny_set(rng, 6)
     w = rng.normal(size=4)
     one = TrackingModel(data)
-    monkeypatch.setattr("bridgetrack.training.programs.SIZE", 1)
+    monkeypatch.setattr("bridgetrack.training.tracking_model.SIZE", 1)
     many = TrackingModel(data)
     assert len(one.programs.free) == 1
     assert len(many.programs.free) == 6

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.detections.labels import count_pairs
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 
@@ -116,23 +117,9 @@ def _count(
         raise InputError(
             f"the label {values[0]} is drawn in the {which} masks but is not in its table"
         )
-    width = len(rows_b) + 1
-    if (len(rows_a) + 1) * width <= 4_000_000:
-        counts = np.bincount(a * width + b, minlength=(len(rows_a) + 1) * width)
-        key = np.flatnonzero(counts)
-        pixels = counts[key]
-    else:
-        key, pixels = np.unique(a * width + b, return_counts=True)
-    i, j = key // width, key % width
+    i, j, pixels = count_pairs(a, b, len(rows_a) + 1)
     area_a = np.bincount(i, weights=pixels, minlength=len(rows_a) + 1)[1:].astype(np.int64)
-    area_b = np.bincount(j, weights=pixels, minlength=width)[1:].astype(np.int64)
+    area_b = np.bincount(j, weights=pixels, minlength=len(rows_b) + 1)[1:].astype(np.int64)
     both = (i > 0) & (j > 0)
-    return (
-        rows_a[i[both] - 1],
-        rows_b[j[both] - 1],
-        pixels[both].astype(np.int64),
-        rows_a,
-        area_a,
-        rows_b,
-        area_b,
-    )
+    a, b = rows_a[i[both] - 1], rows_b[j[both] - 1]
+    return a, b, pixels[both], rows_a, area_a, rows_b, area_b

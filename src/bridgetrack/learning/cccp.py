@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning.bounds import Penalty
+from bridgetrack.learning.block_learners import FrankWolfe, Subgradient
+from bridgetrack.learning.bounds import Penalty, recycled_penalty, training_state
 from bridgetrack.learning.curriculum import paced
 from bridgetrack.learning.cutting_planes import CuttingPlanes
-from bridgetrack.learning.frank_wolfe import FrankWolfe
 from bridgetrack.learning.learner import Halves, Incumbent, Learner
 from bridgetrack.learning.losses import Loss, Treatment, find_loss
 from bridgetrack.learning.model import (
@@ -45,11 +45,9 @@ from bridgetrack.learning.model import (
 )
 from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.perceptron import train_perceptron
-from bridgetrack.learning.recycling import recycled_penalty, training_state
 from bridgetrack.learning.regularizers import L2, Coupling, Regularizer, centre, check_regularizer
 from bridgetrack.learning.result import History, Step, TrainingResult, TrainingState
 from bridgetrack.learning.risk import Risk
-from bridgetrack.learning.subgradient import Subgradient
 from bridgetrack.progress import relayed, run
 
 PERCEPTRON_EPOCHS = 15

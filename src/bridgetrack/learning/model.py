@@ -2,8 +2,6 @@
 
 A learner sees joint features, a task loss and four kinds of inference, and nothing else. Scores
 are ``f(x, y; w) = <w, phi(x, y)>`` and are maximised.
-
-Which samples learners that look at some samples at a time should ask for together.
 """
 
 from __future__ import annotations
