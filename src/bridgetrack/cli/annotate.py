@@ -27,7 +27,6 @@ from bridgetrack.cli.options import (
     seed_option,
 )
 from bridgetrack.cli.sources import (
-    Sources,
     check_belonging,
     collecting_warnings,
     files_behind,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from bridgetrack.detections.table import Detections
     from bridgetrack.hypotheses.events import Events
     from bridgetrack.importing.ctc import CtcTruth
+    from bridgetrack.movie.movie import Movie
 
 
 def annotate(
@@ -87,10 +87,10 @@ def annotate(
 
     notes: list[Note] = []
     with collecting_warnings(notes):
-        sources = open_sources(labels, image, Reading(axes))
+        cells, pixels = open_sources(labels, image, Reading(axes), [])
         truth = read_ctc(ground_truth)
-        detections = show(measure(sources.cells, sources.image))
-        events = _true_events(sources, detections, truth)
+        detections = show(measure(cells, pixels))
+        events = _true_events(cells, detections, truth)
         drawn = draw_annotations(
             events,
             detections,
@@ -113,13 +113,13 @@ def annotate(
     answer(json, record, lambda: [told, *note_lines(notes)])
 
 
-def _true_events(sources: Sources, detections: Detections, truth: CtcTruth) -> Events:
+def _true_events(cells: Movie | Detections, detections: Detections, truth: CtcTruth) -> Events:
     """What really happened to the cells, where the truth settles it."""
+    from bridgetrack.detections.table import Detections
     from bridgetrack.evaluation.match import match_detections
     from bridgetrack.evaluation.true_events import true_events
-    from bridgetrack.movie.movie import Movie
 
-    movie = sources.cells if isinstance(sources.cells, Movie) else None
+    movie = None if isinstance(cells, Detections) else cells
     match = match_detections(detections, movie, truth.tracks, truth.labels)
     return true_events(detections, truth.tracks, match)
 
@@ -184,12 +184,12 @@ def simulate_annotator(
     notes: list[Note] = []
     with collecting_warnings(notes):
         prior, answers = open_weights(model), open_answers(annotations)
-        sources = open_sources(labels, image, Reading(axes))
+        cells, pixels = open_sources(labels, image, Reading(axes), [])
         truth = read_ctc(ground_truth)
-        scene = show(prepare(sources.cells, sources.image, answers))
+        scene = show(prepare(cells, pixels, answers))
         if annotations is not None:
             check_belonging(scene, labels, annotations, notes)
-        events = read_events(_true_events(sources, scene.detections, truth), scene.detections)
+        events = read_events(_true_events(cells, scene.detections, truth), scene.detections)
         annotator = SimulatedAnnotator(events, scene.detections, wrong, cannot_tell, seed=seed)
         session = ActiveSession(scene, prior, options=SessionOptions(suggest=suggesting))
         show(simulate_session(session, annotator, clicks))

@@ -10,14 +10,13 @@ import typer
 from bridgetrack.cli.console import Stopwatch, answer, plural, reporting, show, table
 from bridgetrack.cli.options import (
     Json,
-    Reading,
     check_file,
     make,
     one_option_each,
     out_option,
 )
 from bridgetrack.cli.segment import segmenting
-from bridgetrack.cli.sources import collecting_warnings
+from bridgetrack.cli.sources import Given, collecting_warnings
 from bridgetrack.export.may_write import sign
 from bridgetrack.notes import Note
 from bridgetrack.progress import Progress
@@ -49,7 +48,7 @@ def demo(
 def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     """What the demo found, for machines and for people."""
     from bridgetrack.annotations.store import load_annotations
-    from bridgetrack.cli.record import Given, check_run, finish
+    from bridgetrack.cli.record import check_run, finish
     from bridgetrack.cli.train import describe_training, learn
     from bridgetrack.evaluation.evaluate import evaluate
     from bridgetrack.evaluation.match import match_detections
@@ -65,7 +64,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     folder = sample_folder()
     images, clicks = folder / SAMPLE_SEQUENCE, folder / "annotations.json"
     masks, weights, picture = (out / n for n in ("labels.tif", "model.json", "overlay.png"))
-    given = Given(masks, images, weights, clicks, FORMATS, Reading(), command="demo")
+    given = Given(masks, images, weights, clicks, formats=FORMATS, command="demo")
     check_run(out, given)
     for path in (masks, weights, picture):
         check_file(path, images, clicks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_library
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ import typer
 from bridgetrack.cli.console import emit, say, show
 from bridgetrack.cli.options import Image, Json, Reading, answers_option, parse_choice
 from bridgetrack.cli.sources import (
+    Given,
     collecting_warnings,
     open_answers,
     open_sources,
@@ -28,18 +29,6 @@ if TYPE_CHECKING:
     from bridgetrack.pipeline.tracking import Tracking
 
 EVENTS = ("move", "divide", "split", "merge", "appear", "disappear", "skip", "false")
-
-
-@dataclass(frozen=True)
-class _Inputs:
-    """What a run was made from."""
-
-    labels: Path
-    image: Path | None
-    model: Path | None
-    annotations: Path | None
-    project: Path | None = None
-    reading: Reading = field(default_factory=Reading)
 
 
 def explain(
@@ -85,9 +74,9 @@ def explain(
     targets = _labels(to)
     if event is not None:
         parse_choice(event, EVENTS, "--event")
-    inputs = _inputs(source, image, model, annotations)
+    given = _given(source, image, model, annotations)
     with collecting_warnings([]):
-        tracking = _tracked(inputs)
+        tracking = _tracked(given)
         explanation = _explained(tracking, frame, cell, targets, event)
     if json:
         emit(describe_explanation(explanation))
@@ -105,17 +94,16 @@ def _labels(text: str | None) -> tuple[int, ...]:
     return labels
 
 
-def _inputs(
-    source: Path, image: Path | None, model: Path | None, annotations: Path | None
-) -> _Inputs:
+def _given(source: Path, image: Path | None, model: Path | None, annotations: Path | None) -> Given:
+    """What the run was given whose folder is named, else what is named itself."""
     run = source / RUN_FILE
     if not run.is_file():
-        return _Inputs(source, image, model, annotations)
+        return Given(source, image, model, annotations)
     try:
         content: dict[str, Any] = json_library.loads(run.read_text(encoding="utf-8"))
         named = {k: None if v is None else Path(v) for k, v in content["input"].items()}
         settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
-        known = _Inputs(reading=Reading(**settings), **named)  # type: ignore[arg-type]
+        known = Given(reading=Reading(**settings), **named)  # type: ignore[arg-type]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{run}: this is not the record of a run") from error
     return replace(
@@ -126,14 +114,14 @@ def _inputs(
     )
 
 
-def _tracked(inputs: _Inputs) -> Tracking:
+def _tracked(given: Given) -> Tracking:
     from bridgetrack.pipeline.tracking import track_steps
 
-    weights, answers = open_weights(inputs.model), open_answers(inputs.annotations)
-    if inputs.project is not None:
-        return _tracked_project(inputs.project, inputs.image, weights, answers)
-    sources = open_sources(inputs.labels, inputs.image, inputs.reading)
-    return show(track_steps(sources.cells, sources.image, weights, answers))
+    weights, answers = open_weights(given.model), open_answers(given.annotations)
+    if given.project is not None:
+        return _tracked_project(given.project, given.image, weights, answers)
+    cells, pixels = open_sources(given.labels, given.image, given.reading, [])
+    return show(track_steps(cells, pixels, weights, answers))
 
 
 def _tracked_project(

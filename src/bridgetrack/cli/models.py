@@ -164,12 +164,11 @@ def _look_at(
     from bridgetrack.pipeline.scene import prepare
     from bridgetrack.pipeline.tracking import track_scene
 
-    sources = open_sources(labels, image, reading)
-    notes += sources.notes
-    scene = show(prepare(sources.cells, sources.image))
+    cells, pixels = open_sources(labels, image, reading, notes)
+    scene = show(prepare(cells, pixels))
     picture = None
     if model is not None:
-        picture = preview_picture(show(track_scene(scene, model)), sources.image)
+        picture = preview_picture(show(track_scene(scene, model)), pixels)
     return show(statistics_steps(scene)), picture
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.cli.console import Stopwatch, note_lines, note_texts, plural
-from bridgetrack.cli.options import Reading, keep_inputs
+from bridgetrack.cli.options import keep_inputs
+from bridgetrack.cli.sources import Given
 from bridgetrack.errors import OutputError
 from bridgetrack.export.may_write import (
     RUN_FILE,
@@ -31,26 +32,6 @@ from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress
 
 _PACKAGES = ("bridgetrack", "numpy", "scipy", "pandas", "scikit-image", "mip", "highspy")
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a tracking command was given."""
-
-    labels: Path
-    image: Path | None
-    model: Path | None
-    annotations: Path | None
-    formats: tuple[str, ...]
-    reading: Reading
-    project: Path | None = None  # holds the model and the answers
-    preset: str = "plain"  # columns of the tables, see `write_csv`
-    command: str = "track"
-
-    @property
-    def inputs(self) -> tuple[Path | None, ...]:
-        """All files that are read."""
-        return (self.labels, self.image, self.model, self.annotations, self.project)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""Open what a command is given: a label movie or a table, and the image."""
+"""What a command is given, and how it is opened: labels or a table, image, answers, weights."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,16 +26,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sources:
-    """What a command works on."""
+class Given:
+    """What a tracking command was given."""
 
-    cells: Movie | Detections
-    image: Movie | None  # intensities, where given
-    notes: tuple[Note, ...]  # what was left out or assumed
+    labels: Path
+    image: Path | None
+    model: Path | None
+    annotations: Path | None
+    reading: Reading = field(default_factory=Reading)
+    formats: tuple[str, ...] = ()
+    project: Path | None = None  # holds the model and the answers
+    preset: str = "plain"  # columns of the tables, see `write_csv`
+    command: str = "track"
+
+    @property
+    def inputs(self) -> tuple[Path | None, ...]:
+        """All files that are read."""
+        return (self.labels, self.image, self.model, self.annotations, self.project)
 
 
-def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
-    """Open labels and image; labels without a scale take that of the image."""
+def open_sources(
+    labels: Path, image: Path | None, reading: Reading, notes: list[Note]
+) -> tuple[Movie | Detections, Movie | None]:
+    """Open labels and image; what was left out or assumed is added to `notes`."""
     from bridgetrack.api import open_cells
     from bridgetrack.importing.detections_csv import TABLES
 
@@ -44,7 +57,6 @@ def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
         raise typer.BadParameter(
             "--image needs a label movie: a table of detections says nothing of pixels"
         )
-    notes: list[Note] = []
     if table:
         words = "a table of detections: cells are taken for discs, without shape and intensity"
         notes.append(Note(NoteKind.REMARK, words))
@@ -52,8 +64,7 @@ def open_sources(labels: Path, image: Path | None, reading: Reading) -> Sources:
         notes.append(Note(NoteKind.REMARK, "no image: features of intensity are left out"))
     with collecting_warnings(notes):
         how = {**asdict(reading), "scale": parse_scale(reading.scale)}
-        cells, pixels = open_cells(labels, image, **how)
-    return Sources(cells, pixels, tuple(notes))
+        return open_cells(labels, image, **how)
 
 
 def open_answers(path: Path | None) -> AnnotationSet | None:
@@ -101,9 +112,8 @@ def open_scene(
     """Open and prepare a movie with its answers, out of the file `named`; adds to `notes`."""
     from bridgetrack.pipeline.scene import prepare
 
-    sources = open_sources(labels, image, reading)
-    notes += sources.notes
-    scene = show(prepare(sources.cells, sources.image, answers), watch)
+    cells, pixels = open_sources(labels, image, reading, notes)
+    scene = show(prepare(cells, pixels, answers), watch)
     if named is not None:
         check_belonging(scene, labels, named, notes)
     return scene

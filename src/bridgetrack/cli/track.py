@@ -20,6 +20,7 @@ from bridgetrack.cli.options import (
     reads_movie,
 )
 from bridgetrack.cli.sources import (
+    Given,
     collecting_warnings,
     open_answers,
     open_sources,
@@ -51,7 +52,7 @@ def track(
     Writes tables of cells, links and events into DIR, and run.json with everything that is
     needed to repeat the run.
     """
-    from bridgetrack.cli.record import Given, check_run, finish
+    from bridgetrack.cli.record import check_run, finish
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.summary import misfit
@@ -59,19 +60,19 @@ def track(
 
     wanted = parse_choices(formats, FORMATS, "--format")
     model = None if model is None else find_model_file(model)
-    given = Given(labels, image, model, annotations, wanted, reading)
+    given = Given(labels, image, model, annotations, reading, wanted)
     check_run(out, given)
     notes: list[Note] = []
     with collecting_warnings([]):
         weights = open_weights(model) or shipped_model()
         answers = open_answers(annotations)
-        sources = open_sources(labels, image, reading)
+        cells, pixels = open_sources(labels, image, reading, notes)
         watch = Stopwatch()
         with collecting_warnings(notes):
-            tracking = show(track_steps(sources.cells, sources.image, weights, answers), watch)
+            tracking = show(track_steps(cells, pixels, weights, answers), watch)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
-        done = finish(tracking, out, given, watch, [*sources.notes, *notes])
+        done = finish(tracking, out, given, watch, notes)
     answer(json, done.record, done.lines)
 
 
@@ -86,7 +87,7 @@ def run(
 
     The result is the one that the plugin exports, with run.json beside it.
     """
-    from bridgetrack.cli.record import Given, check_run, finish
+    from bridgetrack.cli.record import check_run, finish
     from bridgetrack.models.model import check_usable
     from bridgetrack.pipeline.project import load_project, run_project
 
@@ -102,7 +103,7 @@ def run(
     )
     pixels = None if image is None else image.path
     given = Given(
-        loaded.labels.path, pixels, None, None, loaded.formats, reading, project, loaded.preset,
+        loaded.labels.path, pixels, None, None, reading, loaded.formats, project, loaded.preset,
         "run",
     )  # fmt: skip
     check_run(out, given)

@@ -156,6 +156,19 @@ def equivalent_diameter(detections: Detections) -> NDArray[np.float64]:
     return np.asarray(np.cbrt(6.0 * area / np.pi))
 
 
+def content(radius: NDArray[np.float64], ndim: int) -> NDArray[np.float64]:
+    """Area of discs, or volume of balls."""
+    return np.asarray(np.pi * radius**2 if ndim == 2 else 4 / 3 * np.pi * radius**3)
+
+
+def border_distance(table: pd.DataFrame, geometry: Geometry) -> NDArray[np.float64]:
+    """Distance of centroids to the edge of the frame, whose shape is known, in the unit, (n,)."""
+    pixels = table[list(geometry.axes)].to_numpy(dtype=np.float64)
+    far_edge = np.asarray(geometry.shape, dtype=np.float64) - 1 - pixels
+    gaps = np.minimum(pixels, far_edge) * geometry.scale_array
+    return np.asarray(np.maximum(gaps.min(axis=1), 0.0))
+
+
 def cell_diameter(detections: Detections) -> float:
     """Median equivalent diameter of the movie, in its unit; positive.
 

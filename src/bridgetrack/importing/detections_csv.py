@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from bridgetrack.detections.table import Detections
+from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import InputError
 from bridgetrack.importing.text_table import (
     Columns,
@@ -91,10 +91,7 @@ def read_detections_csv(
     table = cells.table[["frame", "label", *geometry.axes, "area", "id"]]
     table = table.sort_values(["frame", "label"], kind="stable").reset_index(drop=True)
     if geometry.shape is not None:
-        pixels = table[list(geometry.axes)].to_numpy(dtype=np.float64)
-        far_edge = np.asarray(geometry.shape, dtype=np.float64) - 1 - pixels
-        gaps = np.minimum(pixels, far_edge) * geometry.scale_array
-        table["border_distance"] = np.maximum(gaps.min(axis=1), 0.0)
+        table["border_distance"] = border_distance(table, geometry)
     return Detections(table, geometry, has_masks=False)
 
 
@@ -244,8 +241,7 @@ def _sizes(
         return keep, ()
     radius = text.numbers(columns.radius, empty=0.0)
     keep = radius > 0
-    ball = np.pi * radius**2 if len(to_pixels) == 2 else 4 / 3 * np.pi * radius**3
-    cells["area"] = ball * np.prod(to_pixels)
+    cells["area"] = content(radius, len(to_pixels)) * np.prod(to_pixels)
     dropped = int((~keep).sum())
     if dropped == len(cells):
         raise InputError(f"{text.source}, column {columns.radius!r}: no radius is positive")

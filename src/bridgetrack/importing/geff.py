@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry, GeometryField
 from bridgetrack.movie.raw import micrometers, minutes
@@ -108,10 +109,9 @@ def read_trackmate(path: Path | str) -> Tracks:
         "pixel" if micro is None else "micrometer",
         minutes(said.get("timeinterval"), units["POSITION_T"]),
     )
-    size = np.pi * radius**2 if len(axes) == 2 else 4 / 3 * np.pi * radius**3
     ids = np.asarray(graph["node_ids"]).astype(np.int64)
     nodes = pd.DataFrame(position, columns=axes)
-    nodes = nodes.assign(id=ids, frame=frame, area=size / np.prod(pixel))
+    nodes = nodes.assign(id=ids, frame=frame, area=content(radius, len(axes)) / np.prod(pixel))
     nodes["label"] = nodes.groupby("frame").cumcount() + 1
     # edges that somebody drew by hand in TrackMate may point back in time
     edges = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)

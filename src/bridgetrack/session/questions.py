@@ -23,7 +23,7 @@ from bridgetrack.progress import Steps
 from bridgetrack.session import question_queue
 from bridgetrack.session.answers import Answers, questions_path, words_of
 from bridgetrack.session.movie import TrackedMovie
-from bridgetrack.session.training import Trainer
+from bridgetrack.session.training import Trainer, sentence
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
@@ -427,9 +427,9 @@ def report_of(active: ActiveSession | None) -> Report:
     words = f"{effort.clicks} answer{'s' if effort.clicks != 1 else ''}"
     words = f"{words} in {_duration(effort.seconds)}."
     estimate = active.estimate()
-    accuracy = Report.accuracy if estimate is None else _sentence(estimate.words)
+    accuracy = Report.accuracy if estimate is None else sentence(estimate.words)
     verdict = active.verdict()
-    advice = _sentence(verdict.words)
+    advice = sentence(verdict.words)
     if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
         advice = f"{advice} The estimate below is still rough."
     # One point for each number of clicks, the latest, without those that were undone since.
@@ -440,7 +440,3 @@ def report_of(active: ActiveSession | None) -> Report:
 
 def _duration(seconds: float) -> str:
     return f"{max(round(seconds), 1)} s" if seconds < 59.5 else f"{seconds / 60:.1f} minutes"
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."

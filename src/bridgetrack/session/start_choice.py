@@ -22,7 +22,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import TrackedMovie
-from bridgetrack.session.training import Trainer
+from bridgetrack.session.training import Trainer, sentence
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sources import Source, Strategy, open_source
@@ -333,7 +333,7 @@ def _of_library(ranked: Ranked) -> Start:
         words = f"This model is damaged: {entry.problem}. Remove it, or put its files back."
         return Start(key, f"{entry.name} (damaged)", words, False, entry.name, entry.preview)
     card = entry.card
-    said = [_sentence(similarity.words)]
+    said = [sentence(similarity.words)]
     if ranked.same_movie:
         said.append("It seems to have learned from this movie: those answers would count twice.")
     more = [d.words for d in similarity.differences[1:3] if d.words]
@@ -346,7 +346,7 @@ def _of_library(ranked: Ranked) -> Start:
         f"about {100 * card.accuracy[0]:.0f} % right" if card.accuracy else "",
     ]
     described = [f"“{card.description}”."] if card.description else []
-    words = " ".join([*described, *said, _sentence(", ".join(f for f in facts if f))]).strip()
+    words = " ".join([*described, *said, sentence(", ".join(f for f in facts if f))]).strip()
     level = "" if similarity.level == "unknown" else f" – {similarity.level}"
     return Start(key, f"{entry.name}{level}", words, True, entry.name, entry.preview)
 
@@ -362,10 +362,6 @@ def _movies_words(movies: tuple[Path, ...]) -> str:
         f"Learns from the answers in {names} and from those of this movie. What is learned is "
         "checked with this movie's answers."
     )
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 
 def survey_steps(

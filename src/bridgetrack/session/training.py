@@ -147,7 +147,7 @@ class Trainer:
         first = training.estimate.words if training.estimate is not None else ""
         if training.estimate is None:
             first = "there are too few answers to say how good it is"
-        words = [_sentence(first), _sentence(training.reason)]
+        words = [sentence(first), sentence(training.reason)]
         changes = changes_in_words(training.changes)
         return [*words, changes] if changes else words
 
@@ -194,6 +194,11 @@ class Trainer:
         return words
 
 
+def sentence(words: str) -> str:
+    """With a capital and a full stop; nothing stays nothing."""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
 def changes_in_words(changes: Mapping[str, tuple[int, int]]) -> str:
     """How many events of each kind the new model finds more or less often."""
     parts = []
@@ -206,7 +211,3 @@ def changes_in_words(changes: Mapping[str, tuple[int, int]]) -> str:
 def _said(annotation: Annotation) -> tuple[Kind, tuple[EventRef, ...]]:
     """What an annotation says, whatever its id."""
     return annotation.kind, annotation.events
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."

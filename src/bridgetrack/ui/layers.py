@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.detections.table import Detections
+from bridgetrack.detections.table import Detections, border_distance
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
 
@@ -176,7 +176,7 @@ def detections_of(layer: Any, image: Movie | None = None) -> Detections:
     table["area"] = _areas(layer)
     table = table.sort_values(["frame", "label"], kind="stable", ignore_index=True)
     if geometry.shape is not None:
-        table["border_distance"] = _border_distance(table, geometry)
+        table["border_distance"] = border_distance(table, geometry)
     return Detections(table, geometry, has_masks=False)
 
 
@@ -218,10 +218,3 @@ def _areas(layer: Any) -> NDArray[np.float64]:
         return np.ones(len(layer.data))
     area = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
     return np.where(np.isfinite(area) & (area > 0), area, 1.0)
-
-
-def _border_distance(table: pd.DataFrame, geometry: Geometry) -> NDArray[np.float64]:
-    pixels = table[list(geometry.axes)].to_numpy(dtype=np.float64)
-    far = np.asarray(geometry.shape, dtype=np.float64) - 1 - pixels
-    gaps = np.minimum(pixels, far) * np.asarray(geometry.scale)
-    return np.asarray(np.maximum(gaps.min(axis=1), 0.0))

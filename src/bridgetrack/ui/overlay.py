@@ -15,9 +15,6 @@ from bridgetrack.session.proposals import Proposal
 from bridgetrack.ui.event_looks import GHOST, LOOKS, PROPOSAL, rgba
 
 Array = NDArray[np.float64]
-OutlineArray = NDArray[np.float64]
-
-
 Colour = tuple[float, float, float, float]
 
 CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
@@ -185,7 +182,7 @@ def _draw_outline(drawing: Drawing, outline: Array, colour: Colour) -> None:
         drawing.mark(point, "disc", 1.4, colour, colour)
 
 
-Outline = Callable[[CellRef], OutlineArray]
+Outline = Callable[[CellRef], Array]
 
 _SHADE: Colour = (0.0, 0.0, 0.0, 0.55)
 """Behind numbers, so that they are legible on bright cells."""
@@ -227,15 +224,14 @@ def draw_subject(drawing: Drawing, asked: Suggestion, view: View, outline: Outli
 
 def _draw_cells(
     drawing: Drawing, cells: Iterable[CellRef], view: View, outline: Outline, colour: Colour
-) -> OutlineArray:
+) -> Array:
     """Outlines of what is in view and rings for the rest; what they take up, shape (k, 2)."""
     taken = [np.zeros((0, 2))]
     for cell in cells:
         if view.holds(cell):
             shape = outline(cell)
             taken.append(shape[:, -2:])
-            for point in shape.tolist():
-                drawing.mark(point, "disc", 1.4, colour, colour)
+            _draw_outline(drawing, shape, colour)
         elif _near(cell, view):
             drawing.ring(cell.position, 0.5 * view.size, colour)
         taken.append(np.asarray([cell.position[-2:]]))
@@ -252,7 +248,7 @@ def _place_of_words(
     asked: Suggestion,
     length: int,
     view: View,
-    shapes: OutlineArray,
+    shapes: Array,
     numbers: list[tuple[float, ...]],
 ) -> tuple[float, float]:
     """Above the event or else below it, clear of the numbers and of the image's edges."""

@@ -52,7 +52,19 @@ class Picking:
     @property
     def hint(self) -> str:
         """What to do next, in plain words."""
-        return _hint(self)
+        if self.empty:
+            return _FIRST[self.mode]
+        if self.mode == Mode.SWAP:
+            return "Click the other cell, in the same frame."
+        if not self.waits_for_target:
+            return "Click the second cell, in the same frame."
+        if self.targets:
+            return "Click the second one."
+        if self.mode == Mode.MOVE:
+            return "Click the outlined cell here. Enter: it is gone. Esc: never mind."
+        if self.mode == Mode.MERGE:
+            return "Click the region that holds both. Esc: never mind."
+        return "Click both parts, one after the other. Esc: never mind."
 
 
 @dataclass(frozen=True)
@@ -78,22 +90,6 @@ _FIRST = {
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
     "U: cannot tell. G: another one. Esc: stop.",
 }
-
-
-def _hint(state: Picking) -> str:
-    if state.empty:
-        return _FIRST[state.mode]
-    if state.mode == Mode.SWAP:
-        return "Click the other cell, in the same frame."
-    if not state.waits_for_target:
-        return "Click the second cell, in the same frame."
-    if state.targets:
-        return "Click the second one."
-    if state.mode == Mode.MOVE:
-        return "Click the outlined cell here. Enter: it is gone. Esc: never mind."
-    if state.mode == Mode.MERGE:
-        return "Click the region that holds both. Esc: never mind."
-    return "Click both parts, one after the other. Esc: never mind."
 
 
 def click(state: Picking, cell: CellRef) -> Step:

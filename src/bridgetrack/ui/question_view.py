@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QTimer
@@ -137,7 +136,7 @@ class QuestionView:
 
     def _to_plane(self, asked: Suggestion, late: bool) -> None:
         """In 3D, the plane of the cells of this frame."""
-        layer, viewer = self._layer, self._canvas.viewer
+        layer, viewer = self._canvas.labels, self._canvas.viewer
         if layer is None or self._canvas.plane is None:
             return
         cells = (asked.event.targets if late else asked.event.sources) or asked.cells
@@ -146,7 +145,7 @@ class QuestionView:
         viewer.dims.set_point(int(viewer.dims.ndim - layer.ndim) + 1, float(world[1]))
 
     def _centre(self, position: tuple[float, ...]) -> None:
-        layer, viewer = self._layer, self._canvas.viewer
+        layer, viewer = self._canvas.labels, self._canvas.viewer
         scene = self._session.scene
         if layer is None or scene is None:
             return
@@ -168,11 +167,6 @@ class QuestionView:
         rim = np.minimum(_RIM * size, extent / 2)
         moved = np.clip(np.clip(flat, rim, extent - rim), flat - rim / 2, flat + rim / 2)
         return (*position[:-2], float(moved[0]), float(moved[1]))
-
-    @property
-    def _layer(self) -> Any:
-        source = self._session.movie
-        return None if source is None else source.layers[1]
 
     # ------------------------------------------------------------------ following
 

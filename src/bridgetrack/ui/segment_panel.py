@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bridgetrack.ui.find_cells import FindCells
-from bridgetrack.ui.panel import Notice, Panel
+from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.real_sample import HELA, download_into
-from bridgetrack.ui.source_panel import ResumeBar, SourceChooser, measuring
+from bridgetrack.ui.source_panel import ResumeBar, SourceChooser
 from bridgetrack.ui.widgets import button, folded, heading, text
 
 
@@ -18,7 +18,7 @@ class SegmentPanel(Panel):
         super().__init__(napari_viewer)
         self.add(heading("Movie and cells"))
         self.source = self.add(SourceChooser(self))
-        self.work = self.add(measuring(self))
+        self.work = self.add(Work(self, "measure", cancel=False))
         self.summary = self.add(text())
         self.sample = button(
             "Open the sample movie",

@@ -25,7 +25,7 @@ from bridgetrack.ui.layers import (
     role_of,
     tags_of,
 )
-from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.widgets import button, form_in, row, text
 
 
@@ -287,8 +287,3 @@ class ResumeBar(QWidget):
                 "info", f"Undo (Z) brings the earlier answers back; a copy is in {kept}."
             )
             self.hide()
-
-
-def measuring(panel: Panel) -> Work:
-    """Progress of measuring."""
-    return Work(panel, "measure", cancel=False)
