@@ -8,13 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack.cli.console import Stopwatch, answer, plural, reporting, show, table
-from bridgetrack.cli.options import (
-    Json,
-    check_file,
-    make,
-    one_option_each,
-    out_option,
-)
+from bridgetrack.cli.options import Json, check_file, make, one_option_each, out_option
 from bridgetrack.cli.segment import segmenting
 from bridgetrack.cli.sources import Given, collecting_warnings
 from bridgetrack.export.may_write import sign

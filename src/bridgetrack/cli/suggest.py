@@ -21,12 +21,7 @@ from bridgetrack.cli.options import (
     one_option_each,
     reads_movie,
 )
-from bridgetrack.cli.sources import (
-    collecting_warnings,
-    open_answers,
-    open_scene,
-    open_weights,
-)
+from bridgetrack.cli.sources import collecting_warnings, open_answers, open_scene, open_weights
 from bridgetrack.notes import Note
 
 if TYPE_CHECKING:

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import (
-    Stopped,
-    Stopwatch,
-    answer,
-    note_lines,
-    note_texts,
-    plural,
-    show,
-)
+from bridgetrack.cli.console import Stopped, Stopwatch, answer, note_lines, note_texts, plural, show
 from bridgetrack.cli.options import (
     Image,
     Json,

@@ -14,12 +14,7 @@ from pydantic import Field
 
 from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import InputError
-from bridgetrack.importing.text_table import (
-    Columns,
-    TextTable,
-    guess_columns,
-    read_text_table,
-)
+from bridgetrack.importing.text_table import Columns, TextTable, guess_columns, read_text_table
 from bridgetrack.movie.geometry import Geometry, GeometryField
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 

@@ -14,13 +14,7 @@ from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import replacing
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
-from bridgetrack.pipeline.project import (
-    MovieFile,
-    Project,
-    is_project,
-    load_project,
-    save_project,
-)
+from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, save_project
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import project_answers, questions_path
 from bridgetrack.session.movie import MovieAndCells, TrackedMovie

@@ -7,14 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from qtpy.QtCore import QSize, Qt, QTimer
-from qtpy.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QProgressBar,
-    QPushButton,
-    QSizePolicy,
-    QWidget,
-)
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.progress import Progress, Steps

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtWidgets import (
-    QFileDialog,
-)
+from qtpy.QtWidgets import QFileDialog
 
 from bridgetrack.errors import InputError
 from bridgetrack.session.training import JOB
