@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +31,6 @@ from bridgetrack.schema import Count, Entry, FileFormat, made, made_by
 Lines = dict[str, tuple[Annotation, str]]
 """Annotations written before and their lines, by id."""
 
-_Stamp = tuple[int, int, int] | None
 _STALE = 60.0
 
 
@@ -256,6 +255,56 @@ def save_annotations(annotations: AnnotationSet | History, path: str | os.PathLi
     write_text(Path(path), encode(history), "the annotations")
 
 
+class KeptFile:
+    """A file that only one program at a time writes anew, whole, at every change.
+
+    Parameters
+    ----------
+    path
+        The file, there or not; None for none at all.
+    what
+        What it holds, for messages: ``"the annotations"``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, what: str) -> None:
+        self.path = None if path is None else Path(path)
+        self._what = what
+        if self.path is not None:
+            _sweep(self.path)
+        self._seen = self._stamp()
+
+    @property
+    def there(self) -> bool:
+        """Whether it was there when it was opened or written last."""
+        return self._seen is not None
+
+    def write(self, text: Callable[[], str]) -> None:
+        """Replace its content, where there is a file.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be written, or another program wrote it meanwhile.
+        """
+        if self.path is None:
+            return
+        if self._stamp() not in (self._seen, None):
+            raise OutputError(
+                f"{self.path} was changed by another program since it was opened; open it "
+                f"again, nothing was overwritten"
+            )
+        write_text(self.path, text(), self._what)
+        self._seen = self._stamp()
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        """Marks that change when the file does; None where there is none."""
+        try:
+            found = None if self.path is None else self.path.stat()
+        except OSError:
+            return None
+        return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
 def _sweep(path: Path) -> None:
     """Remove what a killed program left beside the file a minute ago or earlier."""
     target = path.resolve()
@@ -263,14 +312,6 @@ def _sweep(path: Path) -> None:
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE:
                 left.unlink()
-
-
-def _stamp(path: Path) -> _Stamp:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class AutosavingStore:
@@ -299,26 +340,22 @@ class AutosavingStore:
         geometry: Geometry,
         begin: AnnotationSet | None = None,
     ) -> None:
-        self._path = None if path is None else Path(path)
+        self._file = KeptFile(path, "the annotations")
         self._lines: Lines = {}
-        self._seen: _Stamp = None
         self._history = History(AnnotationSet(geometry) if begin is None else begin)
-        if self._path is not None:
-            _sweep(self._path)
-            self._seen = _stamp(self._path)
-            if self._seen is not None:
-                self._history = load_history(self._path)
+        if self._file.path is not None and self._file.there:
+            self._history = load_history(self._file.path)
         ndim = self.annotations.geometry.ndim
         if ndim != geometry.ndim:
             raise InputError(
-                f"{self._path} belongs to a movie with {ndim} spatial axes, this one has "
+                f"{self.path} belongs to a movie with {ndim} spatial axes, this one has "
                 f"{geometry.ndim}; choose another file"
             )
 
     @property
     def path(self) -> Path | None:
         """Where the annotations are kept; None where they are in memory alone."""
-        return self._path
+        return self._file.path
 
     @property
     def history(self) -> History:
@@ -399,13 +436,6 @@ class AutosavingStore:
 
     def _keep(self, history: History) -> AnnotationSet:
         """Write first, then believe it: a failed write leaves memory and disk as they were."""
-        if self._path is not None:
-            if _stamp(self._path) not in (self._seen, None):
-                raise OutputError(
-                    f"{self._path} was changed by another program since it was opened; open it "
-                    f"again, nothing was overwritten"
-                )
-            write_text(self._path, encode(history, self._lines), "the annotations")
-            self._seen = _stamp(self._path)
+        self._file.write(lambda: encode(history, self._lines))
         self._history = history
         return history.annotations

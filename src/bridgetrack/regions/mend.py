@@ -38,13 +38,14 @@ _NARROW = 0.75  # half the width of a drawn line, in pixels; no two pixels touch
 
 
 class MendKind(StrEnum):
-    """What a click says of the masks."""
+    """What somebody says of the masks; painting says it pixel by pixel."""
 
     CUT = "cut"
     JOIN = "join"
     GROW = "grow"
     REMOVE = "remove"
     OUTLINE = "outline"
+    PAINT = "paint"
 
 
 @dataclass(frozen=True)

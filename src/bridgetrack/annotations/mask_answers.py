@@ -1,0 +1,514 @@
+"""Answers about masks: which sets of pixels are exactly one cell, and which are not.
+
+They are kept in a file of their own beside the annotations. A later answer counts where two
+cannot both hold.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from pydantic import Field
+
+from bridgetrack.annotations.annotation import now
+from bridgetrack.annotations.store import KeptFile
+from bridgetrack.errors import InputError
+from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
+from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.regions import Regions, concatenate, no_regions
+from bridgetrack.schema import Count, Entry, FileFormat, made_by
+
+Index = NDArray[np.int64]
+Runs = tuple[tuple[int, int], ...]
+"""Pixels of a frame as first places and lengths of runs in the flat frame, ascending."""
+
+Change = tuple[tuple[int, int, int, int], ...]
+"""Runs of pixels whose label changed: first place, length, label before and after."""
+
+SOURCE = "answer"
+"""What candidates are called that people drew or mended."""
+
+_HIGHEST = 2**32 - 1
+_SAME = 0.8  # overlap above which a candidate is the set of pixels that somebody said is wrong
+_GONE = 0.5  # the same where nothing is right in its place
+_RIGHT = 0.5  # overlap from which a candidate may be the cell
+_BEST = 0.1  # by how much it may be worse than the best candidate
+_TAKEN = 0.25  # of the smaller of two, from which one cuts or swallows the other
+
+
+@dataclass(frozen=True)
+class MaskAnswer:
+    """One answer about the masks of a frame.
+
+    Parameters
+    ----------
+    id
+        Never given twice.
+    frame
+        Number of the frame.
+    kind
+        What was done.
+    created
+        Time in ISO 8601 with the zone.
+    right
+        Sets of pixels that are exactly one cell.
+    wrong
+        Sets of pixels that are not one cell.
+    change
+        What it changed in the labels; nothing where a person painted them.
+
+    Raises
+    ------
+    InputError
+        Where runs overlap, or a number is out of range.
+    """
+
+    id: str
+    frame: int
+    kind: MendKind
+    created: str
+    right: tuple[Runs, ...] = ()
+    wrong: tuple[Runs, ...] = ()
+    change: Change = ()
+
+    def __post_init__(self) -> None:
+        if self.frame < 0:
+            raise InputError(f"mask answer {self.id}: frame {self.frame} must be 0 or more")
+        for runs in (*self.right, *self.wrong, self.change):
+            end = 0
+            for start, length, *labels in runs:
+                if start < end or length < 1 or not all(0 <= k <= _HIGHEST for k in labels):
+                    raise InputError(f"mask answer {self.id}: its runs of pixels are not in order")
+                end = start + length
+        if not all(self.right) or not all(self.wrong):
+            raise InputError(f"mask answer {self.id}: a set of pixels is empty")
+        try:
+            known = datetime.fromisoformat(self.created).tzinfo is not None
+        except ValueError:
+            known = False
+        if not known:
+            raise InputError(f"mask answer {self.id}: created is {self.created[:80]!r}, not a time")
+
+    @property
+    def end(self) -> int:
+        """The place after the last pixel that it speaks of."""
+        runs = (*self.right, *self.wrong, self.change)
+        return max((r[-1][0] + r[-1][1] for r in runs if r), default=0)
+
+    @property
+    def highest(self) -> int:
+        """The highest label that it changed or gave."""
+        return max((max(run[2:]) for run in self.change), default=0)
+
+    @property
+    def mend(self) -> Mend:
+        """The change of the labels, for doing it again; `Mend.inverse` takes it back."""
+        pixels = pixels_of([run[:2] for run in self.change])
+        length = [run[1] for run in self.change]
+        before, after = (
+            np.repeat(np.array([run[k] for run in self.change], dtype=np.int64), length)
+            for k in (2, 3)
+        )
+        cells = tuple(np.unique(after[after > 0]).tolist())
+        sets = (tuple(map(pixels_of, side)) for side in (self.right, self.wrong))
+        return Mend(self.kind, self.frame, (), pixels, before, after, cells, *sets)
+
+
+def pixels_of(runs: Iterable[tuple[int, int]]) -> Index:
+    """Places of the pixels of some runs, ascending."""
+    parts = [np.arange(start, start + length, dtype=np.int64) for start, length in runs]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def runs_of(pixels: Index) -> Runs:
+    """Runs of pixels given by their places, ascending."""
+    return tuple(run[:2] for run in change_of(pixels, pixels * 0, pixels * 0))
+
+
+def change_of(pixels: Index, before: Index, after: Index) -> Change:
+    """Runs of pixels with one label before and one after."""
+    if not len(pixels):
+        return ()
+    breaks = np.diff(pixels) != 1
+    breaks |= (np.diff(before) != 0) | (np.diff(after) != 0)
+    first = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    length = np.diff(np.append(first, len(pixels)))
+    columns = (pixels[first], length, before[first], after[first])
+    return tuple(zip(*(c.tolist() for c in columns), strict=True))
+
+
+@dataclass(frozen=True)
+class MaskAnswers:
+    """All answers about the masks of a movie, in the order in which they were given.
+
+    Parameters
+    ----------
+    geometry
+        Extent of the movie.
+    past
+        The answers that count.
+    future
+        Answers taken back, the next to repeat last.
+    last_id, last_label
+        Highest number of an id and highest label ever given, also by answers that are gone.
+
+    Raises
+    ------
+    InputError
+        Where an id is there twice, or an answer speaks of pixels beyond the movie.
+    """
+
+    geometry: Geometry
+    past: tuple[MaskAnswer, ...] = ()
+    future: tuple[MaskAnswer, ...] = ()
+    last_id: int = 0
+    last_label: int = 0
+
+    def __post_init__(self) -> None:
+        n_pixels = int(np.prod(self.geometry.shape or (), dtype=object))
+        seen: set[str] = set()
+        for a in (*self.past, *self.future):
+            if a.id in seen:
+                raise InputError(f"there are two mask answers with the id {a.id!r}")
+            seen.add(a.id)
+            if a.frame >= self.geometry.n_frames or a.end > n_pixels:
+                raise InputError(f"mask answer {a.id} speaks of pixels beyond the movie")
+            if a.id != f"m{_number(a.id)}":
+                raise InputError(f"the mask answer id {a.id[:80]!r} must be m and a number")
+        numbers = [_number(i) for i in seen]
+        labels = [a.highest for a in (*self.past, *self.future)]
+        object.__setattr__(self, "last_id", max([self.last_id, *numbers]))
+        object.__setattr__(self, "last_label", max([self.last_label, *labels]))
+
+    def __len__(self) -> int:
+        return len(self.past)
+
+    def __iter__(self) -> Iterator[MaskAnswer]:
+        return iter(self.past)
+
+    def added(self, mend: Mend) -> MaskAnswers:
+        """With what a change of masks says; what was taken back can no longer be repeated."""
+        answer = MaskAnswer(
+            f"m{self.last_id + 1}",
+            mend.frame,
+            mend.kind,
+            now(),
+            tuple(runs_of(p) for p in mend.right if len(p)),
+            tuple(runs_of(p) for p in mend.wrong if len(p)),
+            () if mend.kind == MendKind.PAINT else change_of(mend.pixels, mend.before, mend.after),
+        )
+        return replace(self, past=(*self.past, answer), future=())
+
+    def undone(self) -> MaskAnswers:
+        """Without the last answer, which can be repeated."""
+        return replace(self, past=self.past[:-1], future=(*self.future, *self.past[-1:]))
+
+    def redone(self) -> MaskAnswers:
+        """With the answer that was taken back last."""
+        return replace(self, past=(*self.past, *self.future[-1:]), future=self.future[:-1])
+
+    def without(self, ids: Iterable[str]) -> MaskAnswers:
+        """Without some answers, for good."""
+        gone = set(ids)
+        return replace(self, past=tuple(a for a in self.past if a.id not in gone))
+
+
+def _number(answer_id: str) -> int:
+    """The number of an id; -1 where it has none."""
+    digits = answer_id[1:]
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
+
+
+# ---------------------------------------------------------------------- what they say
+
+
+@dataclass(frozen=True)
+class _Said:
+    """Sets of pixels of one frame that still stand, as rows × pixels."""
+
+    right: sp.csr_matrix
+    wrong: sp.csr_matrix
+    limits: NDArray[np.float64]  # overlap from which a candidate is each of those wrong
+
+
+def targets(regions: Regions, answers: MaskAnswers) -> Index:
+    """What the answers say of every candidate.
+
+    Parameters
+    ----------
+    regions
+        Candidates.
+    answers
+        Answers about the movie that they are of.
+
+    Returns
+    -------
+    numpy.ndarray
+        1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
+        candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
+        wrong, 0 where it is nearly a cell or nothing was said; shape (R,).
+    """
+    _check_shape(regions.shape, answers)
+    said = np.zeros(len(regions), dtype=np.int64)
+    for t, known in _standing(answers).items():
+        rows = regions.rows(t)
+        if rows.start == rows.stop:
+            continue
+        member, area = regions.membership(t), regions.area[rows]
+        said[rows] = _judged(member, area, known)
+    return said
+
+
+def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
+    shared, union, smaller = _compared(member, area, known.right)
+    likeness = shared / union
+    best = likeness.max(axis=0, initial=0.0)
+    near = likeness > _RIGHT
+    right = (near & (likeness >= best - _BEST)).any(axis=1)
+    spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1)
+    shared, union, _ = _compared(member, area, known.wrong)
+    spoils |= (shared / union > known.limits).any(axis=1)
+    return np.where(right, 1, np.where(spoils, -1, 0))
+
+
+def _compared(
+    member: sp.csr_matrix, area: Index, sets: sp.csr_matrix
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Pixels shared, in the union, and of the smaller, of every candidate with every set."""
+    size = np.asarray(sets.sum(axis=1)).ravel()
+    shared = np.asarray((member @ sets.T).todense(), dtype=np.float64)
+    return shared, area[:, None] + size - shared, np.minimum(area[:, None], size)
+
+
+def as_candidates(answers: MaskAnswers) -> Regions:
+    """The cells that people drew or mended, as candidates of the source `SOURCE`.
+
+    They share no pixels, so that all of them can be chosen.
+    """
+    shape = answers.geometry.shape or ()
+    parts = [no_regions(shape, (SOURCE,))]
+    for t, known in sorted(_standing(answers).items()):
+        n = known.right.shape[0]
+        if n:
+            parts.append(
+                Regions(
+                    shape,
+                    np.full(n, t, dtype=np.int64),
+                    known.right.indptr.astype(np.int64),
+                    known.right.indices.astype(np.int64),
+                    (SOURCE,),
+                    np.zeros(n, dtype=np.int64),
+                    np.ones((n, 1), dtype=np.int64),
+                    np.ones(n),
+                )
+            )
+    return concatenate(parts)
+
+
+def _standing(answers: MaskAnswers) -> dict[int, _Said]:
+    """What no later answer takes back, by frame."""
+    n_pixels = int(np.prod(answers.geometry.shape or ()))
+    frames: dict[int, list[MaskAnswer]] = {}
+    for a in answers:
+        frames.setdefault(a.frame, []).append(a)
+    found = {}
+    for t, listed in frames.items():
+        right: list[Index] = []
+        wrong: list[Index] = []
+        limits: list[float] = []
+        for answer in reversed(listed):
+            cells = [pixels_of(runs) for runs in answer.right]
+            others = [pixels_of(runs) for runs in answer.wrong]
+            no_cells = [
+                p
+                for p in others
+                if not any(_likeness(p, cell) > _SAME for cell in (*cells, *right))
+            ]
+            # Of the same answer, what is right and what is wrong hold together.
+            cells = [
+                p
+                for p in cells
+                if not any(len(np.intersect1d(p, q, assume_unique=True)) for q in right)
+                and not any(_likeness(p, q) > _GONE for q in wrong)
+            ]
+            right += cells
+            wrong += no_cells
+            limits += [_SAME if answer.right else _GONE] * len(no_cells)
+        found[t] = _Said(_rows(right, n_pixels), _rows(wrong, n_pixels), np.array(limits))
+    return found
+
+
+def _likeness(first: Index, second: Index) -> float:
+    shared = len(np.intersect1d(first, second, assume_unique=True))
+    return shared / (len(first) + len(second) - shared)
+
+
+def _rows(sets: Sequence[Index], n_pixels: int) -> sp.csr_matrix:
+    starts = np.concatenate([[0], np.cumsum([len(p) for p in sets])]).astype(np.int64)
+    pixels = np.concatenate(sets) if sets else np.zeros(0, dtype=np.int64)
+    return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts), (len(sets), n_pixels))
+
+
+def _check_shape(shape: tuple[int, ...], answers: MaskAnswers) -> None:
+    if answers.geometry.shape != shape:
+        raise InputError(
+            f"the answers about masks are of frames of {answers.geometry.shape} pixels, the "
+            f"candidates of {shape}; propose them from the movie that was answered"
+        )
+
+
+# ---------------------------------------------------------------------- the file
+
+_Flat = list[Count]
+
+
+def _grouped(flat: list[int], size: int) -> Any:
+    if len(flat) % size:
+        raise InputError(f"a list of runs must have {size} numbers for each")
+    return tuple(zip(*[iter(flat)] * size, strict=True))
+
+
+class _Answer(Entry):
+    id: str
+    frame: Count
+    kind: Annotated[MendKind, Field(strict=False)]
+    created: str
+    right: list[_Flat]
+    wrong: list[_Flat]
+    change: _Flat
+
+    def answer(self) -> MaskAnswer:
+        right, wrong = (
+            tuple(_grouped(flat, 2) for flat in side) for side in (self.right, self.wrong)
+        )
+        change = _grouped(self.change, 4)
+        return MaskAnswer(self.id, self.frame, self.kind, self.created, right, wrong, change)
+
+
+_Listed = list[Annotated[MaskAnswer, made_by(_Answer, _Answer.answer)]]
+
+
+class _Content(Entry):
+    movie: GeometryField
+    answers: _Listed
+    undone: _Listed
+    last_id: Count
+    last_label: Annotated[int, Field(ge=0, le=_HIGHEST)]
+
+    def made(self) -> MaskAnswers:
+        if self.movie.shape is None:
+            raise InputError("movie: answers about masks need the extent of its frames")
+        last = self.last_id, self.last_label
+        return MaskAnswers(self.movie, tuple(self.answers), tuple(self.undone), *last)
+
+
+MASK_FILE = FileFormat(
+    "bridgetrack-masks",
+    1,
+    "a file of answers about masks",
+    _Content,
+    _Content.made,
+    largest=1_000_000_000,
+)
+"""Files of answers about masks, as `MaskAnswers`; `encode_masks` writes them."""
+
+
+def encode_masks(answers: MaskAnswers) -> str:
+    """Answers about masks as the text of their file, one a line."""
+    past, future = (
+        ",\n".join("  " + _line(a) for a in side) for side in (answers.past, answers.future)
+    )
+    movie = json.dumps(geometry_to_json(answers.geometry), allow_nan=False)
+    return (
+        f'{{\n "format": "{MASK_FILE.name}",\n "version": {MASK_FILE.version},\n'
+        f' "movie": {movie},\n "answers": [\n{past}\n ],\n "undone": [\n{future}\n ],\n'
+        f' "last_id": {answers.last_id},\n "last_label": {answers.last_label}\n}}\n'
+    )
+
+
+def _line(answer: MaskAnswer) -> str:
+    def flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
+        return [number for run in runs for number in run]
+
+    entry = {
+        "id": answer.id,
+        "frame": answer.frame,
+        "kind": str(answer.kind),
+        "created": answer.created,
+        "right": [flat(runs) for runs in answer.right],
+        "wrong": [flat(runs) for runs in answer.wrong],
+        "change": flat(answer.change),
+    }
+    return json.dumps(entry, separators=(",", ":"))
+
+
+def load_mask_answers(path: str | os.PathLike[str]) -> MaskAnswers:
+    """Answers about masks from a file.
+
+    Raises
+    ------
+    InputError
+        Where the file is missing or not valid; the message names the entry.
+    """
+    return MASK_FILE.read(Path(path))
+
+
+class MaskStore:
+    """Answers about masks kept in a file: a change is on disk when the call returns.
+
+    Parameters
+    ----------
+    path
+        The file; read where it is there, made at the first change where not. None to keep them
+        in memory alone.
+    geometry
+        Extent and scale of the movie.
+
+    Raises
+    ------
+    InputError
+        Where the file is there but not valid, or belongs to frames of another extent.
+    """
+
+    def __init__(self, path: Path | None, geometry: Geometry) -> None:
+        self._file = KeptFile(path, "the answers about masks")
+        self._answers = MaskAnswers(geometry)
+        if path is None or not self._file.there:
+            return
+        known = load_mask_answers(path)
+        if known.geometry.shape != geometry.shape or known.geometry.n_frames > geometry.n_frames:
+            raise InputError(
+                f"{path}: these answers about masks are of another movie (frames of "
+                f"{known.geometry.shape} pixels, not {geometry.shape}); put the file elsewhere"
+            )
+        self._answers = replace(known, geometry=geometry)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the answers are kept; None where they are in memory alone."""
+        return self._file.path
+
+    @property
+    def answers(self) -> MaskAnswers:
+        """The present answers."""
+        return self._answers
+
+    def keep(self, answers: MaskAnswers) -> None:
+        """Write other answers down in place of the present ones.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be saved; then nothing has changed.
+        """
+        self._file.write(lambda: encode_masks(answers))
+        self._answers = answers

@@ -1,0 +1,198 @@
+"""Answers about masks: what they say of candidates, which of them stand, and their file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridgetrack.annotations.mask_answers import (
+    MaskAnswers,
+    MaskStore,
+    as_candidates,
+    change_of,
+    load_mask_answers,
+    pixels_of,
+    runs_of,
+    targets,
+)
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.movie import Geometry
+from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
+
+SHAPE = (20, 30)
+MOVIE = Geometry(4, SHAPE, (1.0, 1.0))
+
+
+def box(top: int, left: int, height: int, width: int) -> np.ndarray:
+    """Places of a rectangle in the flat frame."""
+    frame = np.zeros(SHAPE, dtype=bool)
+    frame[top : top + height, left : left + width] = True
+    return np.flatnonzero(frame)
+
+
+def said(kind: MendKind, right=(), wrong=(), t: int = 1, after: int = 9) -> Mend:
+    """A change of masks that says which sets are right and wrong."""
+    changed = np.union1d(*[*right, *wrong, np.zeros(0, np.int64)][:2]).astype(np.int64)
+    labels = np.full(len(changed), after)
+    return Mend(kind, t, (), changed, labels * 0 + 3, labels, (after,), tuple(right), tuple(wrong))
+
+
+LEFT, RIGHT, BOTH = box(5, 2, 10, 10), box(5, 12, 10, 10), box(5, 2, 10, 20)
+CUT = said(MendKind.CUT, [LEFT, RIGHT], [BOTH])
+
+
+def candidates(*sets: np.ndarray, t: int = 1) -> Regions:
+    """Sets of pixels as candidates of a frame, overlapping as they do."""
+    found = []
+    for pixels in sets:
+        frame = np.zeros(SHAPE, dtype=int)
+        frame.ravel()[pixels] = 1
+        found.append(regions_of_labels(frame, t))
+    return concatenate(found)
+
+
+def test_what_is_right_wrong_and_neither() -> None:
+    answers = MaskAnswers(MOVIE).added(CUT)
+    exact, near, rough = LEFT, box(5, 2, 10, 9), box(5, 2, 10, 7)
+    whole, half, astride = BOTH, box(5, 2, 4, 10), box(5, 9, 10, 6)
+    elsewhere = box(0, 25, 4, 4)
+    found = targets(candidates(exact, near, rough, whole, half, astride, elsewhere, RIGHT), answers)
+    assert found.tolist() == [1, 1, 0, -1, -1, -1, 0, 1]
+    assert not targets(candidates(exact, whole, t=2), answers).any()
+
+
+def test_the_best_candidate_is_right_even_where_none_is_exact() -> None:
+    answers = MaskAnswers(MOVIE).added(CUT)
+    assert targets(candidates(box(5, 2, 10, 7), box(5, 2, 10, 6)), answers).tolist() == [1, 1]
+    assert targets(candidates(box(5, 2, 10, 8), box(5, 2, 10, 6)), answers).tolist() == [1, 0]
+
+
+def test_no_cell_speaks_against_what_is_about_there() -> None:
+    answers = MaskAnswers(MOVIE).added(said(MendKind.REMOVE, [], [LEFT]))
+    found = targets(candidates(LEFT, box(5, 2, 10, 7), box(5, 2, 3, 3), RIGHT), answers)
+    assert found.tolist() == [-1, -1, 0, 0]
+
+
+def test_later_answers_take_earlier_ones_back() -> None:
+    answers = MaskAnswers(MOVIE).added(CUT).added(said(MendKind.JOIN, [BOTH], [LEFT, RIGHT]))
+    assert targets(candidates(BOTH, LEFT, RIGHT), answers).tolist() == [1, -1, -1]
+    [kept] = [as_candidates(answers)]
+    assert len(kept) == 1
+    np.testing.assert_array_equal(kept.pixels, BOTH)
+    gone = answers.added(said(MendKind.REMOVE, [], [BOTH]))
+    assert targets(candidates(BOTH, RIGHT), gone).tolist() == [-1, -1]
+    assert len(as_candidates(gone)) == 0
+    other = answers.added(said(MendKind.GROW, [box(0, 25, 3, 3)], [], t=0))
+    assert as_candidates(other).frame.tolist() == [0, 1]
+
+
+def test_candidates_of_another_movie_are_refused() -> None:
+    with pytest.raises(InputError, match="candidates of"):
+        targets(regions_of_labels(np.eye(5, dtype=int)), MaskAnswers(MOVIE).added(CUT))
+
+
+def test_ids_and_labels_are_never_given_twice() -> None:
+    answers = MaskAnswers(MOVIE).added(CUT).undone()
+    assert len(answers) == 0 and len(answers.future) == 1
+    again = answers.added(CUT)
+    assert [a.id for a in again] == ["m2"] and not again.future
+    assert again.last_label == 9
+    fewer = again.without(["m2"])
+    assert (len(fewer), fewer.last_id, fewer.last_label) == (0, 2, 9)
+
+
+def test_undo_and_redo_lead_back_and_forth() -> None:
+    answers = MaskAnswers(MOVIE).added(CUT).added(said(MendKind.GROW, [box(0, 25, 3, 3)]))
+    assert answers.undone().undone().redone().redone() == answers
+    nothing = MaskAnswers(MOVIE)
+    assert nothing.undone() == nothing.redone() == nothing
+
+
+def test_an_answer_knows_the_change_it_made() -> None:
+    [answer] = MaskAnswers(MOVIE).added(CUT)
+    labels = np.full(SHAPE, 3)
+    changed = answer.mend.applied(labels)
+    np.testing.assert_array_equal(changed, CUT.applied(labels))
+    np.testing.assert_array_equal(answer.mend.inverse.applied(changed), labels)
+
+
+@given(st.lists(st.integers(0, 300), unique=True, max_size=60), st.integers(0, 2**31))
+def test_runs_hold_the_pixels_and_their_labels(places: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pixels = np.array(sorted(places), dtype=np.int64)
+    np.testing.assert_array_equal(pixels_of(runs_of(pixels)), pixels)
+    before, after = rng.integers(0, 3, (2, len(pixels)))
+    change = change_of(pixels, before, after)
+    unrolled = [(start + k, b, a) for start, n, b, a in change for k in range(n)]
+    assert unrolled == list(zip(pixels.tolist(), before.tolist(), after.tolist(), strict=True))
+
+
+# ---------------------------------------------------------------------- the file
+
+
+def test_a_store_goes_on_where_it_stopped(tmp_path) -> None:
+    path = tmp_path / "movie.masks.json"
+    store = MaskStore(path, MOVIE)
+    assert not path.exists()
+    store.keep(store.answers.added(CUT))
+    store.keep(store.answers.added(said(MendKind.REMOVE, [], [box(0, 0, 2, 2)], t=3)))
+    store.keep(store.answers.undone())
+    there = MaskStore(path, replace(MOVIE, n_frames=9)).answers
+    assert (there.past, there.future) == (store.answers.past, store.answers.future)
+    assert (there.last_id, there.last_label) == (2, 9)
+
+
+def test_a_failed_write_changes_nothing(tmp_path) -> None:
+    path = tmp_path / "movie.masks.json"
+    store = MaskStore(path, MOVIE)
+    store.keep(store.answers.added(CUT))
+    MaskStore(path, MOVIE).keep(MaskAnswers(MOVIE))
+    with pytest.raises(OutputError, match="changed by another program"):
+        store.keep(store.answers.undone())
+    assert len(store.answers) == 1
+
+
+def test_answers_about_another_movie_are_refused(tmp_path) -> None:
+    path = tmp_path / "movie.masks.json"
+    MaskStore(path, MOVIE).keep(MaskAnswers(MOVIE).added(CUT))
+    for other in (Geometry(4, (20, 31), (1.0, 1.0)), Geometry(3, SHAPE, (1.0, 1.0))):
+        with pytest.raises(InputError, match="another movie"):
+            MaskStore(path, other)
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "words"),
+    [
+        ("right", [[5, 2, 6, 3]], "runs of pixels are not in order"),
+        ("right", [[5, 2, 6]], "2 numbers for each"),
+        ("right", [[]], "a set of pixels is empty"),
+        ("right", [[10**12, 1]], "beyond the movie"),
+        ("right", [[-1, 1]], "must be 0 or more"),
+        ("frame", 4, "beyond the movie"),
+        ("change", [0, 1, 0, 2**33], "runs of pixels are not in order"),
+        ("kind", "melt", "is none of"),
+        ("created", "yesterday", "not a time"),
+        ("id", "m02", "must be m and a number"),
+        ("colour", 1, "unknown entry"),
+    ],
+)
+def test_a_file_that_was_tampered_with_is_refused_in_a_sentence(
+    tmp_path, entry, value, words
+) -> None:
+    path = tmp_path / "movie.masks.json"
+    MaskStore(path, MOVIE).keep(MaskAnswers(MOVIE).added(CUT))
+    content = json.loads(path.read_text())
+    content["answers"][0][entry] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=words):
+        load_mask_answers(path)
+    content["answers"][0] = {"id": "m1"}
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="lacks"):
+        load_mask_answers(path)
