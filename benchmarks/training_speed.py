@@ -33,8 +33,9 @@ from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
 from bridgetrack.training import tracking_model as programs
 from bridgetrack.training.components import build_training_set
+from bridgetrack.training.outcome import Training
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import Training, train_steps
+from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet, balanced
 from common import (
     SETS,

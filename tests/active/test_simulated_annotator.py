@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from active.active_cases import annotator, session, true_rows
+from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.simulated_annotator import (
     SimulatedAnnotator,
     answer_by,
     simulate_session,
     true_accuracy,
 )
-from bridgetrack.active.suggester import SuggestOptions, suggest
+from bridgetrack.active.suggester import suggest
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
 from bridgetrack.models.shipped import untrained_model

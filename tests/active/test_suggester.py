@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from active.active_cases import slots_of
+from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import slot_name, slot_numbers
-from bridgetrack.active.suggester import SuggestOptions, suggest, suggest_steps
+from bridgetrack.active.suggester import suggest, suggest_steps
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.errors import InputError

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.annotation_set import LIMIT, AnnotationSet, History, redo, undo
+from bridgetrack.annotations.annotation_set import LIMIT, AnnotationSet, History
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
@@ -58,7 +58,7 @@ def test_an_id_is_never_given_again():
     back = one.remove(LEAVES.id).add(LEAVES)
     assert back == one
     history = History(AnnotationSet(MOVIE)).record(add=[MOVE])
-    history = undo(history).record(add=[says("b1", "confirm", event(Event.DISAPPEAR, [3]))])
+    history = history.undo().record(add=[says("b1", "confirm", event(Event.DISAPPEAR, [3]))])
     assert history.annotations.next_id() == "a2"
 
 
@@ -88,16 +88,16 @@ def test_undo_after_do_is_identity_and_redo_brings_it_back(listed):
     for state in reversed(states):
         assert history.annotations == state
         assert list(history.annotations) == list(state)
-        history = undo(history)
-    assert undo(history) == history
+        history = history.undo()
+    assert history.undo() == history
     for state in states[1:]:
-        history = redo(history)
+        history = history.redo()
         assert history.annotations == state
-    assert history == latest == redo(history)
+    assert history == latest == history.redo()
 
 
 def test_a_new_step_forgets_what_was_undone():
-    history = undo(History(AnnotationSet(MOVIE)).record(add=[MOVE]))
+    history = History(AnnotationSet(MOVIE)).record(add=[MOVE]).undo()
     assert history.future
     assert not history.record(add=[LEAVES]).future
 

@@ -10,7 +10,7 @@ from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations import annotation_set
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet, History, undo
+from bridgetrack.annotations.annotation_set import AnnotationSet, History
 from bridgetrack.annotations.store import (
     ANNOTATION_FILE,
     AutosavingStore,
@@ -35,8 +35,8 @@ def test_encoding_and_decoding_is_identity(listed):
     for a in listed:
         history = history.record(add=[a])
     if len(listed) > 1:
-        history = undo(history.record(remove=[listed[0].id]))
-        history = undo(undo(history).record(remove=[listed[0].id]))
+        history = history.record(remove=[listed[0].id]).undo()
+        history = history.undo().record(remove=[listed[0].id]).undo()
     text = encode(history)
     assert ANNOTATION_FILE.parse(text, "x") == history
     assert encode(ANNOTATION_FILE.parse(text, "x")) == text

@@ -104,7 +104,7 @@ def test_ctrl_c_keeps_the_best_model_so_far(
     monkeypatch: pytest.MonkeyPatch,
     with_model: bool,
 ) -> None:
-    from bridgetrack.training.train import TrainingProgress
+    from bridgetrack.training.outcome import TrainingProgress
 
     best = untrained_model()
 

@@ -20,8 +20,9 @@ from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.keep import Reason
 from bridgetrack.training.options import STEPS, TrainingOptions, default_strength
+from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import Training, TrainingProgress, train_steps
+from bridgetrack.training.train import train_steps
 from bridgetrack.training.validation import judge
 from training.training_cases import (
     bad_prior,

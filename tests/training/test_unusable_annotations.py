@@ -17,8 +17,9 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions, default_strength
+from bridgetrack.training.outcome import Training
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import Training, train_steps
+from bridgetrack.training.train import train_steps
 from bridgetrack.training.validation import judge
 from gallery import movie_of
 from training.training_cases import (

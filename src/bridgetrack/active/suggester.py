@@ -155,9 +155,6 @@ def _places(scene: Scene, column: Index) -> tuple[Array, Index]:
     return scene.detections.position[cell], frame
 
 
-__all__ = ["SuggestOptions", "Suggestion", "suggest", "suggest_steps", "weights_of"]
-
-
 def weights_of(scene: Scene, model: Model | Array) -> Array:
     """Weights in the order of the scene's features, shape (d,)."""
     return model.aligned(scene.matrix.features) if isinstance(model, Model) else model

@@ -44,7 +44,7 @@ class Suggestion:
         Lower bound on how much worse the best tracking without the event scores; infinite
         where nothing else is possible.
     uncertainty
-        How unsure the model is of it, 0 to 1 (see `suggester.SuggestOptions.measure`).
+        How unsure the model is of it, 0 to 1 (see `options.SuggestOptions.measure`).
     value
         What it was ranked by: uncertainty x rarity x novelty; 0 for random ones.
     reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from bridgetrack.annotations.annotation import Annotation, Cell, Kind
@@ -234,28 +234,18 @@ class History:
         past = (*self.past, change)[-LIMIT:]
         return History(change.apply(self.annotations), past)
 
+    def undo(self) -> History:
+        """One step back; the same history where there is nothing to undo."""
+        if not self.past:
+            return self
+        change = self.past[-1]
+        present = change.inverse.apply(self.annotations)
+        return History(present, self.past[:-1], (*self.future, change))
 
-def undo(history: History) -> History:
-    """The history one step back; the same one where there is nothing to undo."""
-    if not history.past:
-        return history
-    change = history.past[-1]
-    return replace(
-        history,
-        annotations=change.inverse.apply(history.annotations),
-        past=history.past[:-1],
-        future=(*history.future, change),
-    )
-
-
-def redo(history: History) -> History:
-    """The history one undone step forth; the same one where there is nothing to redo."""
-    if not history.future:
-        return history
-    change = history.future[-1]
-    return replace(
-        history,
-        annotations=change.apply(history.annotations),
-        past=(*history.past, change),
-        future=history.future[:-1],
-    )
+    def redo(self) -> History:
+        """One undone step forth; the same history where there is nothing to redo."""
+        if not self.future:
+            return self
+        change = self.future[-1]
+        present = change.apply(self.annotations)
+        return History(present, (*self.past, change), self.future[:-1])

@@ -18,8 +18,6 @@ from bridgetrack.annotations.annotation_set import (
     Change,
     History,
     natural_key,
-    redo,
-    undo,
 )
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.errors import InputError, OutputError
@@ -428,11 +426,11 @@ class AutosavingStore:
 
     def undo(self) -> AnnotationSet:
         """Take back the last step, where there is one; raises OutputError as `edit`."""
-        return self._keep(undo(self._history)) if self._history.past else self.annotations
+        return self._keep(self._history.undo()) if self._history.past else self.annotations
 
     def redo(self) -> AnnotationSet:
         """Repeat the step undone last, where there is one; raises OutputError as `edit`."""
-        return self._keep(redo(self._history)) if self._history.future else self.annotations
+        return self._keep(self._history.redo()) if self._history.future else self.annotations
 
     def _keep(self, history: History) -> AnnotationSet:
         """Write first, then believe it: a failed write leaves memory and disk as they were."""

@@ -56,37 +56,20 @@ def convergence(values: Sequence[float], window: int) -> float:
 
 @dataclass(frozen=True)
 class AlgorithmOptions:
-    """Choices of Algorithm 1.2.
+    """Choices of Algorithm 1.2."""
 
-    Parameters
-    ----------
-    measure
-        Uncertainty, see `uncertainty`.
-    window, threshold
-        T and the bound on eta (eq. 1.8); the paper takes 80 of 660 patches and 1e-4.
-    stop
-        Whether to stop by that rule; otherwise only when `most` patches are labelled.
-    most
-        Patches to label at most; all where None.
-    rate
-        Step length of the perceptron; 1 as printed.
-    retrain_every
-        Labels after which max-margin training replaces the weights; never where None.
-    strength
-        lambda of that training, around the starting weights.
-    seed
-        Of random uncertainty and the order of a perceptron pass.
-    """
-
-    measure: PatchMeasure = "best_second"
+    measure: PatchMeasure = "best_second"  # uncertainty, see `uncertainty`
+    # T and the bound on eta (eq. 1.8); the paper takes 80 of 660 patches and 1e-4
     window: int = 80
     threshold: float = 1e-4
+    # whether to stop by that rule; otherwise only when `most` patches are labelled
     stop: bool = True
-    most: int | None = None
-    rate: float = 1.0
+    most: int | None = None  # patches to label at most; all where None
+    rate: float = 1.0  # step length of the perceptron; 1 as printed
+    # labels after which max-margin training replaces the weights; never where None
     retrain_every: int | None = None
-    strength: float = 0.1
-    seed: int = 0
+    strength: float = 0.1  # lambda of that training, around the starting weights
+    seed: int = 0  # of random uncertainty and the order of a perceptron pass
 
     def __post_init__(self) -> None:
         if self.window < 1 or (self.most is not None and self.most < 1):
@@ -120,26 +103,10 @@ class ActiveResult:
 def active_perceptron(
     data: TrainingSet, w: Array, options: AlgorithmOptions | None = None
 ) -> Generator[Round, None, ActiveResult]:
-    """Choose patches to label and learn from them; close the generator to end.
+    """Choose patches to label and learn from them, starting from weights (d,).
 
-    Parameters
-    ----------
-    data
-        The pool with the labels that the annotator would give (`patches.build_pool`); a label
-        is looked at only once its patch was chosen.
-    w
-        Weights to start from, shape (d,).
-    options
-        Choices.
-
-    Yields
-    ------
-    Round
-        After every label.
-
-    Returns
-    -------
-    ActiveResult
+    ``data`` is the pool with the labels that the annotator would give (`patches.build_pool`); a
+    label is looked at only once its patch was chosen. Close the generator to end.
     """
     options = options or AlgorithmOptions()
     rng = np.random.default_rng(options.seed)
@@ -189,13 +156,7 @@ def max_margin(
     state: TrainingState | None = None,
     model: TrackingModel | None = None,
 ) -> tuple[Array, TrainingState | None]:
-    """Finish: regularised and globally optimal weights from the labelled patches.
-
-    Returns
-    -------
-    w, state
-        Weights, and what a later call can reuse.
-    """
+    """Finish: regularised and globally optimal weights from the labelled patches, and a state."""
     chosen = np.sort(np.asarray(labelled, dtype=np.int64))
     result = run(
         train(

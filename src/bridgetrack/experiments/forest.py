@@ -56,22 +56,7 @@ def _examples(scene: Scene) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def train_forest(scenes: Scene | Sequence[Scene], seed: int = 0, trees: int = 200) -> Forest:
-    """Fit one random forest per kind of event.
-
-    Parameters
-    ----------
-    scenes
-        Prepared movies with annotations.
-    seed
-        Of the forests.
-    trees
-        Per forest.
-
-    Raises
-    ------
-    InputError
-        Where no event is confirmed.
-    """
+    """Fit one random forest per kind of event to prepared movies with annotations."""
     from sklearn.ensemble import RandomForestClassifier
 
     scenes = [scenes] if isinstance(scenes, Scene) else list(scenes)

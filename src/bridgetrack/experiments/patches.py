@@ -24,25 +24,11 @@ Index = NDArray[np.int64]
 
 
 def local_patches(scene: Scene, cells: float = 8.0, shift: float = 0.0) -> Index:
-    """Cut every pair of frames into boxes that hold about as many cells each.
+    """Patch of every slot, (S,): every pair of frames in boxes that hold about as many cells each.
 
     Frames are halved at the median of the longer side of the cells' bounding box, again and again,
     until a box holds at most 4/3 of the wanted number: where cells are dense, patches are small.
-
-    Parameters
-    ----------
-    scene
-        The movie.
-    cells
-        Cells of the earlier frame wanted in a patch.
-    shift
-        Where the halves are cut, as a quantile relative to the median, -0.3 to 0.3: other cuts
-        for another repetition.
-
-    Returns
-    -------
-    ndarray
-        Patch of every slot of the problem, from 0, shape (S,).
+    ``shift`` moves the cuts from the median, as a quantile: other cuts for another repetition.
     """
     if cells < 1 or not -0.3 <= shift <= 0.3:
         raise InputError("a patch needs a cell or more, and a shift between -0.3 and 0.3")
@@ -83,22 +69,10 @@ def component_patches(scene: Scene) -> Index:
 
 
 def build_pool(scene: Scene, patch: Index) -> TrainingSet:
-    """The annotated patches of a movie as samples.
+    """The annotated patches of a movie as samples, given the patch of every slot, shape (S,).
 
     An annotation belongs to a patch where all that it allows lies in the patch; slots of events
-    that reach out of it stay without a label.
-
-    Parameters
-    ----------
-    scene
-        A movie with its annotations (for an experiment: all true events).
-    patch
-        Patch of every slot, shape (S,).
-
-    Raises
-    ------
-    InputError
-        Where no patch holds an annotation.
+    that reach out of it stay without a label. For an experiment all true events are annotations.
     """
     incidence, constraints = scene.problem.incidence, scene.constraints
     home = _home(incidence, patch)

@@ -34,23 +34,10 @@ def untied_start(
     size: float = 1e-6,
     seed: int = 0,
 ) -> FloatArray:
-    """Weights to start from instead of the prior, where the prior lets outputs tie.
+    """Weights (d,) to start from instead of the prior, where the prior lets outputs tie.
 
-    Parameters
-    ----------
-    model, samples, regularizer, n_annotations, loss
-        As in `train`.
-    draws
-        Random weights r.
-    size
-        Their size e: small beside the task loss.
-    seed
-        Of the draws.
-
-    Returns
-    -------
-    ndarray
-        Shape (d,); the prior itself where no step lowers the objective.
+    Random weights of a ``size`` that is small beside the task loss are drawn so many times; the
+    prior itself comes back where no step lowers the objective. The rest is as in `train`.
     """
     risk = Risk(model, as_samples(samples), n_annotations, find_loss(loss))
     w0, rng = centre(regularizer, model.n_features), np.random.default_rng(seed)

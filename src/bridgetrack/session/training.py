@@ -17,7 +17,8 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
 from bridgetrack.session.movie import TrackedMovie
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.train import Training, TrainingProgress, train_steps
+from bridgetrack.training.outcome import Training, TrainingProgress
+from bridgetrack.training.train import train_steps
 
 JOB = "train"
 

@@ -78,8 +78,6 @@ from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced
 from bridgetrack.training.validation import judge
 
-__all__ = ["Training", "TrainingProgress", "strategy_steps", "tracking_model", "train_steps"]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
