@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from bridgetrack.errors import InputError
 from bridgetrack.experiments.start import untied_start
@@ -24,8 +25,17 @@ from bridgetrack.learning import (
     loss_values,
     train,
 )
-from bridgetrack.learning.curriculum import easiest, quantile
-from models import PartialChain, chain_problem, entropy_of
+from bridgetrack.learning.curriculum import (
+    TOLERANCE,
+    difficulties,
+    easiest,
+    nearest,
+    novelties,
+    quantile,
+)
+from bridgetrack.learning.losses import LOSSES
+from bridgetrack.learning.risk import Risk
+from models import PartialChain, chain_problem, entropy_of, multiclass_problem
 
 
 @dataclass
@@ -149,3 +159,107 @@ def test_wrong_choices_are_refused(wrong: dict[str, Any]) -> None:
         Curriculum(**wrong)
     with pytest.raises(InputError, match="perceptron"):
         LearningOptions(learner="perceptron", curriculum=Curriculum())
+
+
+# --- how difficult a sample is
+
+
+PROBLEMS = st.sampled_from([multiclass_problem, chain_problem])
+
+
+def risk_of(problem: Any, seed: int) -> tuple[Risk, np.ndarray]:
+    model, samples = problem(seed)
+    w = np.random.default_rng(seed).normal(size=model.n_features)
+    return Risk(model, samples, None, LOSSES["bridge"]), w
+
+
+@given(seed=st.integers(0, 1000), problem=PROBLEMS)
+@settings(max_examples=15, deadline=None)
+def test_slack_is_the_loss(seed: int, problem: Any) -> None:
+    risk, w = risk_of(problem, seed)
+    wanted = loss_values(risk.model, risk.samples, w, "bridge")
+    np.testing.assert_allclose(difficulties("slack", risk, L2(1.0), w), wanted, atol=1e-9)
+
+
+def test_entropy_of_listed_completions() -> None:
+    assert entropy_of(np.zeros(8)) == pytest.approx(np.log(8))
+    assert entropy_of(np.array([1000.0, 0.0])) == pytest.approx(0.0)
+    p = np.array([0.2, 0.3, 0.5])
+    assert entropy_of(np.log(p) + 7) == pytest.approx(-(p * np.log(p)).sum())
+    two = (np.log(p)[:, None] + np.log(p)[None]).ravel()
+    assert entropy_of(two) == pytest.approx(2 * entropy_of(np.log(p)))
+
+
+def test_a_model_that_cannot_tell_is_refused() -> None:
+    risk, w = risk_of(chain_problem, 0)
+    with pytest.raises(InputError, match="slack or novelty"):
+        difficulties("entropy", risk, L2(1.0), w)
+
+
+@given(seed=st.integers(0, 1000), problem=PROBLEMS)
+@settings(max_examples=12, deadline=None)
+def test_novelty_learns_each_sample(seed: int, problem: Any) -> None:
+    """No novelty without loss; otherwise a lower bound on every change that learns the sample."""
+    risk, w = risk_of(problem, seed)
+    found = novelties(risk, L2(1.0), w)
+    loss = loss_values(risk.model, risk.samples, w, "bridge")
+    assert (found[loss <= TOLERANCE] == 0).all()
+    done = risk.completions(w)
+    rng = np.random.default_rng(seed)
+    for i, sample in enumerate(risk.samples):
+        if not np.isfinite(found[i]):
+            continue
+        assert found[i] >= 0
+        for _ in range(5):
+            step = rng.normal(size=len(w)) * 3
+            worst = risk.model.loss_augmented_inference(sample.x, sample.y_star, w + step)
+            margin = done.features[i] @ (w + step) - worst.feature @ (w + step) - worst.loss
+            if margin >= 0:
+                assert found[i] <= 0.5 * step @ step + 1e-6
+
+
+def test_novelty_of_two_classes_is_known() -> None:
+    """One wrong class to push away: the step is along the difference of the features."""
+    model, samples = multiclass_problem(0, n=12, full=True)
+    risk, w = Risk(model, samples, None, LOSSES["bridge"]), np.zeros(model.n_features)
+    found = novelties(risk, L2(1.0), w, rounds=20)
+    for value, sample in zip(found, samples, strict=True):
+        # from zero, class c needs <w_c - w_k, x> >= 1 for both others: w_c = 2x/3s, w_k = -x/3s
+        square = float(sample.x @ sample.x)
+        assert value == pytest.approx(0.5 * (4 / 9 + 2 / 9) / square, rel=2e-2)
+
+
+@given(seed=st.integers(0, 10_000), m=st.integers(1, 8))
+@settings(max_examples=25, deadline=None)
+def test_nearest_point_is_the_nearest(seed: int, m: int) -> None:
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(m, 8)), rng.normal(size=m) * 10.0 ** rng.integers(-2, 3)
+    found = nearest(A, b)
+    assert found is not None
+    size = 1 + np.abs(b).max()
+    assert (A @ found + b).max() <= 1e-4 * size
+    other = minimize(
+        lambda u: 0.5 * u @ u,
+        found + rng.normal(size=8),
+        jac=lambda u: u,
+        constraints={"type": "ineq", "fun": lambda u: -(A @ u + b), "jac": lambda u: -A},
+        method="SLSQP",
+    )
+    if other.success:
+        assert 0.5 * found @ found <= other.fun + 1e-4 * size**2
+
+
+def test_what_no_change_can_learn_is_infinitely_new() -> None:
+    assert nearest(np.zeros((1, 3)), np.array([1.0])) is None
+    opposed = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    assert nearest(opposed, np.array([1.0, 1.0])) is None
+    np.testing.assert_array_equal(nearest(opposed, np.array([-1.0, -1.0])), np.zeros(2))
+
+
+def test_metric_measures_the_change() -> None:
+    risk, w = risk_of(chain_problem, 5)
+    plain = novelties(risk, L2(1.0), w)
+    scaled = novelties(risk, L2(1.0, None, np.full(len(w), 4.0)), w)
+    there = np.isfinite(plain)
+    assert there.any() and plain[there].max() > 0
+    np.testing.assert_allclose(scaled[there], 4 * plain[there], rtol=5e-2, atol=1e-9)

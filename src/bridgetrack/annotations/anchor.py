@@ -36,7 +36,7 @@ FAR = 1e9
 class Lost:
     """An annotation that names a cell which is not there any more."""
 
-    id: str  # the annotation
+    id: str
     cell: CellRef  # the cell that was not found, as it was when annotated
     reason: str  # why, as a sentence without a full stop
 

@@ -39,8 +39,8 @@ class WhyUnused(StrEnum):
 class Unused:
     """An annotation that constrains nothing."""
 
-    id: str  # the annotation
-    reason: WhyUnused  # why
+    id: str
+    reason: WhyUnused
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from bridgetrack.annotations.words import FATE, HISTORY, NOUN, cell_words, descr
 class Contradiction:
     """Annotations that exclude each other."""
 
-    ids: tuple[str, ...]  # annotations involved
+    ids: tuple[str, ...]
     message: str  # what is wrong, as a sentence without a full stop
 
 

@@ -35,17 +35,14 @@ class Status(IntEnum):
 class Match:
     """What detections and true cells have to do with each other."""
 
-    # row of the one true cell that a detection is, -1 where it is none or more than one; shape
-    # (n,). One-to-one
+    # row of the one true cell that a detection is, -1 where it is none or more; shape (n,)
     node: Rows
     status: NDArray[np.int8]  # see `match_detections`, shape (n,), values of `Status`
     detection: Rows  # row of the one detection that a true cell is, -1 otherwise; shape (m,)
     region: Rows  # row of the detection that covers this and other true cells, else -1; shape (m,)
-    # the two true cells that a merged detection covers, -1 where it covers another number; shape
-    # (n, 2)
+    # the two true cells that a merged detection covers, -1 for another number; shape (n, 2)
     covered: Rows
-    # the two detections that a true cell is cut into, -1 where it is cut into another number;
-    # shape (m, 2)
+    # the two detections that a true cell is cut into, -1 for another number; shape (m, 2)
     pieces: Rows
     missed: NDArray[np.bool_]  # true cells that no detection touches, shape (m,)
 
