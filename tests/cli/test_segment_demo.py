@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tifffile
 
 from bridgetrack.models.model import load_model
+from bridgetrack.segmentation.pixels import load_pixel_model
 from cli.conftest import Run
 
 
@@ -45,6 +47,83 @@ def test_what_cannot_be_segmented(
     assert shown.status == status
     assert words[1] in shown.err
     assert list(tmp_path.iterdir()) == []
+
+
+def _strokes(truth: Path, out: Path) -> Path:
+    """Some pixels of cells and of the background, painted on two frames."""
+    masks = np.stack([tifffile.imread(path) for path in sorted(truth.glob("*.tif"))])
+    drawn = np.zeros(masks.shape, np.uint8)
+    for t in (1, 6):
+        drawn[t, 5::17] = np.where(masks[t, 5::17] > 0, 2, 1)
+    tifffile.imwrite(out, drawn)
+    return out
+
+
+def test_strokes_teach_and_the_model_is_used_again(
+    run: Run, movie: Path, truth: Path, tmp_path: Path
+) -> None:
+    strokes = _strokes(truth, tmp_path / "strokes.tif")
+    out = tmp_path / "labels.tif"
+    words = ("segment", movie / "01", "--strokes", strokes, "--out", out, "--json")
+    shown = run(*words)
+    assert shown.status == 0, shown.err
+    assert min(json.loads(shown.out)["cells"]) >= 8
+    record = json.loads((tmp_path / "labels.run.json").read_text())
+    assert record["pixels"]["classes"] == ["background", "cell"]
+    assert record["input"]["strokes"] == str(strokes)
+    model = tmp_path / "labels.pixels.json"
+    assert load_pixel_model(model).classes == ("background", "cell")
+    first = tifffile.imread(out)
+    assert run(*words).status == 0  # what it wrote itself is replaced
+    np.testing.assert_array_equal(tifffile.imread(out), first)
+    again = tmp_path / "again.tif"
+    shown = run("segment", movie / "01", "--pixel-model", model, "--out", again)
+    assert shown.status == 0, shown.err
+    np.testing.assert_array_equal(tifffile.imread(again), first)
+    assert not (tmp_path / "again.pixels.json").exists()
+
+
+def test_a_model_that_is_read_is_not_replaced(
+    run: Run, movie: Path, truth: Path, tmp_path: Path
+) -> None:
+    strokes = _strokes(truth, tmp_path / "strokes.tif")
+    first = ("segment", movie / "01", "--strokes", strokes, "--out", tmp_path / "a.tif")
+    assert run(*first).status == 0
+    model = tmp_path / "a.pixels.json"
+    before = model.read_bytes()
+    shown = run(*first, "--pixel-model", model)
+    assert shown.status == 2
+    assert "a.pixels.json" in shown.err
+    assert model.read_bytes() == before
+    model.write_text("mine")
+    shown = run(*first)
+    assert shown.status == 1
+    assert "changed since" in shown.err
+    assert model.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("values", "frames", "words"),
+    [(0, 10, "nothing is painted"), (2, 10, "only cell is painted"), (2, 9, "must be the same")],
+)
+def test_strokes_that_teach_nothing(
+    run: Run, movie: Path, tmp_path: Path, values: int, frames: int, words: str
+) -> None:
+    drawn = np.zeros((frames, 160, 160), np.uint8)
+    drawn[2, 50:60, 50:60] = values
+    strokes = tmp_path / "strokes.tif"
+    tifffile.imwrite(strokes, drawn)
+    shown = run("segment", movie / "01", "--strokes", strokes, "--out", tmp_path / "labels.tif")
+    assert shown.status == 1
+    assert words in shown.err
+    assert list(tmp_path.iterdir()) == [strokes]
+
+
+def test_strokes_are_for_the_built_in_method(run: Run, movie: Path, tmp_path: Path) -> None:
+    words = ("--strokes", "s.tif", "--backend", "cellpose", "--out", tmp_path / "labels.tif")
+    shown = run("segment", movie / "01", *words)
+    assert shown.status == 2
+    assert "--strokes" in shown.err
 
 
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bridgetrack as bt
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.segmentation import (
     SegmentationSettings,
@@ -55,10 +56,12 @@ class _Network:
     def __init__(self, **options: Any) -> None:
         type(self).calls = [options]
 
-    def eval(self, image: np.ndarray, **options: Any) -> tuple[np.ndarray, ...]:
+    def eval(self, image: np.ndarray, **options: Any) -> tuple[Any, ...]:
         type(self).calls.append(options)
         labels = TRUTH if image.ndim == 2 else np.stack([TRUTH] * 2)
-        return np.where(labels > 0, labels + 5, 0).astype(np.uint16), np.zeros(1), np.zeros(1)
+        logits = np.where(labels > 0, 3.0, -3.0)
+        flows = [np.zeros(1), np.zeros(1), logits]
+        return np.where(labels > 0, labels + 5, 0).astype(np.uint16), flows, np.zeros(1)
 
 
 @pytest.fixture
@@ -131,6 +134,11 @@ class _Star:
         assert not show_tile_progress
         return TRUTH.copy(), {}
 
+    def predict(
+        self, image: np.ndarray, n_tiles: tuple[int, ...], show_tile_progress: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return (TRUTH[::2, ::2] > 0) * 0.9, np.zeros(1)
+
 
 @pytest.fixture
 def stardist_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,3 +166,16 @@ def test_size_limits_and_bad_pixels_hold_for_networks(stardist_package: None) ->
     found = segment_frame(picture, SegmentationSettings(diameter=20), backend="stardist")
     assert not found[:50, :60].any()
     assert found.max() == 2
+
+
+def test_probabilities_of_networks(stardist_package: None) -> None:
+    found = bt.probability_movie(bt.open_movie(PICTURE[np.newaxis]), backend="stardist")
+    assert found.channels == ("cell",)
+    probable = found.channel_frame(0)
+    assert probable.shape == PICTURE.shape
+    assert np.mean((probable > 0.5) == (TRUTH > 0)) > 0.97
+
+
+def test_probabilities_of_cellpose(cellpose_package: None) -> None:
+    found = bt.probability_movie(bt.open_movie(PICTURE[np.newaxis]), backend="cellpose")
+    np.testing.assert_array_equal(found.channel_frame(0) > 0.9, TRUTH > 0)

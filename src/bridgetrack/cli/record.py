@@ -31,7 +31,16 @@ from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress
 
-_PACKAGES = ("bridgetrack", "numpy", "scipy", "pandas", "scikit-image", "mip", "highspy")
+_PACKAGES = (
+    "bridgetrack",
+    "numpy",
+    "scipy",
+    "pandas",
+    "scikit-image",
+    "scikit-learn",
+    "mip",
+    "highspy",
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +137,7 @@ def describe(
             "preset": given.preset,
             **asdict(given.reading),
         },
-        "geometry": _geometry(tracking.tracks.geometry),
+        "geometry": geometry_record(tracking.tracks.geometry),
         "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
         "counts": count_events(tracking.tracks),
         "annotations": use_of_annotations(tracking),
@@ -140,7 +149,7 @@ def describe(
         "least_certain": least_certain(tracking),
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
         "notes": note_texts(notes),
-        "versions": _versions(),
+        "versions": versions(),
     }
 
 
@@ -153,7 +162,8 @@ def _path(path: Path | None) -> str | None:
     return None if path is None else str(path.absolute())
 
 
-def _geometry(geometry: Geometry) -> dict[str, Any]:
+def geometry_record(geometry: Geometry) -> dict[str, Any]:
+    """The extent of a movie, as JSON values."""
     return {
         "frames": geometry.n_frames,
         "shape": None if geometry.shape is None else list(geometry.shape),
@@ -164,7 +174,8 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
     }
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on."""
     found = {"python": platform.python_version()}
     for name in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +24,7 @@ from bridgetrack.cli.options import (
     parse_choice,
     parse_scale,
 )
+from bridgetrack.cli.record import geometry_record, versions, write_json
 from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.notes import Note, NoteKind
@@ -31,6 +34,7 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 if TYPE_CHECKING:
     from bridgetrack.movie.movie import Movie
     from bridgetrack.segmentation.movie import SegmentedFrame
+    from bridgetrack.segmentation.pixels import PixelModel
 
 BACKENDS = ("builtin", "cellpose", "stardist")
 
@@ -63,6 +67,23 @@ def segment(
         str | None,
         typer.Option("--network", metavar="NAME", help="Network of cellpose or stardist."),
     ] = None,
+    strokes: Annotated[
+        Path | None,
+        typer.Option(
+            "--strokes",
+            metavar="STROKES",
+            help="Label movie in which some pixels are painted: 1 background, 2 cell, 3 edge "
+            "between cells. Pixels are told apart by what it teaches.",
+        ),
+    ] = None,
+    pixel_model: Annotated[
+        Path | None,
+        typer.Option(
+            "--pixel-model",
+            metavar="MODEL",
+            help="What strokes on another movie taught; strokes on this one are added to it.",
+        ),
+    ] = None,
     channel: Annotated[
         str,
         typer.Option(
@@ -76,13 +97,25 @@ def segment(
     json: Json = False,
     **settings: Any,
 ) -> None:
-    """Segment the cells of a movie, frame by frame; works without any option."""
+    """Segment the cells of a movie, frame by frame; works without any option.
+
+    Beside the labels it leaves LABELS.run.json, which says what was done, and with strokes
+    LABELS.pixels.json, which other movies can be segmented with.
+    """
     from bridgetrack.movie.opening import open_movie
+    from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
 
     wanted = make(SegmentationSettings, **settings)
     parse_choice(backend, BACKENDS, "--backend")
-    keep_inputs([out], [image, None if network is None else Path(network)])
-    refuse_other(out)
+    taught = strokes is not None or pixel_model is not None
+    if taught and backend != "builtin":
+        raise typer.BadParameter(f"--strokes and --pixel-model teach builtin, not {backend}")
+    beside = [beside_labels(out, "run")]
+    beside += [] if strokes is None else [beside_labels(out, "pixels")]
+    inputs = [image, None if network is None else Path(network), strokes, pixel_model]
+    keep_inputs([out, *beside], inputs)
+    for place in (out, *beside):
+        refuse_other(place)
     notes: list[Note] = []
     watch = Stopwatch()
     with collecting_warnings(notes):
@@ -90,8 +123,15 @@ def segment(
             image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
         )
         number = int(channel) if channel.isdecimal() else channel
-        steps = segmenting(movie, out, wanted, channel=number, backend=backend, network=network)
-        path, counts = show(steps, watch)
+        start = None if pixel_model is None else load_pixel_model(pixel_model)
+        steps = segmenting(
+            movie, out, wanted, channel=number, backend=backend, network=network,
+            strokes=strokes, start=start,
+        )  # fmt: skip
+        found = show(steps, watch)
+    path, counts = found.path, found.counts
+    if strokes is not None and found.pixels is not None:
+        sign(save_pixel_model(found.pixels, beside[1]))
     sign(path)
     notes += _remarks(movie, counts, number)
     seconds = sum(watch.seconds.values())
@@ -102,11 +142,15 @@ def segment(
         "seconds": round(seconds, 3),
         "notes": note_texts(notes),
     }
+    given = {"image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network}
+    write_json({**described(given, movie, found, backend), **record}, beside[0])
+    sign(beside[0])
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
     lines = [
         f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)",
         *note_lines(notes),
-        f"{seconds:.1f} s; labels: {path}",
+        f"{seconds:.1f} s; labels: {path}"
+        + (f"; what the strokes taught: {beside[1]}" if strokes is not None else ""),
     ]
     answer(json, record, lambda: lines)
 
@@ -138,6 +182,16 @@ def _remarks(movie: Movie, counts: list[int], channel: int | str) -> list[Note]:
     return [Note(NoteKind.REMARK, words) for words in found]
 
 
+@dataclass(frozen=True)
+class Segmented:
+    """Where the labels are, the number of cells of every frame, and what found them."""
+
+    path: Path
+    counts: list[int]
+    settings: SegmentationSettings | None
+    pixels: PixelModel | None = None
+
+
 def segmenting(
     movie: Movie,
     out: Path,
@@ -146,17 +200,59 @@ def segmenting(
     channel: int | str = 0,
     backend: str = "builtin",
     network: str | None = None,
-) -> Steps[tuple[Path, list[int]]]:
-    """Segment a movie into a file; the file and the number of cells of every frame."""
-    from bridgetrack.segmentation.movie import segment_to_file
+    strokes: Path | None = None,
+    start: PixelModel | None = None,
+) -> Steps[Segmented]:
+    """Segment a movie into a file, taught by strokes where there are some."""
+    from bridgetrack.movie.opening import open_labels
+    from bridgetrack.segmentation.movie import movie_settings, segment_to_file
+    from bridgetrack.segmentation.strokes import learn_steps
 
     counts: list[int] = []
+    pixels = None if start is None else start.fitted_to(movie.geometry)
+    settings = settings or SegmentationSettings()
+    if strokes is not None:
+        painted, size = open_labels(strokes), settings.diameter
+        pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
     yield Progress("Segmenting", 0.0)
-    frames = segment_to_file(movie, out, settings, channel=channel, backend=backend, model=network)
+    if pixels is None and backend == "builtin":
+        settings = movie_settings(movie, settings, channel=channel)
+    model = pixels if pixels is not None else network
+    frames = segment_to_file(movie, out, settings, channel=channel, backend=backend, model=model)
 
     def told(done: SegmentedFrame) -> Progress:
         counts.append(int(done.labels.max(initial=0)))
         return Progress("Segmenting", (done.frame + 1) / done.n_frames)
 
     with closing(frames):
-        return (yield from relayed(frames, told)), counts
+        path = yield from relayed(frames, told)
+    return Segmented(path, counts, settings, pixels)
+
+
+def beside_labels(out: Path, what: str) -> Path:
+    """The file beside labels that holds their record (``"run"``) or pixel model (``"pixels"``)."""
+    name = out.stem if out.suffix.lower() in (".tif", ".tiff") else out.name
+    return out.with_name(f"{name}.{what}.json")
+
+
+def described(
+    given: dict[str, Path | str | None], movie: Movie, found: Segmented, backend: str
+) -> dict[str, Any]:
+    """What was done, as JSON values."""
+    pixels, settings = found.pixels, found.settings
+    return {
+        "format": "bridgetrack-segmentation",
+        "version": 1,
+        "command": "segment",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "input": {key: None if path is None else str(path) for key, path in given.items()},
+        "geometry": geometry_record(movie.geometry),
+        "backend": backend,
+        "settings": None if settings is None else asdict(settings),
+        "pixels": None if pixels is None else {
+            "classes": list(pixels.classes),
+            "painted": len(pixels.painted.classes),
+            "diameter": pixels.diameter,
+        },
+        "versions": versions(),
+    }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,16 +13,29 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.segmentation.builtin import segment_builtin
 from bridgetrack.segmentation.cells import Labels, numbered, of_right_size
+from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.probability import cell_and_edge, segment_taught
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.signal import finite_image, sampling_of
+from bridgetrack.segmentation.signal import Image, finite_image, sampling_of
 
 Backend = Literal["builtin", "cellpose", "stardist"]
 Segmenter = Callable[[NDArray[Any]], Labels]
-Network = Callable[[NDArray[Any]], NDArray[Any]]
+Prober = Callable[[NDArray[Any]], Image]
+
+
+@dataclass(frozen=True)
+class Network:
+    """From a frame to masks, or to the probability that a pixel belongs to a cell."""
+
+    masks: Segmenter
+    probability: Prober
+
+
 _STARDIST_NETWORKS = {2: "2D_versatile_fluo", 3: "3D_demo"}
 
 
@@ -37,7 +51,7 @@ def make_segmenter(
     *,
     scale: tuple[float, ...] | None = None,
     backend: str = "builtin",
-    model: str | None = None,
+    model: PixelModel | str | None = None,
 ) -> Segmenter:
     """A function from a frame to labels; a back end's network is loaded once, here.
 
@@ -51,7 +65,8 @@ def make_segmenter(
     backend
         ``"builtin"``, ``"cellpose"`` or ``"stardist"``.
     model
-        Name of a pretrained network or path of one's own; the back end's default where None.
+        Name of a pretrained network or path of one's own; the back end's default where None. Or,
+        for the built-in method, a model of pixels learned from strokes, see `learn_pixels`.
 
     Raises
     ------
@@ -61,8 +76,77 @@ def make_segmenter(
         Where there is no such back end.
     """
     settings = settings or SegmentationSettings()
+    if isinstance(model, PixelModel):
+        taught = _taught(model, backend)
+        return lambda image: segment_taught(image, taught, settings, scale)
     if backend == "builtin":
         return lambda image: segment_builtin(image, settings, scale)
+    network = _network(backend, settings, scale, model)
+    return lambda image: _finished(network.masks(finite_image(image)[0]), image, settings)
+
+
+def make_probability(
+    settings: SegmentationSettings | None = None,
+    *,
+    scale: tuple[float, ...] | None = None,
+    backend: str = "builtin",
+    model: PixelModel | str | None = None,
+) -> tuple[tuple[str, ...], Prober]:
+    """What a function tells of every pixel of a frame, and that function.
+
+    Parameters
+    ----------
+    settings, scale, backend, model
+        See `make_segmenter`; the built-in method needs a model of pixels.
+
+    Returns
+    -------
+    tuple[tuple[str, ...], Prober]
+        ``"cell"`` and where it is known ``"edge"``; and a function from a frame to their
+        probabilities, shape (kinds, [Z,] Y, X).
+
+    Raises
+    ------
+    DependencyError
+        Where the back end is not installed or its weights cannot be loaded.
+    InputError
+        Where there is no such back end, or it gives no probability.
+    """
+    settings = settings or SegmentationSettings()
+    if isinstance(model, PixelModel):
+        taught = _taught(model, backend)
+        taught.check_finds_cells()
+        kinds = ("cell", "edge") if "edge" in taught.classes else ("cell",)
+
+        def told(image: NDArray[Any]) -> Image:
+            found = cell_and_edge(image, taught)
+            return np.stack([each for each in found if each is not None])
+
+        return kinds, told
+    if backend == "builtin":
+        raise InputError(
+            "the built-in segmentation gives no probability of its own; teach it by strokes "
+            "(learn_pixels), or take cellpose or stardist"
+        )
+    network = _network(backend, settings, scale, model)
+    return ("cell",), lambda image: network.probability(finite_image(image)[0])[np.newaxis]
+
+
+def _taught(model: PixelModel, backend: str) -> PixelModel:
+    if backend != "builtin":
+        raise InputError(
+            f"a model of pixels is for the built-in segmentation; {backend} has networks of its own"
+        )
+    return model
+
+
+def _network(
+    backend: str,
+    settings: SegmentationSettings,
+    scale: tuple[float, ...] | None,
+    model: str | None,
+) -> Network:
+    """The network of a back end."""
     if backend not in get_args(Backend):
         raise InputError(
             f"there is no segmentation back end {backend!r}; choose from "
@@ -74,10 +158,8 @@ def make_segmenter(
             f"{title} is not installed; install it by: pip install bridgetrack[{backend}]"
         )
     if backend == "cellpose":
-        network = _cellpose_segmenter(settings, scale, model)
-    else:
-        network = _stardist_segmenter(model)
-    return lambda image: _finished(network(finite_image(image)[0]), image, settings)
+        return _cellpose_network(settings, scale, model)
+    return _stardist_frames(model)
 
 
 def segment_frame(
@@ -86,7 +168,7 @@ def segment_frame(
     *,
     scale: tuple[float, ...] | None = None,
     backend: str = "builtin",
-    model: str | None = None,
+    model: PixelModel | str | None = None,
 ) -> Labels:
     """Segment one frame.
 
@@ -119,7 +201,7 @@ def _finished(labels: NDArray[Any], image: NDArray[Any], settings: SegmentationS
     return numbered(labels, settings)
 
 
-def _cellpose_segmenter(
+def _cellpose_network(
     settings: SegmentationSettings, scale: tuple[float, ...] | None, model: str | None
 ) -> Network:
     """A Cellpose network, loaded now, as a function of a frame.
@@ -143,18 +225,24 @@ def _cellpose_segmenter(
     if old:
         options["channels"] = [0, 0]
 
-    def segment(image: NDArray[Any]) -> NDArray[Any]:
+    def run(image: NDArray[Any]) -> Any:
         volume: dict[str, Any] = {}
         if image.ndim == 3:
             depth = sampling_of(scale, image.shape, settings.diameter or 0.0)[0]
             volume = {"do_3D": True, "z_axis": 0, "anisotropy": depth}
         try:
-            masks = network.eval(image, **options, **volume)[0]
+            return network.eval(image, **options, **volume)
         except Exception as error:
             raise DependencyError(f"Cellpose failed on a frame: {error}") from error
-        return np.asarray(masks).reshape(image.shape)
 
-    return segment
+    def masks(image: NDArray[Any]) -> Labels:
+        return np.asarray(run(image)[0]).reshape(image.shape)
+
+    def probability(image: NDArray[Any]) -> Image:
+        logits = np.asarray(run(image)[1][2], dtype=np.float32)
+        return np.asarray(expit(logits.reshape(image.shape)))
+
+    return Network(masks, probability)
 
 
 def _cellpose_version() -> int:
@@ -164,7 +252,7 @@ def _cellpose_version() -> int:
         return 4
 
 
-def _stardist_segmenter(model: str | None) -> Network:
+def _stardist_frames(model: str | None) -> Network:
     """A StarDist network as a function of a frame, loaded at the first one.
 
     Whether the network for planes or for volumes is needed shows only then. `model` is the name
@@ -173,7 +261,7 @@ def _stardist_segmenter(model: str | None) -> Network:
     """
     loaded: dict[int, Any] = {}
 
-    def segment(image: NDArray[Any]) -> NDArray[Any]:
+    def run(image: NDArray[Any], method: str) -> Any:
         if image.ndim not in loaded:
             loaded[image.ndim] = _stardist_network(image.ndim, model)
         try:
@@ -182,15 +270,25 @@ def _stardist_segmenter(model: str | None) -> Network:
             pixels = normalize(image.astype(np.float32), 1, 99.8)
             tiles = tuple(max(1, n // 1024) for n in image.shape)
             with redirect_stdout(io.StringIO()):
-                return np.asarray(
-                    loaded[image.ndim].predict_instances(
-                        pixels, n_tiles=tiles, show_tile_progress=False
-                    )[0]
-                )
+                predict = getattr(loaded[image.ndim], method)
+                return predict(pixels, n_tiles=tiles, show_tile_progress=False)
         except Exception as error:
             raise DependencyError(f"StarDist failed on a frame: {error}") from error
 
-    return segment
+    def masks(image: NDArray[Any]) -> Labels:
+        return np.asarray(run(image, "predict_instances")[0])
+
+    def probability(image: NDArray[Any]) -> Image:
+        return _refined(np.asarray(run(image, "predict")[0]), image.shape)
+
+    return Network(masks, probability)
+
+
+def _refined(coarse: NDArray[Any], shape: tuple[int, ...]) -> Image:
+    """Probabilities that a network gives for every few pixels, for all of them."""
+    for axis, (n, k) in enumerate(zip(shape, coarse.shape, strict=True)):
+        coarse = np.repeat(coarse, -(-n // k), axis=axis)
+    return np.asarray(coarse[tuple(map(slice, shape))], dtype=np.float32)
 
 
 def _stardist_network(ndim: int, model: str | None) -> Any:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.writers import label_writer
-from bridgetrack.segmentation.backends import Segmenter, make_segmenter
+from bridgetrack.segmentation.backends import Segmenter, make_probability, make_segmenter
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.cells import Labels
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 _SAMPLED_FRAMES = 5
@@ -65,7 +66,7 @@ def segment_movie(
     *,
     channel: int | str = 0,
     backend: str = "builtin",
-    model: str | None = None,
+    model: PixelModel | str | None = None,
 ) -> Iterator[SegmentedFrame]:
     """Segment a movie frame by frame; close the generator to cancel.
 
@@ -103,7 +104,7 @@ def segment_to_file(
     *,
     channel: int | str = 0,
     backend: str = "builtin",
-    model: str | None = None,
+    model: PixelModel | str | None = None,
 ) -> Generator[SegmentedFrame, None, Path]:
     """Segment a movie and write each frame at once; the result appears when all are done.
 
@@ -145,7 +146,7 @@ def segment_lazily(
     *,
     channel: int | str = 0,
     backend: str = "builtin",
-    model: str | None = None,
+    model: PixelModel | str | None = None,
 ) -> Movie:
     """A label movie whose frames are segmented when they are looked at.
 
@@ -166,14 +167,57 @@ def segment_lazily(
     return replace(movie, array=labels, channels=("labels",))
 
 
+def probability_movie(
+    movie: Movie,
+    model: PixelModel | str | None = None,
+    *,
+    settings: SegmentationSettings | None = None,
+    channel: int | str = 0,
+    backend: str = "builtin",
+) -> Movie:
+    """How probable it is that a pixel belongs to a cell, computed when a frame is looked at.
+
+    Parameters
+    ----------
+    movie
+        The movie.
+    model
+        What was learned from strokes; or, for the other back ends, name or path of a network.
+    settings, channel, backend
+        See `segment_movie`.
+
+    Returns
+    -------
+    Movie
+        Channels ``"cell"`` and, where edges between cells were painted, ``"edge"``; float32.
+    """
+    number = movie.channel_number(channel)
+    if isinstance(model, PixelModel):
+        model = model.fitted_to(movie.geometry)
+    scale = movie.geometry.scale
+    kinds, prober = make_probability(settings, scale=scale, backend=backend, model=model)
+
+    def told(block: NDArray[Any]) -> NDArray[np.float32]:
+        return np.asarray(prober(block[0, 0])[np.newaxis], dtype=np.float32)
+
+    array = movie.array[:, number : number + 1]
+    array = array.rechunk((1, 1, *(movie.geometry.shape or ())))
+    chunks = (array.chunks[0], (len(kinds),), *array.chunks[2:])
+    meta = np.empty((0,) * array.ndim, np.float32)
+    found = array.map_blocks(told, dtype=np.float32, meta=meta, chunks=chunks)
+    return replace(movie, array=found, channels=kinds)
+
+
 def _segmenter(
     movie: Movie,
     settings: SegmentationSettings | None,
     channel: int,
     backend: str,
-    model: str | None,
+    model: PixelModel | str | None,
 ) -> Segmenter:
     """The segmenter of a movie; networks find out what the built-in one is told, once for all."""
-    if backend == "builtin":
+    if isinstance(model, PixelModel):
+        model = model.fitted_to(movie.geometry)
+    elif backend == "builtin":
         settings = movie_settings(movie, settings, channel=channel)
     return make_segmenter(settings, scale=movie.geometry.scale, backend=backend, model=model)

@@ -1,0 +1,96 @@
+"""From how probable it is that a pixel belongs to a cell to cells, whoever says it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.segmentation.cells import (
+    Labels,
+    cell_landscape,
+    clean_cells,
+    foreground_mask,
+    merge_shallow,
+    split_cells,
+)
+from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.signal import Image, Sampling, Signal, gaussian, sampling_of
+
+_NOISE = 0.25
+"""With the usual sensitivity of 4, a cell is where its odds exceed 1."""
+_SMOOTH = 0.03
+_DEPTH = 0.2
+
+
+def segment_probability(
+    cell: Image,
+    edge: Image | None,
+    settings: SegmentationSettings,
+    diameter: float,
+    sampling: Sampling,
+) -> Labels:
+    """Cells of one frame by threshold and seeded watershed of the odds of being a cell.
+
+    Edges between cells are a part of them: they are background for seeds only.
+
+    Parameters
+    ----------
+    cell
+        Probability that a pixel belongs to a cell, shape ([Z,] Y, X); not finite where unknown.
+    edge
+        Probability that it is an edge between cells; None where nobody says.
+    settings
+        What concerns brightness is not used; a larger sensitivity asks for higher odds.
+    diameter
+        Of a typical cell in pixels along x.
+    sampling
+        Pixel size per axis in units of that along x.
+
+    Returns
+    -------
+    NDArray[np.int32]
+        Labels 1 to n, 0 for background.
+    """
+    settings = replace(settings, foreground="bright", threshold="background")
+    invalid = ~np.isfinite(cell)
+    smooth = gaussian(np.where(invalid, 0, cell), _SMOOTH * diameter, sampling)
+    inside = Signal(_odds(smooth, 1 - smooth), _NOISE, invalid)
+    whole, seeds = inside, np.ones(cell.shape, dtype=bool)
+    if edge is not None:
+        rim = gaussian(np.where(invalid, 0, edge), _SMOOTH * diameter, sampling)
+        whole, seeds = replace(inside, values=_odds(smooth + rim, 1 - smooth - rim)), smooth > rim
+    mask = foreground_mask(whole, settings, diameter, sampling)
+    height = cell_landscape(inside, mask & seeds, settings.seeds, diameter, sampling)
+    labels = split_cells(mask, height, settings.separation * diameter, sampling)
+    depth = _DEPTH if settings.depth is None else settings.depth
+    labels = merge_shallow(labels, height, depth)
+    return clean_cells(labels, settings, diameter, sampling)
+
+
+def _odds(probable: Image, otherwise: Image) -> Image:
+    return np.asarray(probable / np.maximum(otherwise, 0.01), dtype=np.float32)
+
+
+def segment_taught(
+    image: NDArray[Any],
+    model: PixelModel,
+    settings: SegmentationSettings,
+    scale: tuple[float, ...] | None = None,
+) -> Labels:
+    """Cells of one frame where a pixel model sees them; see `segment_probability`."""
+    diameter = settings.diameter or model.diameter
+    cell, edge = cell_and_edge(image, model)
+    sampling = model.sampling if scale is None else sampling_of(scale, image.shape, diameter)
+    return segment_probability(cell, edge, settings, diameter, sampling)
+
+
+def cell_and_edge(image: NDArray[Any], model: PixelModel) -> tuple[Image, Image | None]:
+    """Probabilities of cells and, where they were painted, of edges; NaN where the image is."""
+    model.check_finds_cells()
+    probable = dict(zip(model.classes, model.probability(image), strict=True))
+    cell = np.where(np.isfinite(image), probable["cell"], np.float32(np.nan))
+    return cell, probable.get("edge")
