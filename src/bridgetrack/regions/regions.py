@@ -343,13 +343,13 @@ def ranges(first: Index, size: Index) -> Index:
     return np.arange(int(size.sum())) + np.repeat(first - starts, size)
 
 
-def layer_numbers(regions: Regions) -> Index:
+def layer_numbers(regions: Regions, shared: sp.csr_matrix | None = None) -> Index:
     """A layer for every region such that those of a layer share no pixel, shape (R,).
 
     Greedy, those with most rivals first; a frame needs about as many layers as the largest
-    number of regions on one pixel.
+    number of regions on one pixel. `shared` is `overlaps` of the regions where that is known.
     """
-    shared = overlaps(regions)
+    shared = overlaps(regions) if shared is None else shared
     layer = np.full(len(regions), -1, dtype=np.int64)
     begin, end = shared.indptr[:-1], shared.indptr[1:]
     for r in np.argsort(begin - end, kind="stable"):

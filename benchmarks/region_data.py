@@ -1,0 +1,250 @@
+"""Frames with true cells and their candidate regions, for the benchmarks of regions.
+
+Pictures are those of real movies, of simulated ones, or drawn from masks: the same masks give
+nuclei, dim nuclei, cells with halos, dark cells and cells that only differ by their texture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage as ndi
+
+from bridgetrack.movie import label_frame, open_labels, open_movie
+from bridgetrack.regions.describe import Described, describe_frame, described
+from bridgetrack.regions.propose import propose_frame
+from bridgetrack.regions.regions import Regions, regions_of_labels
+from bridgetrack.segmentation import SegmentationSettings, movie_settings
+from bridgetrack.simulation.movie import simulate
+from bridgetrack.simulation.settings import SimulationSettings
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Film:
+    """Frames and their true cells.
+
+    Parameters
+    ----------
+    name
+        In tables.
+    image
+        Shape (T, [Z,] Y, X).
+    truth
+        Labels, shape of the image.
+    scale
+        Pixel size per axis.
+    blocks
+        First and last frame of stretches that are looked at.
+    """
+
+    name: str
+    image: Any
+    truth: Any
+    scale: tuple[float, ...]
+    blocks: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Candidates of one frame and how right they are.
+
+    Parameters
+    ----------
+    film
+        Name of the film.
+    t
+        Frame.
+    regions, features
+        Candidates and their features.
+    cell, iou
+        The true cell that each overlaps most, -1 for none, and by how much, shape (R,).
+    best
+        Best overlap of any candidate, per true cell, shape (n,).
+    """
+
+    film: str
+    t: int
+    regions: Regions
+    features: Array
+    cell: NDArray[np.int64]
+    iou: Array
+    best: Array
+
+    @property
+    def target(self) -> NDArray[np.int64]:
+        """1 for right candidates, 0 for wrong ones, -1 for those that are nearly right.
+
+        Right is within 0.05 of the best candidate of a cell, which overlaps it by more than half
+        of the union; nearly right is within 0.15.
+        """
+        best = np.where(self.cell >= 0, np.append(self.best, 0.0)[self.cell], 0.0)
+        right = (self.iou > 0.5) & (self.iou >= best - 0.05)
+        nearly = (self.iou > 0.4) & (self.iou >= best - 0.15)
+        return np.where(right, 1, np.where(nearly, -1, 0))
+
+
+def match(regions: Regions, t: int, truth: NDArray[Any]) -> tuple[NDArray[np.int64], Array, Array]:
+    """`Candidates.cell`, `iou` and `best` of the candidates of a frame."""
+    cells = regions_of_labels(truth)
+    part = regions.select(np.arange(regions.rows(t).start, regions.rows(t).stop))
+    shared = (part.membership(t) @ cells.membership(0).T).tocoo()
+    iou = shared.data / (part.area[shared.row] + cells.area[shared.col] - shared.data)
+    best, mine = np.zeros(len(cells)), np.zeros(len(part))
+    cell = np.full(len(part), -1, dtype=np.int64)
+    np.maximum.at(best, shared.col, iou)
+    order = np.argsort(iou)
+    cell[shared.row[order]], mine[shared.row[order]] = shared.col[order], iou[order]
+    return cell, mine, best
+
+
+def candidates(film: Film, settings: SegmentationSettings | None = None) -> Iterator[Candidates]:
+    """Candidates of the frames of a film that are looked at."""
+    settings = settings or settings_of(film)
+    for first, last in film.blocks:
+        frames = (
+            Described(regions, describe_frame(regions, film.image[t], settings, scale=film.scale))
+            for t in range(first, last + 1)
+            for regions in [propose_frame(film.image[t], settings, scale=film.scale, t=t)]
+        )
+        for t, (regions, features) in zip(range(first, last + 1), described(frames), strict=True):
+            cell, iou, best = match(regions, t, np.asarray(film.truth[t]))
+            yield Candidates(film.name, t, regions, features, cell, iou, best)
+
+
+def settings_of(film: Film) -> SegmentationSettings:
+    """What the program finds out about the film by itself."""
+    axes = "TZYX" if len(film.scale) == 3 else "TYX"
+    return movie_settings(open_movie(film.image, axes=axes))
+
+
+REAL = {
+    "HeLa": ("Fluo-N2DL-HeLa-01", "01"),
+    "PSC": ("PhC-C2DL-PSC-01", "01"),
+    "DIC": ("DIC-C2DH-HeLa-01", "01"),
+    "U373": ("PhC-C2DH-U373-02", "02"),
+    "HL60": ("HL60-3D-small", "01"),
+}
+"""Real movies with images and true masks, local use only."""
+
+
+def real_film(name: str, blocks: Sequence[tuple[int, int]] = ((0, 3),)) -> Film | None:
+    """A real movie, None where it is not beside the project."""
+    folder, sequence = REAL[name]
+    if not (DATA / folder).is_dir():
+        return None
+    truth = DATA / folder / f"{sequence}_GT"
+    truth = truth / "FULL" if (truth / "FULL").is_dir() else truth / "TRA"
+    image, labels = open_movie(DATA / folder / sequence), open_labels(truth)
+    scale = image.geometry.scale
+    return Film(name, _Frames(image), _Labels(labels), scale, tuple(blocks))
+
+
+@dataclass(frozen=True)
+class _Frames:
+    movie: Any
+
+    def __getitem__(self, t: int) -> NDArray[Any]:
+        return np.asarray(self.movie.channel_frame(t))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return np.stack([self[t] for t in range(self.movie.n_frames)])
+
+
+@dataclass(frozen=True)
+class _Labels:
+    movie: Any
+
+    def __getitem__(self, t: int) -> NDArray[Any]:
+        return label_frame(self.movie, t)
+
+
+KINDS = ("nuclei", "dim", "halo", "dark", "texture")
+
+
+def drawn(name: str, truth: NDArray[Any], kind: str, seed: int = 0) -> Film:
+    """A film drawn from masks, shape (T, Y, X); equal ids are the same cell in all frames."""
+    rng = np.random.default_rng(seed)
+    n = int(truth.max()) + 1
+    area = np.median(np.bincount(truth[0].ravel())[1:].clip(1))
+    radius = float(np.sqrt(max(area, 9) / np.pi))
+    spread = 0.6 if kind == "dim" else 0.3
+    bright = np.exp(rng.normal(0, spread, n))
+    bright[0] = 0
+    uneven = ndi.zoom(rng.normal(1, 0.15, (4, 4)), np.array(truth.shape[1:]) / 4, order=3)
+    frames = [_picture(f, kind, bright, radius, uneven, rng) for f in truth]
+    image = np.clip(np.stack(frames), 0, 65535).astype(np.uint16)
+    return Film(f"{name} {kind}", image, truth, (1.0,) * (truth.ndim - 1), ((0, len(truth) - 1),))
+
+
+def _picture(
+    cells: NDArray[Any],
+    kind: str,
+    bright: Array,
+    radius: float,
+    uneven: Array,
+    rng: np.random.Generator,
+) -> Array:
+    shape = cells.shape
+    grain = ndi.gaussian_filter(rng.normal(size=shape), 0.15 * radius)
+    grain /= grain.std()
+    inside = cells > 0
+    apart = inside.copy()  # cells that touch have a dent between them
+    for axis in range(2):
+        edge = np.diff(cells, axis=axis) != 0
+        pad = [(0, 1) if a == axis else (0, 0) for a in range(2)]
+        apart &= ~np.pad(edge, pad)
+    depth = np.minimum(ndi.distance_transform_edt(apart) / (0.5 * radius), 1)
+    body = bright[cells] * (0.35 + 0.65 * depth) * inside
+    blur = radius * rng.uniform(0.1, 0.2)
+    if kind == "texture":
+        rough = ndi.gaussian_filter(rng.normal(size=shape), 0.06 * radius + 0.5)
+        light = 0.25 * rough / rough.std() * (0.15 + np.sqrt(body))
+        light = 3 + ndi.gaussian_filter(light, 0.7)
+        return 3000 * (light + 0.1 * uneven + rng.normal(0, 0.02, shape))
+    light = body * (1 + 0.15 * grain)
+    if kind == "halo":
+        near = np.exp(-ndi.distance_transform_edt(~inside) / (0.3 * radius))
+        light = light + 0.25 * near * ~inside - 0.35 * (inside & (depth < 0.25))
+    light = ndi.gaussian_filter(light, blur)
+    if kind == "dark":
+        light = 2.5 - 0.5 * light
+    level = {"dim": 60.0, "halo": 150.0}.get(kind, 400.0)
+    photons = level * np.maximum(light + 0.5 * uneven, 0.01)
+    return 8 * (rng.poisson(photons) + rng.normal(0, 3, shape)) + 100
+
+
+def simulated_films(seed: int = 0, frames: int = 4) -> list[Film]:
+    """Simulated movies: crowded and sparse nuclei, and pictures of other kinds of the same."""
+    films = []
+    for name, changes in (
+        ("simulated", {"density": 0.2}),
+        ("crowded", {"density": 0.45}),
+        ("long", {"elongation": 2.2, "density": 0.3}),
+    ):
+        settings = SimulationSettings(frames=frames, cells=80, seed=seed, **changes)
+        movie = simulate(settings)
+        blocks = ((0, frames - 1),)
+        films.append(Film(name, movie.image, movie.labels, (1.0, 1.0), blocks))
+        films += [drawn(name, movie.labels.astype(np.int64), k, seed) for k in KINDS[1:]]
+    return films
+
+
+def ipsc_films(seed: int = 0, frames: int = 4) -> list[Film]:
+    """Pictures drawn from the true masks of the iPSC movies (MIT licence)."""
+    films = []
+    for k, (number, first) in enumerate((("01", 10), ("01", 80), ("03", 40), ("04", 20))):
+        folder = DATA / f"iPSC-{number}-masks" / f"{number}_GT"
+        if folder.is_dir():
+            folder = folder / "FULL" if (folder / "FULL").is_dir() else folder / "TRA"
+            labels = open_labels(folder)
+            truth = np.stack([label_frame(labels, t) for t in range(first, first + frames)])
+            films += [drawn(f"iPSC {number}.{first}", truth, kind, seed + k) for kind in KINDS]
+    return films

@@ -1,0 +1,444 @@
+"""What tells a cell from its cuts and unions: numbers of every candidate, free of units.
+
+Lengths are relative to the candidates around and intensities to the candidate itself or to the
+noise of the frame, so that a score learned on one kind of movie means something on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from bridgetrack.detections.labels import numbered
+from bridgetrack.regions.regions import Array, Index, Mask, Regions, layer_numbers, overlaps
+from bridgetrack.segmentation.cells import foreground_mask
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.signal import Image, Sampling, cell_signal, gaussian, sampling_of
+
+FEATURES = {
+    "area": "log of the area over the usual one in the frame",
+    "area near": "log of the area over the usual one among the nearest candidates",
+    "roundness": "1 for a disc or ball",
+    "elongation": "short over long axis",
+    "ellipse": "area over that of the ellipse with the same second moments",
+    "border": "share of the outline on the frame's edge",
+    "contrast": "mean step across the outline over the brightness inside",
+    "weak outline": "share of the outline with less than a quarter of the usual step in the frame",
+    "lowest side": "least mean step among the sides, over the mean step",
+    "brightness": "log of the mean signal over the noise",
+    "evenness": "standard deviation of the signal over its mean",
+    "foreground": "share of pixels in the usual foreground",
+    "outside": "mean signal just outside the outline over that inside",
+    "probability": "mean probability of a cell inside, or the signal in its place",
+    "probability outside": "the same just outside the outline",
+    "persistence": "share of the levels of the tree over which it stays the same",
+    "sources": "how many kinds of readings agree",
+    "readings": "log of how many readings agree",
+    "built-in": "share of the built-in settings that agree",
+    "support": "how much overlapping candidates resemble it, weighted by their readings",
+    "dominance": "its share of the support of itself and its strongest rival",
+    "support within": "support of the strongest candidate within it over its own",
+    "parts": "share of it that two disjoint candidates within it cover, weighted by support",
+    "support around": "support of the strongest candidate that contains it over its own",
+    "before and after": "overlap with a candidate of a neighbouring frame, weighted by dominance",
+    "size in time": "log of the area over that of these candidates",
+}
+"""Names of the features and what they say, in the order of the columns."""
+
+SPATIAL = len(FEATURES) - 2
+
+_NEIGHBOURS = 12
+_SAMPLES = 60
+
+
+def describe_frame(
+    regions: Regions,
+    image: NDArray[Any],
+    settings: SegmentationSettings,
+    *,
+    scale: tuple[float, ...] | None = None,
+    probability: Image | None = None,
+) -> Array:
+    """Features of the candidates of one frame that the frame alone tells.
+
+    Parameters
+    ----------
+    regions
+        Candidates of this frame.
+    image
+        One channel, shape ([Z,] Y, X).
+    settings
+        Complete settings, those that the candidates were proposed with.
+    scale
+        Pixel size per axis.
+    probability
+        As for the proposal.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        The first `SPATIAL` columns of `FEATURES`, shape (R, SPATIAL).
+    """
+    if not len(regions):
+        return np.zeros((0, SPATIAL))
+    diameter = float(settings.diameter or 20.0)
+    sampling = sampling_of(scale, image.shape, diameter)
+    shared = overlaps(regions)
+    rivals = _rivals(regions, shared)
+    columns = _shape(regions, sampling)
+    columns |= _sizes(regions, rivals.support, sampling)
+    columns |= _look(regions, shared, image, settings, sampling, probability)
+    columns |= _agreement(regions, rivals)
+    named = list(FEATURES)[:SPATIAL]
+    return np.stack([columns[name] for name in named], axis=1)
+
+
+def describe_in_time(before: Described | None, here: Described, after: Described | None) -> Array:
+    """Features of the candidates of a frame that the neighbouring frames tell, shape (R, 2)."""
+    n = len(here.regions)
+    found, size, count = np.zeros(n), np.zeros(n), 0
+    for other in (before, after):
+        if other is None or not len(other.regions) or not n:
+            continue
+        shared = _shared_between(here.regions, other.regions)
+        union = here.regions.area[shared.row] + other.regions.area[shared.col] - shared.data
+        likeness = shared.data / union * other.dominance[shared.col]
+        order = np.lexsort((likeness, shared.row))
+        last = np.flatnonzero(np.diff(shared.row[order], append=-1))
+        row, column = shared.row[order][last], shared.col[order][last]
+        found[row] += likeness[order][last]
+        size[row] += np.log(here.regions.area[row] / other.regions.area[column])
+        count += 1
+    return np.stack([found, size], axis=1) / max(count, 1)
+
+
+@dataclass(frozen=True)
+class Described:
+    """Candidates of one frame and their features so far.
+
+    Parameters
+    ----------
+    regions
+        Candidates.
+    features
+        Shape (R, SPATIAL).
+    """
+
+    regions: Regions
+    features: Array
+
+    @property
+    def dominance(self) -> Array:
+        """The feature of this name, shape (R,)."""
+        return np.asarray(self.features[:, list(FEATURES).index("dominance")])
+
+
+@dataclass(frozen=True)
+class _Rivals:
+    """Pairs of regions that share pixels, and how much the others support each."""
+
+    row: Index
+    column: Index
+    shared: Array
+    iou: Array
+    support: Array
+
+
+def _rivals(regions: Regions, shared: sp.csr_matrix) -> _Rivals:
+    pairs = shared.tocoo()
+    area = regions.area.astype(np.float64)
+    iou = pairs.data / (area[pairs.row] + area[pairs.col] - pairs.data)
+    readings = regions.votes.sum(axis=1)
+    weight = readings[pairs.col] * np.maximum(0.0, 2 * iou - 1)
+    support = np.bincount(pairs.row, weight, minlength=len(regions))
+    other = pairs.row != pairs.col
+    return _Rivals(
+        pairs.row[other].astype(np.int64),
+        pairs.col[other].astype(np.int64),
+        pairs.data[other].astype(np.float64),
+        np.asarray(iou[other], dtype=np.float64),
+        np.asarray(support, dtype=np.float64),
+    )
+
+
+def _agreement(regions: Regions, rivals: _Rivals) -> dict[str, Array]:
+    """How many readings agree with a region, and how it stands against its rivals."""
+    n, area, support = len(regions), regions.area, rivals.support
+    readings = regions.votes.sum(axis=1)
+    own = np.maximum(support, 1e-9)
+    smaller = np.minimum(area[rivals.row], area[rivals.column])
+    against = (rivals.shared > 0.3 * smaller) & (rivals.iou < 0.7)
+    within = (rivals.shared > 0.85 * area[rivals.column]) & (rivals.iou < 0.7)
+    around = (rivals.shared > 0.85 * area[rivals.row]) & (rivals.iou < 0.7)
+    cover = within & (rivals.iou > 0.15)
+    share = (
+        rivals.shared / area[rivals.row] * np.minimum(support[rivals.column] / own[rivals.row], 1)
+    )
+    builtin = regions.votes[:, regions.sources.index("built-in")]
+    return {
+        "persistence": regions.persistence,
+        "sources": (regions.votes > 0).sum(axis=1).astype(np.float64),
+        "readings": np.log1p(readings),
+        "built-in": builtin / max(1, int(builtin.max())),
+        "support": np.log1p(support),
+        "dominance": own / (own + _most(n, rivals, support, against)),
+        "support within": np.log1p(_most(n, rivals, support, within) / own),
+        "parts": np.minimum(2.0, _two_most(n, rivals.row[cover], share[cover])),
+        "support around": np.log1p(_most(n, rivals, support, around) / own),
+    }
+
+
+def _most(n: int, rivals: _Rivals, support: Array, kept: Mask) -> Array:
+    """Largest support among some of the rivals of each region, 0 where there are none."""
+    out = np.zeros(n)
+    np.maximum.at(out, rivals.row[kept], support[rivals.column[kept]])
+    return out
+
+
+def _two_most(n: int, row: Index, value: Array) -> Array:
+    """Sum of the two largest values of each row."""
+    order = np.lexsort((value, row))
+    row, value = row[order], value[order]
+    last = np.flatnonzero(np.diff(row, append=-1))
+    out = np.zeros(n)
+    out[row[last]] = value[last]
+    second = last[(last > 0) & (row[last - 1] == row[last])] - 1
+    out[row[second]] += value[second]
+    return out
+
+
+def _shape(regions: Regions, sampling: Sampling) -> dict[str, Array]:
+    """Ellipse of the same second moments; the outline follows with the look."""
+    starts, area = regions.starts[:-1], regions.area
+    places = [
+        p * s
+        for p, s in zip(np.unravel_index(regions.pixels, regions.shape), sampling, strict=True)
+    ]
+    centred = [p - np.repeat(np.add.reduceat(p, starts) / area, area) for p in places]
+    ndim = len(places)
+    cov = np.empty((len(regions), ndim, ndim))
+    for a in range(ndim):
+        for b in range(a, ndim):
+            moment = np.add.reduceat(centred[a] * centred[b], starts) / area
+            cov[:, a, b] = cov[:, b, a] = moment
+        cov[:, a, a] += sampling[a] ** 2 / 12
+    values = np.maximum(np.linalg.eigvalsh(cov), 1e-9)
+    axes = (2 if ndim == 2 else np.sqrt(5.0)) * np.sqrt(values)
+    ball = np.pi if ndim == 2 else 4 / 3 * np.pi
+    volume = area * float(np.prod(sampling))
+    return {
+        "elongation": axes[:, 0] / axes[:, -1],
+        "ellipse": volume / (ball * axes.prod(axis=1)),
+    }
+
+
+def _sizes(regions: Regions, support: Array, sampling: Sampling) -> dict[str, Array]:
+    """Size against the usual one: the median weighted by support, in the frame and around."""
+    log_area = np.log(regions.area)
+    usual = _weighted_median(log_area[None], support[None])[0]
+    centre = regions.centroid() * sampling
+    strong = np.flatnonzero(support >= np.quantile(support, 0.5))
+    k = min(4 * _NEIGHBOURS, len(strong))
+    _, near = cKDTree(centre[strong]).query(centre, k=k)
+    near = strong[near.reshape(len(regions), k)]
+    around = _weighted_median(log_area[near], support[near])
+    return {"area": log_area - usual, "area near": log_area - around}
+
+
+def _weighted_median(values: Array, weights: Array) -> Array:
+    """Along the last axis, shape of the others."""
+    order = np.argsort(values, axis=-1)
+    total = np.cumsum(np.take_along_axis(weights, order, -1), axis=-1)
+    place = (total < total[..., -1:] / 2).sum(axis=-1, keepdims=True)
+    sorted_values = np.take_along_axis(values, order, -1)
+    return np.take_along_axis(sorted_values, np.minimum(place, values.shape[-1] - 1), -1)[..., 0]
+
+
+def _look(
+    regions: Regions,
+    shared: sp.csr_matrix,
+    image: NDArray[Any],
+    settings: SegmentationSettings,
+    sampling: Sampling,
+    probability: Image | None,
+) -> dict[str, Array]:
+    """Signal inside, along the outline and outside."""
+    diameter = float(settings.diameter or 20.0)
+    smoothing = float(settings.smoothing or 0.0)
+    signal = cell_signal(
+        image, settings.foreground, diameter, smoothing, settings.background_window, sampling
+    )
+    usual = foreground_mask(signal, settings, diameter, sampling)
+    values = gaussian(signal.values, 0.03 * diameter, sampling).ravel()
+    level = float(np.median(values[usual.ravel()])) if usual.any() else 1.0
+    if probability is None:
+        cellness = np.clip(values / max(2 * level, 1e-9), 0, 1)
+    else:
+        cellness = np.asarray(probability, dtype=np.float32).ravel()
+    n, starts, area = len(regions), regions.starts[:-1], regions.area
+    inside = values[regions.pixels]
+    mean = np.add.reduceat(inside, starts, dtype=np.float64) / area
+    square = np.add.reduceat(inside.astype(np.float64) ** 2, starts) / area
+    bright = np.maximum(mean, signal.noise)
+    outline = _outline(regions, shared, max(1, round(0.06 * diameter)), sampling)
+    owner, size = outline.owner, outline.size
+    step = values[outline.inner].astype(np.float64) - values[outline.outer]
+    total = np.maximum(np.bincount(owner, size, minlength=n), 1e-9)
+
+    def along(quantity: Array) -> Array:
+        return np.bincount(owner, size * quantity, minlength=n) / total
+
+    contrast = along(step)
+    side = np.bincount(owner * 8 + outline.side, size * step, minlength=8 * n).reshape(n, 8)
+    length = np.bincount(owner * 8 + outline.side, size, minlength=8 * n).reshape(n, 8)
+    of_side = np.where(length > 0.02 * total[:, None], side / np.maximum(length, 1e-9), np.inf)
+    weakest = np.where(np.isfinite(of_side.min(axis=1)), of_side.min(axis=1), contrast)
+    volume = np.asarray(area * float(np.prod(sampling)), dtype=np.float64)
+    around = np.asarray(total + outline.edge, dtype=np.float64)
+    weak = step < 0.25 * np.maximum(contrast, signal.noise)[owner]
+    return {
+        "roundness": _roundness(volume, around, len(sampling)),
+        "border": outline.edge / around,
+        "contrast": contrast / bright,
+        "weak outline": along(weak.astype(np.float64)),
+        "lowest side": np.clip(weakest / np.maximum(np.abs(contrast), signal.noise), -2, 2),
+        "brightness": np.log(bright / signal.noise),
+        "evenness": np.sqrt(np.maximum(square - mean**2, 0)) / bright,
+        "foreground": np.add.reduceat(usual.ravel()[regions.pixels].astype(np.float64), starts)
+        / area,
+        "outside": along(values[outline.outer].astype(np.float64)) / bright,
+        "probability": np.add.reduceat(cellness[regions.pixels], starts, dtype=np.float64) / area,
+        "probability outside": along(cellness[outline.outer].astype(np.float64)),
+    }
+
+
+def _roundness(volume: Array, outline: Array, ndim: int) -> Array:
+    """Isoperimetric ratio with the outline of pixel faces (Cauchy-Crofton), at most 1."""
+    if ndim == 2:
+        return np.minimum(4 * np.pi * volume / (outline * np.pi / 4) ** 2, 1.0)
+    return np.minimum(np.pi ** (1 / 3) * (6 * volume) ** (2 / 3) / (outline * 2 / 3), 1.0)
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """Faces between a region and what is around it, of all regions.
+
+    Parameters
+    ----------
+    owner
+        Region, shape (k,).
+    inner, outer
+        Places some pixels inside and outside of the face, shape (k,).
+    size
+        Length or area of the face, shape (k,).
+    side
+        Which of eight sides of the region it lies on, shape (k,).
+    edge
+        Length of the faces on the frame's edge, per region, shape (R,).
+    """
+
+    owner: Index
+    inner: Index
+    outer: Index
+    size: Array
+    side: Index
+    edge: Array
+
+
+def _outline(regions: Regions, shared: sp.csr_matrix, reach: int, sampling: Sampling) -> _Outline:
+    shape = regions.shape
+    # Regions of a layer are apart, so that one table over the pixels in use says for every
+    # layer and pixel whose it is; column 0 stands for all other pixels.
+    used = np.unique(regions.pixels)
+    column = np.zeros(regions.n_pixels, dtype=np.int64)
+    column[used] = np.arange(1, len(used) + 1)
+    layer = layer_numbers(regions, shared)[regions.owner]
+    whose = np.full((int(layer.max()) + 1, len(used) + 1), -1, dtype=np.int64)
+    whose[layer, column[regions.pixels]] = regions.owner
+    index = np.unravel_index(regions.pixels, shape)
+    centre = regions.centroid()
+    edge = np.zeros(len(regions))
+    rows: list[list[Any]] = []
+    volume = float(np.prod(sampling))
+    for axis, length in enumerate(shape):
+        step = int(np.prod(shape[axis + 1 :]))
+        far = max(0, round(reach / sampling[axis]) - 1)
+        for sign in (-1, 1):
+            at_edge = index[axis] == (0 if sign < 0 else length - 1)
+            edge += (
+                volume
+                / sampling[axis]
+                * np.bincount(regions.owner[at_edge], minlength=len(regions))
+            )
+            inner = np.flatnonzero(~at_edge)
+            beside = regions.pixels[inner] + sign * step
+            out = whose[layer[inner], column[beside]] != regions.owner[inner]
+            face, beside = inner[out], beside[out]
+            depth = index[axis][face]
+            back = np.clip(depth - sign * far, 0, length - 1) - depth
+            ahead = np.clip(depth + sign * (1 + far), 0, length - 1) - depth
+            owner, place = regions.owner[face], regions.pixels[face]
+            rows.append(
+                [
+                    owner,
+                    place + back * step,
+                    place + ahead * step,
+                    np.full(len(face), volume / sampling[axis]),
+                    face,
+                ]
+            )
+    owner, inner, outer, size, face = (np.concatenate(column) for column in zip(*rows, strict=True))
+    offset = [index[a][face] - centre[owner, a] for a in (-2, -1)]
+    side = (
+        np.floor((np.arctan2(offset[0], offset[1]) + np.pi) / (2 * np.pi) * 8).astype(np.int64) % 8
+    )
+    return _Outline(owner, inner, outer, size, side, edge)
+
+
+def _shared_between(first: Regions, second: Regions) -> sp.coo_matrix:
+    """Pixels that regions of two frames share, shape (R, R'); scaled up from a grid of pixels."""
+    usual = float(np.median(np.concatenate([first.area, second.area])))
+    step = max(1, int((usual / _SAMPLES) ** (1 / len(first.shape))))
+    parts = []
+    for regions in (first, second):
+        places = np.unravel_index(regions.pixels, regions.shape)
+        on_grid = np.logical_and.reduce([p % step == 0 for p in places])
+        parts.append((regions.owner[on_grid], regions.pixels[on_grid]))
+    used, column = numbered(np.concatenate([p for _, p in parts]))
+    split = len(parts[0][0])
+    columns = (column[:split], column[split:])
+    member = [
+        sp.csr_matrix((np.ones(len(owner), np.int32), (owner, c)), (len(regions), len(used)))
+        for (owner, _), c, regions in zip(parts, columns, (first, second), strict=True)
+    ]
+    shared = (member[0] @ member[1].T).tocoo()
+    data = np.minimum(
+        shared.data * float(step ** len(first.shape)),
+        np.minimum(first.area[shared.row], second.area[shared.col]),
+    )
+    return sp.coo_matrix((data, (shared.row, shared.col)), shared.shape)
+
+
+def described(
+    frames: Iterator[Described],
+) -> Iterator[tuple[Regions, Array]]:
+    """All features of candidates frame by frame; three frames are in memory at a time.
+
+    Yields
+    ------
+    regions, features
+        Of every frame in order, shape (R, F).
+    """
+    before: Described | None = None
+    here = next(frames, None)
+    while here is not None:
+        after = next(frames, None)
+        in_time = describe_in_time(before, here, after)
+        yield here.regions, np.concatenate([here.features, in_time], axis=1)
+        before, here = here, after
