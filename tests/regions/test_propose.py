@@ -95,7 +95,7 @@ def test_stacks_and_chosen_frames() -> None:
     assert regions.frames.tolist() == [2]
     assert regions.shape == (10, 40, 40)
     assert (best_overlap(regions, 2, cells) > 0.6).all()
-    assert steps == [Progress("proposing regions", 0.0)]
+    assert steps == [Progress("proposing regions", share) for share in (0.0, 1.0)]
 
 
 @pytest.mark.parametrize("shape", [(20, 30), (5, 20, 30)])

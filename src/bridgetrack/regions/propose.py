@@ -94,27 +94,64 @@ def propose_regions(
     InputError
         Where the movies differ in extent, or a frame cannot be read.
     """
+    found = [no_regions(image.geometry.shape or (), (*SOURCES, *label_sources(labels)))]
+    times = range(image.n_frames) if frames is None else frames
+    yield Progress("proposing regions", 0.0)
+    for proposal in proposals(image, labels, probability, settings, times, channel=channel):
+        found.append(proposal.regions)
+        yield Progress("proposing regions", (len(found) - 1) / len(times))
+    return concatenate(found)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Candidates of one frame and what they were proposed from.
+
+    Parameters
+    ----------
+    regions
+        Candidates.
+    image
+        The channel that was read, shape ([Z,] Y, X).
+    probability
+        As `cell_probability` gives it, None where there is none.
+    settings
+        Complete settings.
+    """
+
+    regions: Regions
+    image: NDArray[Any]
+    probability: Image | None
+    settings: SegmentationSettings
+
+
+def proposals(
+    image: Movie,
+    labels: Sequence[Movie],
+    probability: Movie | None,
+    settings: SegmentationSettings | None,
+    frames: Sequence[int],
+    *,
+    channel: int | str = 0,
+) -> Iterator[Proposal]:
+    """The frames of `propose_regions` one by one."""
     for movie in (*labels, *([probability] if probability else [])):
         check_same_extent(image, movie)
     number = image.channel_number(channel)
     settings = movie_settings(image, settings, channel=number)
-    times = range(image.n_frames) if frames is None else frames
     names = label_sources(labels)
-    found = [no_regions(image.geometry.shape or (), (*SOURCES, *names))]
-    for done, t in enumerate(times):
-        yield Progress("proposing regions", done / len(times))
-        brought = {n: label_frame(m, t) for n, m in zip(names, labels, strict=True)}
-        found.append(
-            propose_frame(
-                image.channel_frame(t, number),
-                settings,
-                scale=image.geometry.scale,
-                labels=brought,
-                probability=None if probability is None else cell_probability(probability, t),
-                t=t,
-            )
+    for t in frames:
+        pixels = image.channel_frame(t, number)
+        likely = None if probability is None else cell_probability(probability, t)
+        regions = propose_frame(
+            pixels,
+            settings,
+            scale=image.geometry.scale,
+            labels={n: label_frame(m, t) for n, m in zip(names, labels, strict=True)},
+            probability=likely,
+            t=t,
         )
-    return concatenate(found)
+        yield Proposal(regions, pixels, likely, settings)
 
 
 def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:

@@ -1,0 +1,334 @@
+"""How likely a candidate region is a cell, as log-odds: a shipped start that answers teach.
+
+The start is a forest of boosted trees, learned from pictures drawn from masks and simulated ones.
+What answers teach is added to it: a linear function of the features and of the start's own
+log-odds, held to zero by a ridge, so that without answers the start remains.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.files import replacing
+from bridgetrack.regions.describe import FEATURES
+from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps, regions_of_labels
+
+Targets = NDArray[np.int8]
+
+_VERSION = 1
+_RIDGE = 3.0
+_STEPS = 50
+_MOST_ODDS = 12.0
+
+
+@dataclass(frozen=True)
+class RegionScore:
+    """Boosted trees, their calibration, and what answers added.
+
+    Parameters
+    ----------
+    features
+        Names of the features, in the order of the columns.
+    split, threshold
+        Feature and value that every node of every tree asks for: left where the feature is at
+        most the value, shape (trees, nodes); a leaf has feature -1.
+    left, right
+        Its children, shape (trees, nodes).
+    value
+        What a leaf adds to the log-odds, shape (trees, nodes).
+    start
+        Log-odds before any tree.
+    slope, shift
+        Calibration: log-odds are ``slope * sum + shift``.
+    mean, deviation
+        Of the features where the trees were learned, shape (F,).
+    taught
+        What answers added: weights of the standardised features, of the start's log-odds, and a
+        constant, shape (F + 2,).
+    """
+
+    features: tuple[str, ...]
+    split: Index
+    threshold: Array
+    left: Index
+    right: Index
+    value: Array
+    start: float
+    slope: float
+    shift: float
+    mean: Array
+    deviation: Array
+    taught: Array
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.features if name not in FEATURES]
+        n, shape = len(self.features), self.split.shape
+        trees = (self.threshold, self.left, self.right, self.value)
+        numbers = (*trees[::3], self.mean, self.deviation, self.taught)
+        fits = (
+            not unknown
+            and len(shape) == 2
+            and all(a.shape == shape for a in trees)
+            and self.mean.shape == self.deviation.shape == (n,)
+            and self.taught.shape == (n + 2,)
+            and all(np.isfinite(a).all() for a in numbers)
+            and np.isfinite([self.start, self.slope, self.shift]).all()
+            and (self.deviation > 0).all()
+            and (self.split < n).all()
+        )
+        # children come after their parent, so that every walk ends
+        node = np.arange(shape[-1])
+        inner = self.split >= 0
+        after = [(c > node) & (c < shape[-1]) for c in (self.left, self.right)]
+        if not fits or not (after[0] & after[1])[inner].all():
+            raise InputError("the score of regions is damaged or of another version")
+
+    def log_odds(self, features: Array) -> Array:
+        """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
+        columns = [list(FEATURES).index(name) for name in self.features]
+        known = np.asarray(features, dtype=np.float64)[:, columns]
+        base = self._base(known)
+        return np.clip(base + self._inputs(known, base) @ self.taught, -_MOST_ODDS, _MOST_ODDS)
+
+    def _base(self, known: Array) -> Array:
+        total = np.full(len(known), self.start)
+        rows = np.arange(len(known))
+        for k in range(len(self.split)):
+            node = np.zeros(len(known), dtype=np.int64)
+            while True:
+                split = self.split[k][node]
+                if (split < 0).all():
+                    break
+                goes_left = known[rows, split] <= self.threshold[k][node]
+                down = np.where(goes_left, self.left[k][node], self.right[k][node])
+                node = np.where(split < 0, node, down)
+            total += self.value[k][node]
+        return self.slope * total + self.shift
+
+    def _inputs(self, known: Array, base: Array) -> Array:
+        """What the taught weights multiply, shape (R, F + 2)."""
+        standard = np.clip((known - self.mean) / self.deviation, -4, 4)
+        return np.concatenate([standard, base[:, None] / 4, np.ones((len(known), 1))], axis=1)
+
+    def save(self, path: Path) -> Path:
+        """Write a compressed ``.npz`` in one step.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be written.
+        """
+        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        with replacing(path, "the score of regions", text=False) as file:
+            np.savez_compressed(file, **arrays, version=_VERSION)
+        return path
+
+
+def load_score(path: Path) -> RegionScore:
+    """Read what `RegionScore.save` wrote; nothing in the file is run.
+
+    Raises
+    ------
+    InputError
+        Where the file is not a score of regions, or was damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            return _read(file)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: there is no such file") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not a score of regions ({error})") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def starting_score() -> RegionScore:
+    """The score that comes with the program."""
+    with (resources.files("bridgetrack.regions") / "score.npz").open("rb") as file:
+        return _read(file)
+
+
+def _read(file: IO[bytes]) -> RegionScore:
+    with np.load(file, allow_pickle=False) as read:
+        if int(read["version"]) != _VERSION:
+            raise InputError("a score of regions of another version")
+        whole = {n: read[n].astype(np.int64, casting="same_kind") for n in _WHOLE}
+        real = {n: read[n].astype(np.float64, casting="same_kind") for n in _REAL}
+        start, slope, shift = (float(read[n]) for n in ("start", "slope", "shift"))
+        names = tuple(str(name) for name in read["features"])
+    return RegionScore(features=names, start=start, slope=slope, shift=shift, **whole, **real)
+
+
+_WHOLE = ("split", "left", "right")
+_REAL = ("threshold", "value", "mean", "deviation", "taught")
+
+
+def teach(score: RegionScore, features: Array, targets: Targets) -> RegionScore:
+    """A score that has learned from answers; with none it stays what it is.
+
+    Regularised logistic regression on top of the start (Newton's method). Earlier teaching is
+    replaced, so give all answers.
+
+    Parameters
+    ----------
+    score
+        The score to begin with.
+    features
+        Of the candidates that answers say something of, shape (R, F).
+    targets
+        1 for cells, 0 for what is none, -1 for candidates that nothing is known of.
+    """
+    known = targets >= 0
+    columns = [list(FEATURES).index(name) for name in score.features]
+    given = np.asarray(features, dtype=np.float64)[known][:, columns]
+    base = score._base(given)
+    inputs, wanted = score._inputs(given, base), targets[known].astype(np.float64)
+    weights = np.zeros(inputs.shape[1])
+    ridge = np.full(len(weights), _RIDGE)
+    for _ in range(_STEPS):
+        odds = 1 / (1 + np.exp(-np.clip(base + inputs @ weights, -30, 30)))
+        slope = inputs.T @ (odds - wanted) + ridge * weights
+        curve = (inputs * (odds * (1 - odds))[:, None]).T @ inputs + np.diag(ridge)
+        step = np.linalg.solve(curve, slope)
+        weights -= step / max(1.0, float(np.abs(step).max()))
+        if np.abs(step).max() < 1e-8:
+            break
+    return replace(score, taught=weights)
+
+
+def answer_targets(
+    regions: Regions, t: int, cells: NDArray[Any], no_cells: NDArray[Any] | None = None
+) -> Targets:
+    """What answers about some cells of a frame say of its candidates.
+
+    The candidate most like an answered cell is right, as are those within 0.05 of its overlap
+    (intersection over union); within 0.15 nothing is said; the others that share pixels with it
+    cut or swallow it and are wrong.
+
+    Parameters
+    ----------
+    regions
+        Candidates.
+    t
+        The frame.
+    cells
+        Label frame that holds the answered cells only.
+    no_cells
+        Label frame of what was said to be no cell.
+
+    Returns
+    -------
+    NDArray[np.int8]
+        1, 0 or, where nothing is known, -1, for the candidates of frame `t`.
+    """
+    rows = regions.rows(t)
+    part = regions.select(np.arange(rows.start, rows.stop))
+    target = np.full(len(part), -1, dtype=np.int8)
+    cell, iou, best = matched(part, t, cells)
+    touched = cell >= 0
+    most = np.append(best, 0.0)[cell]
+    target[touched] = 0
+    target[touched & (iou >= np.minimum(most - 0.15, 0.75)) & (iou > 0.4)] = -1
+    target[touched & (iou >= most - 0.05) & (iou > 0.5)] = 1
+    if no_cells is not None:
+        place, alike, _ = matched(part, t, no_cells)
+        target[(place >= 0) & (alike > 0.5) & (target < 0)] = 0
+    return target
+
+
+def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array, Array]:
+    """The cell that each candidate of one frame overlaps most, and by how much.
+
+    Parameters
+    ----------
+    regions
+        Candidates of frame `t` only.
+    t
+        The frame.
+    cells
+        Label frame.
+
+    Returns
+    -------
+    cell, iou, best
+        Index of the cell among the labels in order, -1 for none, and the intersection over
+        union with it, shape (R,); the best such overlap of every cell, shape (n,).
+    """
+    true = regions_of_labels(cells)
+    shared = (regions.membership(t) @ true.membership(0).T).tocoo()
+    overlap = shared.data / (regions.area[shared.row] + true.area[shared.col] - shared.data)
+    best, iou = np.zeros(len(true)), np.zeros(len(regions))
+    cell = np.full(len(regions), -1, dtype=np.int64)
+    np.maximum.at(best, shared.col, overlap)
+    order = np.argsort(overlap, kind="stable")
+    cell[shared.row[order]], iou[shared.row[order]] = shared.col[order], overlap[order]
+    return cell, iou, best
+
+
+def prune(
+    regions: Regions,
+    score: Array,
+    per_cell: float = 4.0,
+    *,
+    sure: Mask | None = None,
+    near: float = 0.8,
+    least: float = -7.0,
+) -> Index:
+    """The candidates worth choosing among, about `per_cell` of them per cell.
+
+    Of candidates more alike than `near` the likeliest stays. Of the rest each place keeps its
+    likeliest, so that dim cells keep theirs beside bright ones: candidates are ranked among
+    those that they share pixels with, and the best ranked stay.
+
+    Parameters
+    ----------
+    regions
+        Candidates of any frames.
+    score
+        Log-odds, shape (R,).
+    per_cell
+        How many to keep for every cell that choosing greedily would find.
+    sure
+        Candidates to keep in any case, e.g. those that a person painted.
+    near
+        Intersection over union.
+    least
+        Log-odds below which nothing is kept.
+
+    Returns
+    -------
+    NDArray[np.int64]
+        Numbers of those kept, ascending.
+    """
+    shared = overlaps(regions)
+    sure = np.zeros(len(regions), dtype=bool) if sure is None else sure
+    order = np.argsort(-(score + 1e3 * sure), kind="stable")
+    begin, end, area = shared.indptr[:-1], shared.indptr[1:], regions.area
+    rank = np.full(len(regions), -1, dtype=np.int64)
+    chosen: list[int] = []
+    free = np.ones(len(regions), dtype=bool)
+    for r in order[(score[order] >= least) | sure[order]].tolist():
+        rivals = shared.indices[begin[r] : end[r]]
+        common = shared.data[begin[r] : end[r]]
+        ranked = rank[rivals] >= 0
+        alike = common[ranked] > near * (area[r] + area[rivals[ranked]] - common[ranked])
+        if alike.any() and not sure[r]:
+            continue
+        strong = common[ranked] > 0.3 * np.minimum(area[r], area[rivals[ranked]])
+        rank[r] = int(strong.sum())
+        if free[rivals].all():
+            chosen.append(r)
+            free[r] = False
+    kept = np.flatnonzero(rank >= 0)
+    worth = np.where(sure[kept], -np.inf, rank[kept] - 0.5 * np.clip(score[kept], -6, 6))
+    quota = int(np.ceil(per_cell * len(chosen)))
+    return np.sort(kept[np.argsort(worth, kind="stable")[:quota]])

@@ -1,0 +1,208 @@
+"""The score of regions: the shipped start, what answers teach it, and what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.progress import run
+from bridgetrack.regions.candidates import brought, scored_regions
+from bridgetrack.regions.describe import FEATURES
+from bridgetrack.regions.regions import concatenate, no_regions, overlaps, regions_of_labels
+from bridgetrack.regions.score import (
+    RegionScore,
+    answer_targets,
+    load_score,
+    matched,
+    prune,
+    starting_score,
+    teach,
+)
+from bridgetrack.simulation.movie import simulate
+from bridgetrack.simulation.settings import SimulationSettings
+
+START = starting_score()
+MOVIE = simulate(SimulationSettings(frames=3, cells=60, seed=91, density=0.3))
+IMAGE = open_movie(MOVIE.image)
+SCORED = run(scored_regions(IMAGE, per_cell=None))
+
+
+def truth_of(t: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows = SCORED.regions.rows(t)
+    part = SCORED.regions.select(np.arange(rows.start, rows.stop))
+    return matched(part, t, MOVIE.labels[t])
+
+
+IOU = np.concatenate([truth_of(t)[1] for t in range(3)])
+
+
+def by_hand(score: RegionScore, row: np.ndarray) -> float:
+    total = score.start
+    for k in range(len(score.split)):
+        node = 0
+        while score.split[k, node] >= 0:
+            low = row[score.split[k, node]] <= score.threshold[k, node]
+            node = (score.left if low else score.right)[k, node]
+        total += score.value[k, node]
+    return score.slope * total + score.shift
+
+
+def test_trees_are_walked_to_their_leaves() -> None:
+    assert START.features == tuple(FEATURES)
+    assert not START.taught.any()
+    rows = SCORED.features[::37]
+    expected = [by_hand(START, row) for row in rows]
+    np.testing.assert_allclose(START.log_odds(rows), np.clip(expected, -12, 12))
+    np.testing.assert_allclose(SCORED.log_odds, START.log_odds(SCORED.features))
+
+
+def test_the_start_tells_cells_from_what_is_none() -> None:
+    right, wrong = SCORED.log_odds[IOU > 0.7], SCORED.log_odds[IOU < 0.4]
+    above = (right[:, None] > wrong).mean()
+    assert above > 0.9
+
+
+def test_the_start_is_calibrated_on_an_unseen_movie() -> None:
+    right = np.concatenate([_loosely_right(t) for t in range(3)])
+    known = right >= 0
+    odds = 1 / (1 + np.exp(-SCORED.log_odds[known]))
+    order = np.argsort(odds)
+    gaps = [abs(odds[part].mean() - right[known][part].mean()) for part in np.array_split(order, 8)]
+    assert np.mean(gaps) < 0.1
+
+
+def _loosely_right(t: int) -> np.ndarray:
+    cell, iou, best = truth_of(t)
+    most = np.append(best, 0.0)[cell] * (cell >= 0)
+    right = (iou > 0.5) & (iou >= most - 0.15)
+    return np.where(right, 1, np.where((iou > 0.4) & (iou >= most - 0.2), -1, 0))
+
+
+def test_without_answers_nothing_is_learned() -> None:
+    unknown = np.full(len(SCORED.features), -1, dtype=np.int8)
+    taught = teach(START, SCORED.features, unknown)
+    np.testing.assert_array_equal(taught.log_odds(SCORED.features), SCORED.log_odds)
+
+
+def test_answers_change_what_is_likely() -> None:
+    """A person who wants only large cells."""
+    area = SCORED.features[:, list(FEATURES).index("area")]
+    wanted = (IOU > 0.6) & (area > 0)
+    targets = np.full(len(IOU), -1, dtype=np.int8)
+    asked = np.arange(0, len(IOU), 3)
+    targets[asked] = wanted[asked]
+    rest = np.setdiff1d(np.arange(len(IOU)), asked)
+    taught = teach(START, SCORED.features, targets)
+
+    def surprise(score: RegionScore) -> float:
+        odds = score.log_odds(SCORED.features[rest])
+        return float(np.logaddexp(0, np.where(wanted[rest], -odds, odds)).mean())
+
+    assert surprise(taught) < 0.9 * surprise(START)
+    again = teach(taught, SCORED.features, targets)
+    np.testing.assert_allclose(again.taught, taught.taught, atol=1e-6)
+
+
+def test_few_answers_change_little() -> None:
+    targets = np.full(len(IOU), -1, dtype=np.int8)
+    targets[np.argmax(IOU)] = 1
+    taught = teach(START, SCORED.features, targets)
+    change = np.abs(taught.log_odds(SCORED.features) - SCORED.log_odds)
+    assert 0 < change.max() < 2
+
+
+def test_answers_about_cells_say_which_candidates_are_right() -> None:
+    shape = (12, 30)
+
+    def box(first: int, last: int) -> np.ndarray:
+        mask = np.zeros(shape, dtype=int)
+        mask[2:10, first:last] = 1
+        return mask
+
+    boxes = [box(2, 12), box(2, 11), box(3, 12), box(2, 7), box(2, 20), box(20, 28), box(22, 28)]
+    regions = concatenate([regions_of_labels(b, 5) for b in boxes])
+    target = answer_targets(regions, 5, box(2, 12), no_cells=box(20, 28))
+    assert target.tolist() == [1, -1, -1, 0, 0, 0, 0]
+    assert answer_targets(regions, 5, np.zeros(shape, dtype=int)).tolist() == [-1] * 7
+
+
+def test_kept_and_read(tmp_path: Path) -> None:
+    taught = replace(START, taught=np.linspace(-1, 1, len(FEATURES) + 2))
+    read = load_score(taught.save(tmp_path / "score.npz"))
+    np.testing.assert_array_equal(read.log_odds(SCORED.features), taught.log_odds(SCORED.features))
+
+
+@pytest.mark.parametrize("change", ["loop", "name", "nan", "short", "version", "text", "none"])
+def test_damaged_files_are_refused(tmp_path: Path, change: str) -> None:
+    path = START.save(tmp_path / "score.npz")
+    with np.load(path) as file:
+        arrays = {name: file[name].copy() for name in file.files}
+    if change == "loop":
+        arrays["left"][0, 0] = 0
+    elif change == "name":
+        arrays["features"][0] = "nonsense"
+    elif change == "nan":
+        arrays["value"][0, 0] = np.nan
+    elif change == "short":
+        arrays["mean"] = arrays["mean"][:-1]
+    elif change == "version":
+        arrays["version"] = np.array(99)
+    np.savez(path, **arrays)
+    if change == "text":
+        path.write_text("no score")
+    elif change == "none":
+        path.unlink()
+    with pytest.raises(InputError, match=r"score\.npz"):
+        load_score(path)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([1.0, 2.0, 4.0]))
+def test_pruning_keeps_the_likeliest_of_every_place(seed: int, per_cell: float) -> None:
+    rng = np.random.default_rng(seed)
+    rows = SCORED.regions.rows(1)
+    regions = SCORED.regions.select(np.arange(rows.start, rows.stop))
+    score = rng.normal(0, 2, len(regions))
+    sure = rng.random(len(regions)) < 0.02
+    kept = prune(regions, score, per_cell, sure=sure)
+    assert (np.diff(kept) > 0).all()
+    assert set(np.flatnonzero(sure).tolist()) <= set(kept.tolist())
+    assert int(np.argmax(score)) in kept
+    shared = overlaps(regions.select(kept)).toarray().astype(float)
+    area = regions.area[kept]
+    alike = shared / (area[:, None] + area - shared)
+    np.fill_diagonal(alike, 0)
+    plain = ~sure[kept]
+    assert alike[np.ix_(plain, plain)].max() <= 0.8
+
+
+def test_pruning_keeps_the_cells() -> None:
+    kept = prune(SCORED.regions, SCORED.log_odds)
+    cells = sum(len(np.unique(MOVIE.labels[t])) - 1 for t in range(3))
+    assert len(kept) < 5.5 * cells
+    found = before = 0
+    for t in range(3):
+        rows = SCORED.regions.rows(t)
+        here = kept[(kept >= rows.start) & (kept < rows.stop)]
+        found += (matched(SCORED.regions.select(here), t, MOVIE.labels[t])[2] > 0.5).sum()
+        before += (truth_of(t)[2] > 0.5).sum()
+    assert found >= 0.96 * before
+    assert before > 0.95 * cells
+    assert len(prune(no_regions((3, 4)), np.zeros(0))) == 0
+
+
+def test_labels_brought_along_are_never_pruned() -> None:
+    odd = np.zeros_like(MOVIE.labels)
+    odd[:, 5:8, 5:40] = 9
+    kept = run(scored_regions(IMAGE, [open_labels(odd)], per_cell=1.0))
+    assert kept.regions.sources[-1] == "labels"
+    assert brought(kept.regions).sum() == 3
+    assert len(kept.regions) == len(kept.features) == len(kept.log_odds) < len(SCORED.regions)
+    assert kept.regions.frames.tolist() == [0, 1, 2]
