@@ -37,39 +37,11 @@ def train_perceptron(
     """Learn weights by correcting one contradicting prediction after the other.
 
     ``w <- w + rate (phi(x, y~) - phi(x, y^))`` where the prediction y^ contradicts an annotation
-    and y~ is the best compatible output. An epoch visits all samples in random order. Training
-    ends when an epoch makes no mistake, or when the task loss has not improved for some epochs;
-    the weights of the best epoch are kept.
-
-    Parameters
-    ----------
-    model, samples, n_annotations
-        As in `train`.
-    max_epochs, patience
-        Limits: all epochs, and epochs without improvement.
-    averaged
-        Judge and return the mean of the weights after each sample.
-    rate
-        Step length; matters only relative to ``initial``.
-    initial
-        Weights to start from; None: zero.
-    seed
-        Of the random order.
-
-    Yields
-    ------
-    Step
-        After each epoch; ``objective`` is the smallest task loss per annotation so far.
-
-    Returns
-    -------
-    TrainingResult
-        ``objective`` is the mean task loss, ``gap`` is NaN, and there is no state.
-
-    Raises
-    ------
-    InputError
-        If there are no samples, the initial weights do not fit or features are not finite.
+    and y~ is the best compatible output. An epoch visits all samples in random order, starting from
+    ``initial`` or zero. Training ends when an epoch makes no mistake, or when the task loss has not
+    improved for ``patience`` epochs. Weights, or their mean after each sample where ``averaged``,
+    are judged after each epoch, and the best are kept. The objective is the mean task loss, the gap
+    NaN, and there is no state.
     """
     start = time.perf_counter()
     found = as_samples(samples)

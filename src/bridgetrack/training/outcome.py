@@ -205,13 +205,7 @@ def common_features(scenes: Sequence[Scene]) -> FeatureSet:
 
 
 def choices(scenes: Sequence[Scene], weights: Array) -> list[Mask]:
-    """Chosen hypotheses of every movie under its annotations.
-
-    Raises
-    ------
-    ContradictionError
-        Where annotations leave no choice; the message names them.
-    """
+    """Chosen hypotheses of every movie under its annotations; those that leave none are named."""
     chosen = []
     for scene in scenes:
         try:

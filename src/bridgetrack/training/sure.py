@@ -119,22 +119,10 @@ class SureEvents:
 
 
 def hold_sure(data: TrainingSet, w: Array, earlier: SureEvents | None = None) -> SureEvents:
-    """Find the events that starting weights are sure of, and hold them.
+    """Find the events that starting weights (d,) are sure of, and hold them.
 
-    Parameters
-    ----------
-    data
-        The annotated components.
-    w
-        The starting weights, shape (d,).
-    earlier
-        What was found for other annotations of the same movie; of use with the same weights only.
-
-    Returns
-    -------
-    SureEvents
-        No event is held where more of the annotations of sure events contradict them than slips
-        explain.
+    None is held where more of the annotations of sure events contradict them than slips explain.
+    ``earlier`` was found for other annotations of the same movie; of use with the same weights.
     """
     scores = np.asarray(data.phi @ w)
     names: Sequence[Hashable] = data.names or range(len(data.samples))

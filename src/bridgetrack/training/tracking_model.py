@@ -284,21 +284,7 @@ def hidden_entropies(
 ) -> tuple[Array, Mask]:
     """Entropy of the choices that agree with the annotations, and whether it is exact.
 
-    Parameters
-    ----------
-    data
-        The annotated components.
-    samples
-        Some of its samples.
-    w
-        Weights, shape (d,).
-    limit
-        States of the sum, see `inference.gibbs`.
-
-    Returns
-    -------
-    entropies, exact
-        Shapes (n,); inf where the sum found no compatible choice.
+    Shapes (n,); inf where the sum over ``limit`` states (`inference.gibbs`) found no such choice.
     """
     scores, cut = data.phi @ w, data.cut
     found, exact = np.full(len(samples), np.inf), np.zeros(len(samples), dtype=bool)

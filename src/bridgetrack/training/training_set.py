@@ -245,16 +245,8 @@ def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSe
     People seek out divisions and other rare events. Every annotation of kind e gets the factor
     ``(share of e in the movie / share of e among the annotations) ** balance``, scaled to mean
     1; a sample has the mean of its annotations, rounded to a quarter of an octave so that some
-    more annotations leave most factors, and what training has cached, as they were.
-
-    Parameters
-    ----------
-    data
-        The annotated components.
-    population
-        How often each kind of event occurs in the movies, shape (len(Event),).
-    balance
-        0 counts annotations as they are, 1 makes them stand for the movie.
+    more annotations leave most factors, and what training has cached, as they were. ``population``
+    is how often each kind of event occurs in the movies, shape (len(Event),).
     """
     annotated = np.bincount(data.event, minlength=len(population)).astype(np.float64)
     expected = (population + 1.0) / (population + 1.0).sum()
