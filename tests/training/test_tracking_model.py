@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import ContradictionError
+from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solver import solve_integer
 from bridgetrack.learning import (
     L1,
@@ -330,6 +332,20 @@ def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for method in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
         ours, theirs = (getattr(m, method)(data.samples, w) for m in (one, many))
         np.testing.assert_allclose(ours.bounds, theirs.bounds, atol=1e-7)
+
+
+def test_few_problems_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(x, Problem) for x in gc.get_objects())
+
+    monkeypatch.setattr("bridgetrack.training.tracking_model._PROBLEMS", 2)
+    rng = np.random.default_rng(5)
+    data, w = tiny_set(rng, 6), rng.normal(size=4)
+    model, before = TrackingModel(data, exact=True), alive()
+    first = [model.inference(x, w).bound for x in range(6)]
+    assert 0 < alive() - before <= 2
+    assert [model.inference(x, w).bound for x in range(6)] == first
 
 
 def test_annotations_that_leave_no_choice() -> None:
