@@ -54,7 +54,7 @@ def train_perceptron(
     rng = np.random.default_rng(seed)
     judged = walk.mean if averaged else walk.w
     best, best_loss = judged.copy(), walk.task_loss(judged) / total
-    losses, steps, since, reason = [best_loss], list[Step](), 0, "the limit of epochs"
+    losses, steps, since, reason = [best_loss], list[Step](), 0, ""
     for epoch in range(max_epochs):
         mistakes = walk.epoch(rng.permutation(len(found)))
         judged = walk.mean if averaged else walk.w
@@ -87,8 +87,8 @@ def train_perceptron(
         risks=np.array([best_loss]),
         gap=float("nan"),
         lower_bound=float("nan"),
-        converged=reason != "the limit of epochs",
-        reason=reason,
+        converged=reason != "",
+        reason=reason or "the limit of epochs",
         objectives=np.array(losses),
         history=History.of(steps),
         n_inferences=walk.passes,
