@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import struct
 import threading
 import warnings
 from collections import defaultdict
@@ -23,7 +24,6 @@ from bridgetrack.movie.raw import Metadata, RawMovie, micrometers, minutes, read
 
 TIFF_SUFFIXES = (".tif", ".tiff", ".btf", ".tf8", ".lsm")
 _CHANNEL = re.compile(r"(?:^|[_\-. ])(?:c|ch|channel|w)(\d+)(?=$|[_\-. ])", re.IGNORECASE)
-_BROKEN = ("invalid page offset", "invalid value offset", "failed to reshape", "corrupted")
 
 
 def is_tiff(path: Path) -> bool:
@@ -49,8 +49,9 @@ class TiffStack:
         self.path = path
         self._lock = threading.Lock()
         self._file: tifffile.TiffFile | None = None
-        with reading(path), _refusing_broken(path):
+        with reading(path), _unlogged():
             self._open()
+            _check_pages(path, self._file, self._series)
             _check_complete(path, self._series)
             self.metadata = _metadata(self._file)
             self.shape = tuple(int(n) for n in self._series.shape)
@@ -133,29 +134,49 @@ def _check_complete(path: Path, series: Any) -> None:
         raise InputError(f"{path}: the TIFF is cut off (copy it again; {size} bytes are there)")
 
 
-@contextmanager
-def _refusing_broken(path: Path) -> Iterator[None]:
-    """Raise where the TIFF library only logs that a file is cut off."""
-    thread, heard = threading.get_ident(), []
+def _check_pages(path: Path, file: tifffile.TiffFile, series: Any) -> None:
+    """Raise where the list of pages or the tags of the first break off, or pages are too few.
 
-    def hear(record: logging.LogRecord) -> bool:
-        """Note what this thread's file is blamed for, and keep it off the terminal."""
-        if record.thread != thread:
-            return True
-        heard.append(record.getMessage())
-        return False
-
-    logger = logging.getLogger("tifffile")
-    logger.addFilter(hear)
-    try:
-        yield
-    finally:
-        logger.removeFilter(hear)
-    if any(word in message for message in heard for word in _BROKEN):
+    tifffile (2026.3) only logs that, and goes on with what it could read.
+    """
+    first, last = file.pages.first, file.pages[len(file.pages) - 1]
+    tags, _ = _page_head(file, first.offset)
+    known = {int(kind) for kind in tifffile.DATATYPE}
+    lost = any(kind in known and code not in first.tags for code, kind in tags)
+    _, following = _page_head(file, last.offset)
+    pixels = int(np.prod(first.shape)) * len(file.pages)
+    too_few = file.is_shaped and (series.kind != "shaped" or series.size > pixels)
+    if lost or following != 0 or (too_few and len(file.pages) > 1):
         raise InputError(f"{path}: the TIFF is cut off or damaged; copy or save it again")
 
 
-# ---------------------------------------------------------------------- what a file says of itself
+def _page_head(file: tifffile.TiffFile, offset: int) -> tuple[list[tuple[int, int]], int | None]:
+    """Code and type of the tags that a page says it has, and where the next page is (0: none)."""
+    tiff, handle, order = file.tiff, file.filehandle, file.tiff.byteorder
+    handle.seek(offset)
+    (n,) = struct.unpack(tiff.tagnoformat, handle.read(tiff.tagnosize))
+    entries = handle.read(n * tiff.tagsize)
+    following = handle.read(tiff.offsetsize)
+    tags = [struct.unpack_from(f"{order}HH", entries, i * tiff.tagsize) for i in range(n)]
+    if len(following) < tiff.offsetsize:
+        return tags, None
+    return tags, int(struct.unpack(tiff.offsetformat, following)[0])
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """What the TIFF library logs of this thread's file stays off the terminal."""
+    thread, logger = threading.get_ident(), logging.getLogger("tifffile")
+
+    def others(record: logging.LogRecord) -> bool:
+        """Whether it is about another thread's file."""
+        return record.thread != thread
+
+    logger.addFilter(others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(others)
 
 
 def _metadata(file: tifffile.TiffFile) -> Metadata:
