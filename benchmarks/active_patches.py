@@ -7,8 +7,8 @@ uncertainty chooses them, up to 50 %; the perceptron (step 1, as printed, from t
 learns after every label. Seeds move the cuts between patches and draw the order of the passes.
 Prints one table per movie (AL: the perceptron's weights; CL: max-margin training on the same
 patches, around the hand-set weights, one lambda for all) and draws ``figure_1_8.png`` and
-``figure_1_9.png`` into ``docs/images/active``. Finished runs are kept in ``--log``, so that a
-stopped run can be continued.
+``figure_1_9.png`` into ``docs/images/active``. With ``--log`` finished runs are kept in a file, so
+that a stopped run can be continued; begin a new one when the program has changed.
 """
 
 from __future__ import annotations
@@ -109,31 +109,27 @@ def one_run(task: Task, method: str, seed: int) -> dict[str, Any]:
     }
 
 
-def measure(task: Task, seeds: int, log: Path) -> dict[str, list[dict[str, Any]]]:
+def measure(task: Task, seeds: int, log: Path | None) -> dict[str, list[dict[str, Any]]]:
     """All runs of a movie; those in the log are not repeated."""
     known = {}
-    if log.exists():
+    if log is not None and log.exists():
         for line in log.read_text().splitlines():
             entry = json.loads(line)
             known[entry["set"], entry["method"], entry["seed"]] = entry["run"]
-    found: dict[str, list[dict[str, Any]]] = {m: [] for m in METHODS}
+    found: dict[str, list[dict[str, Any]]] = {}
     for seed in range(seeds):
-        for method in METHODS:
-            key = (task.name, method, seed)
+        for name, method, once in [
+            *((m, m, one_run) for m in METHODS),
+            *((f"{m}, short", m, short_run) for m in SHORT),
+        ]:
+            key = (task.name, name, seed)
             if key not in known:
-                known[key] = one_run(task, method, seed)
-                entry = {"set": task.name, "method": method, "seed": seed, "run": known[key]}
-                with log.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(entry) + "\n")
-            found[method].append(known[key])
-        for method in SHORT:
-            key = (task.name, f"{method}, short", seed)
-            if key not in known:
-                known[key] = short_run(task, method, seed)
-                entry = {"set": key[0], "method": key[1], "seed": seed, "run": known[key]}
-                with log.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(entry) + "\n")
-            found.setdefault(key[1], []).append(known[key])
+                known[key] = once(task, method, seed)
+                if log is not None:
+                    entry = {"set": task.name, "method": name, "seed": seed, "run": known[key]}
+                    with log.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(entry) + "\n")
+            found.setdefault(name, []).append(known[key])
     return found
 
 
@@ -240,7 +236,7 @@ def _losses(axis: Any, found: dict[str, list[dict[str, Any]]]) -> None:
 def main() -> None:
     """Print tables and draw."""
     warnings.simplefilter("ignore")
-    log = Path("active_patches.jsonl")
+    log = None
     if "--log" in sys.argv:
         at = sys.argv.index("--log")
         log = Path(sys.argv[at + 1])

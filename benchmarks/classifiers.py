@@ -8,6 +8,7 @@ is learned from all events of the others (``--seeds`` is the number of blocks).
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -66,6 +67,8 @@ def measure(tasks: list[Task]) -> dict[str, list[list[float]]]:
 def main() -> None:
     """Print the table."""
     given = arguments(__doc__, 4, ("epidermis", "bacteria", "HeLa, every 4th", "DIC", "SIM+"))
+    if given.seeds < 2:
+        sys.exit("--seeds is the number of blocks here: give 2 or more, one is left to learn from")
     print(header("movie", "method", "wrong %", "edge F1 %", "division F1 %", "seconds"), flush=True)
     for name in given.sets:
         for method, values in measure(load_folds(name, given.seeds, given.data)).items():
