@@ -64,7 +64,7 @@ class MaskAnswer:
     wrong
         Sets of pixels that are not one cell.
     change
-        What it changed in the labels; nothing where a person painted them.
+        What it changed in the labels.
 
     Raises
     ------
@@ -204,7 +204,7 @@ class MaskAnswers:
             now(),
             tuple(runs_of(p) for p in mend.right if len(p)),
             tuple(runs_of(p) for p in mend.wrong if len(p)),
-            () if mend.kind == MendKind.PAINT else change_of(mend.pixels, mend.before, mend.after),
+            change_of(mend.pixels, mend.before, mend.after),
         )
         return replace(self, past=(*self.past, answer), future=())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -11,12 +12,14 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, History
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.annotations.words import describe_event
 from bridgetrack.movie.geometry import Geometry
 
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"
+_MASKS = ".masks.json"
 
 
 class Answers(AutosavingStore):
@@ -66,6 +69,48 @@ def words_of(noted: Annotation) -> str:
     return f"not {words}" if noted.kind == Kind.REJECT else words
 
 
+# ---------------------------------------------------------------------- the order of steps
+
+
+@dataclass(frozen=True)
+class UndoOrder:
+    """Which of two stores every step to undo or to redo belongs to, the next one last."""
+
+    past: tuple[str, ...] = ()
+    future: tuple[str, ...] = ()
+
+    def then(self, of: str) -> UndoOrder:
+        """After a new step."""
+        return UndoOrder((*self.past, of))
+
+    def back(self) -> UndoOrder:
+        """After the last step was undone."""
+        return UndoOrder(self.past[:-1], (*self.future, *self.past[-1:]))
+
+    def forth(self) -> UndoOrder:
+        """After the last step was redone."""
+        return UndoOrder((*self.past, *self.future[-1:]), self.future[:-1])
+
+    def without_last(self, of: str) -> UndoOrder:
+        """Without the last step of a store, which somebody else undid."""
+        at = max((k for k, name in enumerate(self.past) if name == of), default=-1)
+        return UndoOrder(
+            self.past[:at] + self.past[at + 1 :] if at >= 0 else self.past, self.future
+        )
+
+
+def steps_of(history: History, masks: MaskAnswers | None) -> UndoOrder:
+    """The steps of a movie that is opened again, in order of time as far as it is known."""
+    timed = [("", "answers")]
+    for change in history.past:
+        times = [a.created or "" for a in change.added]
+        timed.append((max([timed[-1][0], *times]), "answers"))
+    marked = [] if masks is None else [(a.created, "masks") for a in masks.past]
+    past = tuple(name for _, name in sorted(timed[1:] + marked, key=lambda step: step[0]))
+    undone = 0 if masks is None else len(masks.future)
+    return UndoOrder(past, ("masks",) * undone + ("answers",) * len(history.future))
+
+
 # ---------------------------------------------------------------------- where they are kept
 
 
@@ -95,6 +140,11 @@ def project_answers(project: Path, geometry: Geometry) -> Path:
 def questions_path(answers: Path) -> Path:
     """Where the state of asking is kept: beside the answers."""
     return answers.with_name(answers.name.removesuffix(SUFFIX) + _QUESTIONS)
+
+
+def masks_path(answers: Path) -> Path:
+    """Where what was said of the masks is kept: beside the answers."""
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + _MASKS)
 
 
 def _writable(folder: Path) -> bool:

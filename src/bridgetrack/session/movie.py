@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,17 @@ from bridgetrack.movie import Geometry, Movie, check_same_extent
 from bridgetrack.pipeline.scene import Scene, annotate, fingerprints, prepare, remeasure
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_tracking, track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import Answers, autosave_path, words_of
+from bridgetrack.regions.mend import Mend, MendKind, Place
+from bridgetrack.session.answers import (
+    Answers,
+    UndoOrder,
+    autosave_path,
+    masks_path,
+    steps_of,
+    words_of,
+)
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
+from bridgetrack.session.masks import ACTS, MovieMasks, check_places
 
 Prints = dict[int, int]
 """A number for each frame that changes when its pixels do."""
@@ -46,6 +55,9 @@ class MovieAndCells:
         Layers that image and cells were taken from, for panels.
     table
         The cells, where there is no segmentation.
+    pixels
+        The array (time, [z,] y, x) that `labels` show, for masks that are mended to be written
+        into it; None to leave it alone.
     """
 
     labels: Movie | None
@@ -55,6 +67,7 @@ class MovieAndCells:
     files: tuple[Path | None, Path | None] = (None, None)
     layers: tuple[Any, Any] = (None, None)
     table: Detections | None = None
+    pixels: Any = None
 
     def __post_init__(self) -> None:
         if (self.labels is None) == (self.table is None):
@@ -92,6 +105,15 @@ def measured(
     return (yield from remeasure(scene, labels, movie.image, changed)), {**before, **prints}
 
 
+def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | None, set[int], int]:
+    """The masks as they were mended; frames mended anew, and how many could not be."""
+    if movie.labels is None:
+        return None, set(), 0
+    file = None if path is None else masks_path(path)
+    masks = MovieMasks(movie.labels, movie.image, movie.pixels, file)
+    return masks, *masks.restore()
+
+
 @dataclass(frozen=True)
 class _Began:
     """What a model began with, and the file of the answers that it learned from."""
@@ -117,6 +139,12 @@ class TrackedMovie(BackgroundWork):
         The tracks under the present model and answers; None until there are any.
     model
         The model in use.
+    masks
+        The segmentation, as it is mended; None where there is none.
+    proposed
+        Changes of masks in other frames that the last one suggests, in order of time.
+
+    Signals: `masks_changed` with the frames whose masks were changed here.
     """
 
     movie_changed = Signal()
@@ -124,6 +152,7 @@ class TrackedMovie(BackgroundWork):
     answers_changed = Signal()
     model_changed = Signal()
     tracking_changed = Signal()
+    masks_changed = Signal(object)
 
     def __init__(self, runner: Runner | None = None) -> None:
         super().__init__(runner or InlineRunner())
@@ -132,6 +161,10 @@ class TrackedMovie(BackgroundWork):
         self.scene: Scene | None = None
         self.tracking: Tracking | None = None
         self.model: Model = shipped_model()
+        self.masks: MovieMasks | None = None
+        self.proposed: list[Mend] = []
+        self._steps = UndoOrder()
+        self._stepping = False
         self._base: Scene | None = None
         self._prints: Prints = {}
         self._touched: set[int] | None = set()
@@ -156,13 +189,24 @@ class TrackedMovie(BackgroundWork):
             if movie.image is not None and movie.labels is not None:
                 check_same_extent(movie.image, movie.labels)
             answers = Answers(path, movie.geometry)
+            masks, mended, lost = _masks_of(movie, path)
         except (BridgetrackError, OSError) as error:
             self.tell(error)
             return False
         self.close()
-        self.movie, self.answers = movie, answers
+        self.movie, self.answers, self.masks = movie, answers, masks
+        self._steps = steps_of(answers.history, None if masks is None else masks.answers)
+        self._take_masks()
         answers.changed.connect(self._on_answers)
         self.movie_changed.emit()
+        if mended:
+            self.masks_changed.emit(mended)
+            self.message.emit("info", f"What you mended in {len(mended)} frames is there again.")
+        if lost:
+            self.message.emit(
+                "warning",
+                f"In {lost} frames the masks are others than those that you mended; they stay.",
+            )
         self.answers_changed.emit()
         self.measure()
         return True
@@ -172,7 +216,8 @@ class TrackedMovie(BackgroundWork):
         self._runner.close()
         if self.answers is not None:
             self.answers.changed.disconnect(self._on_answers)
-        self.movie = self.answers = self.scene = self.tracking = self._base = None
+        self.movie = self.answers = self.scene = self.tracking = self._base = self.masks = None
+        self.proposed, self._steps = [], UndoOrder()
         self._tracked_answers = None
 
     def forget(self) -> None:
@@ -193,6 +238,7 @@ class TrackedMovie(BackgroundWork):
         if self.movie is None or self.answers is None:
             return
         movie = self.movie = movie or self.movie
+        self._follow_painting()
         annotations = self.answers.annotations
         for name in ("track", "correct"):
             self._runner.cancel(name)
@@ -206,6 +252,15 @@ class TrackedMovie(BackgroundWork):
             return base, annotate(base, annotations), prints
 
         self.run("measure", work, self._measured)
+
+    def _follow_painting(self) -> None:
+        """Answers about painting that was undone elsewhere go."""
+        with self.telling():
+            more = 0 if self.masks is None else self.masks.follow_painting()
+            for _ in range(abs(more)):
+                self._steps = (
+                    self._steps.then("masks") if more > 0 else self._steps.without_last("masks")
+                )
 
     def _measured(self, found: tuple[Scene, Scene, Prints]) -> None:
         # Every later scene is made from the same base, so that it does not depend on the order
@@ -253,33 +308,149 @@ class TrackedMovie(BackgroundWork):
 
     @property
     def can_undo(self) -> bool:
-        """Whether an answer can be taken back."""
-        return self.answers is not None and bool(self.answers.history.past)
+        """Whether an answer or a change of masks can be taken back."""
+        return bool(self._steps.past)
 
     @property
     def can_redo(self) -> bool:
-        """Whether an answer was taken back that can be repeated."""
-        return self.answers is not None and bool(self.answers.history.future)
+        """Whether something was taken back that can be repeated."""
+        return bool(self._steps.future)
 
     def undo(self) -> None:
-        """Take the last answer back."""
-        if self.answers is not None and self.can_undo:
-            with self.telling():
-                self.answers.undo()
-        else:
+        """Take the last answer or change of masks back."""
+        if not self.can_undo:
             self.message.emit("info", "There is nothing to undo.")
+            return
+        with self.telling():
+            self._step(self._steps.past[-1], "undo", self._steps.back())
 
     def redo(self) -> None:
-        """Repeat the answer that was taken back last."""
-        if self.answers is not None and self.can_redo:
-            with self.telling():
-                self.answers.redo()
-        else:
+        """Repeat what was taken back last."""
+        if not self.can_redo:
             self.message.emit("info", "There is nothing to redo.")
+            return
+        with self.telling():
+            self._step(self._steps.future[-1], "redo", self._steps.forth())
+
+    def _step(self, of: str, way: str, steps: UndoOrder) -> None:
+        """Undo or redo in one of the two stores."""
+        before, self._steps, self._stepping = self._steps, steps, True
+        try:
+            if of == "answers":
+                getattr(self.answers, way)()
+                return
+            assert self.masks is not None
+            frame, done = getattr(self.masks, way)()
+        except BridgetrackError:
+            self._steps = before
+            raise
+        finally:
+            self._stepping = False
+        if not done:
+            self.message.emit("info", "The masks have changed there since and stay as they are.")
+        self._on_masks({frame})
 
     def _on_answers(self) -> None:
+        if not self._stepping:
+            self._steps = self._steps.then("answers")
         self.answers_changed.emit()
         self._catch_up()
+
+    # ------------------------------------------------------------------ masks
+
+    def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
+        """Mend the masks of a frame; the tracks follow, and the answer is kept.
+
+        Parameters
+        ----------
+        kind
+            ``"cut"``: the cell at a place is two; of two places in a cell each is in one of
+            them, and a line between two others cuts what it crosses. ``"join"``: the cells at
+            two places are one. ``"grow"``: here is a cell. ``"remove"``: this is no cell.
+            ``"outline"``: this cell has another outline, the next at each call.
+        frame
+            Number of the frame.
+        *places
+            Where, in pixels: ``(y, x)`` or ``(z, y, x)``.
+
+        Returns
+        -------
+        Mend
+            What was changed.
+
+        Raises
+        ------
+        InputError
+            Where that cannot be done; the message says why and what to do.
+        OutputError
+            Where the answer cannot be saved; then nothing has changed.
+        """
+        masks, detections = self._mendable()
+        what = check_places(kind, places)
+        return self.accept(ACTS[what](masks.site(frame, detections), *places))
+
+    def accept(self, mend: Mend) -> Mend:
+        """Make a change of masks that was proposed; returns and raises as `mend`."""
+        masks, detections = self._mendable()
+        made = masks.make(mend, detections)
+        self.proposed = [m for m in self.proposed if m is not mend]
+        self._steps = self._steps.then("masks")
+        self._on_masks({made.frame})
+        return made
+
+    def propose_same(self, mend: Mend) -> list[Mend]:
+        """The same change of masks in frames before and after, as far as they show the same.
+
+        Nothing is changed; `accept` makes one of them.
+        """
+        masks, detections = self._mendable()
+        self.run("propose", lambda: masks.same(mend, detections), self._on_proposed)
+        return self.proposed
+
+    def _on_proposed(self, found: list[Mend]) -> None:
+        self.proposed = found
+        self.answers_changed.emit()
+
+    def note_painting(self, frame: int, pixels: Any, before: Any) -> None:
+        """Keep what somebody painted in a frame as an answer: these cells are right.
+
+        Parameters
+        ----------
+        frame
+            Number of the frame.
+        pixels
+            Places in the flat frame that were painted, ascending.
+        before
+            Their labels before.
+        """
+        if self.masks is not None:
+            with self.telling():
+                if self.masks.painted(frame, pixels, before):
+                    self._steps = self._steps.then("masks")
+                    self.answers_changed.emit()
+
+    def _mendable(self) -> tuple[MovieMasks, Detections]:
+        if self.movie is None:
+            raise InputError("there is no movie in this session; open one first")
+        if self.masks is None:
+            raise InputError(
+                "the cells are a table of points, which has no masks to mend; move, add or delete "
+                "points instead"
+            )
+        if self._base is None:
+            raise InputError("the cells are still being measured; try again in a moment")
+        return self.masks, self._base.detections
+
+    def _on_masks(self, frames: set[int]) -> None:
+        self._take_masks()
+        self.masks_changed.emit(frames)
+        self.answers_changed.emit()
+        self.measure(touched=frames)
+
+    def _take_masks(self) -> None:
+        movie, masks = self.movie, self.masks
+        if movie is not None and masks is not None and movie.labels is not masks.labels:
+            self.movie = replace(movie, labels=masks.labels)
 
     def _catch_up(self) -> None:
         """Honour answers that came after the last tracking, once nothing else is under way."""

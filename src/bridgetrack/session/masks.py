@@ -1,0 +1,347 @@
+"""The masks of the open movie: mended by clicks, each change kept as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, MaskStore
+from bridgetrack.detections.labels import checked_labels
+from bridgetrack.detections.table import Detections, cell_diameter
+from bridgetrack.errors import InputError
+from bridgetrack.movie.movie import Movie
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions import mend as mends
+from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.settings import SegmentationSettings
+
+Index = NDArray[np.int64]
+
+ACTS: dict[MendKind, Callable[..., Mend]] = {
+    MendKind.CUT: mends.cut,
+    MendKind.JOIN: mends.join,
+    MendKind.GROW: mends.grow,
+    MendKind.REMOVE: mends.remove,
+    MendKind.OUTLINE: mends.outline,
+}
+"""What each kind of click does."""
+
+PLACES = {MendKind.CUT: (1, 2), MendKind.JOIN: (2, 2)}
+"""Fewest and most places of a kind; one for all others."""
+
+_FAR = 5
+"""Frames on either side in which the same is looked for."""
+
+
+class _EditedFrames:
+    """Frames of a label movie, some of them changed in memory; what dask reads."""
+
+    def __init__(self, movie: Movie) -> None:
+        self._array = movie.array
+        self.shape, self.dtype = movie.array.shape, movie.array.dtype
+        self.ndim = len(self.shape)
+        self.changed: dict[int, NDArray[Any]] = {}
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        times, *rest = key if isinstance(key, tuple) else (key,)
+        if not isinstance(times, slice):
+            return np.asarray(self.frame(int(times))[tuple(rest)])
+        frames = [self.frame(t)[tuple(rest)] for t in range(*times.indices(self.shape[0]))]
+        return np.stack(frames) if frames else np.zeros((0, *self.shape[1:]), self.dtype)
+
+    def frame(self, t: int) -> NDArray[Any]:
+        if t in self.changed:
+            return self.changed[t]
+        return np.asarray(self._array[t].compute())
+
+
+class MovieMasks:
+    """The label movie of a session with the answers about its masks.
+
+    Parameters
+    ----------
+    labels
+        The segmentation.
+    image
+        Intensities, None where there are none.
+    pixels
+        The array (time, [z,] y, x) that `labels` show, where changes are to be written into it;
+        else they are kept in memory beside the movie.
+    path
+        File of the answers; None to keep them in memory alone.
+
+    Raises
+    ------
+    InputError
+        Where the file is not valid or of another movie.
+    """
+
+    def __init__(
+        self, labels: Movie, image: Movie | None, pixels: NDArray[Any] | None, path: Path | None
+    ) -> None:
+        self.labels = labels  # with what was changed since
+        self._image, self._pixels = image, pixels
+        self._store = MaskStore(path, labels.geometry)
+        self._edited: _EditedFrames | None = None
+        self._settings: SegmentationSettings | None = None
+
+    @property
+    def answers(self) -> MaskAnswers:
+        """What was said of the masks."""
+        return self._store.answers
+
+    def restore(self) -> tuple[set[int], int]:
+        """Make the changes anew that were made before the movie was opened.
+
+        Returns
+        -------
+        frames, lost
+            The frames changed, and in how many others the masks are neither those before nor
+            those after; these stay as they are.
+        """
+        frames, lost = set(), 0
+        for t in {a.frame for a in self.answers}:
+            pixels, before, after = _composed([a for a in self.answers if a.frame == t])
+            there = self._frame(t).reshape(-1)[pixels]
+            if np.array_equal(there, after):
+                continue
+            if np.array_equal(there, before):
+                self._write(t, pixels, after)
+                frames.add(t)
+            else:
+                lost += 1
+        return frames, lost
+
+    # ------------------------------------------------------------------ changes
+
+    def site(self, t: int, detections: Detections) -> MendSite:
+        """A frame, ready to be mended.
+
+        Raises
+        ------
+        InputError
+            Where there is no such frame.
+        """
+        if not 0 <= t < self.labels.n_frames:
+            raise InputError(
+                f"there is no frame {t}; the movie has 0 to {self.labels.n_frames - 1}"
+            )
+        labels = self._frame(t)
+        image = None if self._image is None else self._image.channel_frame(t)
+        if self._settings is None:
+            width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
+            known = SegmentationSettings(diameter=max(width, 2.0))
+            flat = image is None or np.ptp(image) == 0
+            self._settings = known if flat or image is None else complete_settings([image], known)
+        free = self._free(labels, detections)
+        return MendSite(t, labels, self._settings, free, image, self.labels.geometry.scale)
+
+    def _free(self, labels: NDArray[Any], detections: Detections) -> int:
+        """A number that no cell ever had."""
+        known = (int(detections.label.max(initial=0)), int(labels.max(initial=0)))
+        return 1 + max(*known, self.answers.last_label)
+
+    def make(self, mend: Mend, detections: Detections) -> Mend:
+        """Make a change and keep it as an answer; a new cell's number is free in the whole movie.
+
+        Raises
+        ------
+        InputError
+            Where the masks changed since, or the number of a new cell cannot be stored.
+        OutputError
+            Where the answer cannot be saved; then nothing has changed.
+        """
+        labels = self._frame(mend.frame)
+        if not mend.fits(labels):
+            raise InputError(
+                f"frame {mend.frame}: the masks have changed there since; point at the cell again"
+            )
+        if mend.kind in (MendKind.CUT, MendKind.GROW):
+            free = self._free(labels, detections)
+            [new] = np.setdiff1d(mend.after, [*mend.before.tolist(), 0]).tolist()
+            mend = _renumbered(mend, new, max(new, free))
+        self._check_numbers(mend)
+        self._store.keep(self.answers.added(mend))
+        self._write(mend.frame, mend.pixels, mend.after)
+        return mend
+
+    def painted(self, t: int, pixels: Index, before: Index) -> bool:
+        """Keep what somebody painted in a frame as an answer; whether that says anything.
+
+        Parameters
+        ----------
+        t
+            The frame.
+        pixels
+            Places in the flat frame that were painted, ascending.
+        before
+            Their labels before.
+        """
+        labels = self._frame(t)
+        after = labels.reshape(-1)[pixels].astype(np.int64)
+        changed = after != before
+        pixels, before, after = pixels[changed], before[changed].astype(np.int64), after[changed]
+        if not len(pixels):
+            return False
+        cells = np.unique(np.concatenate([before, after]))
+        right = [(k, np.flatnonzero(labels.reshape(-1) == k)) for k in cells[cells > 0].tolist()]
+        there = [(k, p) for k, p in right if len(p)]
+        numbers, sets = tuple(k for k, _ in there), tuple(p for _, p in there)
+        said = Mend(MendKind.PAINT, t, (), pixels, before, after, numbers, sets, ())
+        self._store.keep(self.answers.added(said))
+        return True
+
+    def follow_painting(self) -> int:
+        """Take back or repeat answers whose painting was undone or done again elsewhere.
+
+        Returns
+        -------
+        int
+            How many answers there are now more than before.
+        """
+        n = len(self.answers)
+        while (last := _last(self.answers.past)) and self._is(last, last.mend.before):
+            self._store.keep(self.answers.undone())
+        if len(self.answers) == n:
+            while (last := _last(self.answers.future)) and self._is(last, last.mend.after):
+                self._store.keep(self.answers.redone())
+        return len(self.answers) - n
+
+    def _is(self, answer: MaskAnswer, labels: Index) -> bool:
+        if answer.kind != MendKind.PAINT:
+            return False
+        there = self._frame(answer.frame).reshape(-1)[answer.mend.pixels]
+        return bool(np.array_equal(there, labels))
+
+    def undo(self) -> tuple[int, bool]:
+        """Take the last answer back; its frame, and whether the masks changed with it.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be saved; then nothing has changed.
+        """
+        mend = self.answers.past[-1].mend.inverse
+        self._store.keep(self.answers.undone())
+        return mend.frame, self._follow(mend)
+
+    def redo(self) -> tuple[int, bool]:
+        """Repeat the answer undone last; returns and raises as `undo`."""
+        mend = self.answers.future[-1].mend
+        self._store.keep(self.answers.redone())
+        return mend.frame, self._follow(mend)
+
+    def _follow(self, mend: Mend) -> bool:
+        fits = mend.fits(self._frame(mend.frame))
+        if fits:
+            self._write(mend.frame, mend.pixels, mend.after)
+        return fits
+
+    # ------------------------------------------------------------------ the same elsewhere
+
+    def same(self, mend: Mend, detections: Detections, far: int = _FAR) -> Steps[list[Mend]]:
+        """The same change in frames before and after, as far as their masks show the same.
+
+        Parameters
+        ----------
+        mend
+            A change that was made.
+        detections
+            The cells of the movie.
+        far
+            Frames on either side to look at.
+
+        Returns
+        -------
+        list of Mend
+            In order of time.
+        """
+        found: list[Mend] = []
+        for step in (-1, 1):
+            seen = mend
+            for t in range(mend.frame + step, mend.frame + step * (far + 1), step):
+                yield Progress("Looking for the same in other frames", 0.0)
+                if not 0 <= t < self.labels.n_frames:
+                    break
+                free = self.site(t, detections)
+                following = mends.same(replace(free, free=free.free + len(found)), seen)
+                if following is None:
+                    break
+                found.append(following)
+                seen = following
+        return sorted(found, key=lambda m: m.frame)
+
+    # ------------------------------------------------------------------ pixels
+
+    def _frame(self, t: int) -> NDArray[np.integer]:
+        return checked_labels(self.labels, t)
+
+    def _check_numbers(self, mend: Mend) -> None:
+        dtype = self.labels.array.dtype
+        highest = int(mend.after.max(initial=0))
+        limit = np.iinfo(dtype).max if dtype.kind in "iu" else 2**24
+        if highest > limit:
+            raise InputError(
+                f"the labels are stored as {dtype}, in which {highest}, the next free number, has "
+                "no place; save them with more bits (for example as uint32) and open them again"
+            )
+
+    def _write(self, t: int, pixels: Index, labels: Index) -> None:
+        where = np.unravel_index(pixels, self.labels.geometry.shape or ())
+        if self._pixels is not None:
+            self._pixels[t][where] = labels
+            return
+        if self._edited is None:
+            edited = self._edited = _EditedFrames(self.labels)
+            chunks = tuple((1,) * n if k < 2 else (n,) for k, n in enumerate(edited.shape))
+            array = da.from_array(edited, chunks=chunks, name=False, asarray=False)
+            self.labels = replace(self.labels, array=array)
+        frame = self._edited.frame(t).copy()
+        frame[0][where] = labels
+        self._edited.changed[t] = frame
+
+
+def check_places(kind: MendKind | str, places: tuple[Place, ...]) -> MendKind:
+    """A kind of click, which must have as many places as it needs.
+
+    Raises
+    ------
+    InputError
+        Where there is no such kind, or it has another number of places.
+    """
+    known = [str(k) for k in ACTS]
+    if kind not in known:
+        raise InputError(f"masks cannot be mended by {kind!r}; choose among {', '.join(known)}")
+    least, most = PLACES.get(MendKind(kind), (1, 1))
+    if not least <= len(places) <= most:
+        wanted = f"{least} or {most}" if least < most else str(most)
+        raise InputError(f"{kind} needs {wanted} place(s), not {len(places)}")
+    return MendKind(kind)
+
+
+def _last(answers: tuple[MaskAnswer, ...]) -> MaskAnswer | None:
+    return answers[-1] if answers else None
+
+
+def _composed(answers: list[MaskAnswer]) -> tuple[Index, Index, Index]:
+    """Pixels that some answers changed, with their first label before and last one after."""
+    changes = [a.mend for a in answers]
+    pixels = np.concatenate([m.pixels for m in changes])
+    before = np.concatenate([m.before for m in changes])
+    after = np.concatenate([m.after for m in changes])
+    known, first = np.unique(pixels, return_index=True)
+    last = len(pixels) - 1 - np.unique(pixels[::-1], return_index=True)[1]
+    return known, before[first], after[last]
+
+
+def _renumbered(mend: Mend, old: int, new: int) -> Mend:
+    after = np.where(mend.after == old, new, mend.after)
+    cells = tuple(new if c == old else c for c in mend.cells)
+    return replace(mend, after=after, cells=cells)

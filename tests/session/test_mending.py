@@ -1,0 +1,260 @@
+"""Clicks that mend masks in a session: honoured, kept, undone, proposed in other frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bridgetrack as bt
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.mask_answers import as_candidates, load_mask_answers
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.movie import open_labels
+from bridgetrack.regions.mend import MendKind
+
+
+def touching(labels: np.ndarray) -> tuple[int, int]:
+    """Two cells of the sample that lie beside each other in its first frames."""
+    frame = labels[0]
+    a, b = frame[:, :-3], frame[:, 3:]
+    met = (a > 0) & (b > 0) & (a != b)
+    for pair in zip(a[met].tolist(), b[met].tolist(), strict=True):
+        if all((labels[t] == k).sum() > 150 for t in range(4) for k in pair):
+            return pair
+    raise AssertionError("no two cells of the sample touch")
+
+
+def middle(mask: np.ndarray) -> tuple[float, ...]:
+    """A pixel inside, near the centroid."""
+    inside = np.argwhere(mask)
+    return tuple(
+        float(k) for k in inside[np.abs(inside - inside.mean(axis=0)).sum(axis=1).argmin()]
+    )
+
+
+@pytest.fixture
+def merged(pixels):
+    """Image, labels in which two cells are drawn as one in four frames, the truth, the pair."""
+    image, truth = pixels
+    first, second = touching(truth)
+    labels = truth.copy()
+    labels[:4][labels[:4] == second] = first
+    return image, labels, truth, (first, second)
+
+
+@pytest.fixture
+def mended(merged, tmp_path):
+    """A session on those labels, and what `merged` gives."""
+    image, labels, truth, pair = merged
+    made = bt.Session(labels, image, answers=tmp_path / "cells.annotations.json")
+    yield made, labels, truth, pair
+    made.close()
+
+
+def frame_of(session: bt.Session, t: int) -> np.ndarray:
+    return session.movie.labels.channel_frame(t)
+
+
+def matches(labels: np.ndarray, truth: np.ndarray, cell: int) -> float:
+    there = truth == cell
+    return max(
+        ((labels == k) & there).sum() / ((labels == k) | there).sum()
+        for k in np.unique(labels[there])
+        if k
+    )
+
+
+def test_a_cut_shows_in_masks_cells_and_tracks_at_once(mended) -> None:
+    session, labels, truth, (first, second) = mended
+    before = len(session.scene.detections)
+    used = set(np.unique(labels).tolist())
+    mend = session.mend("cut", 1, middle(truth[1] == first))
+    assert len(session.scene.detections) == before + 1
+    assert session.tracking is not None and session.tracking.scene is session.scene
+    for cell in (first, second):
+        assert matches(frame_of(session, 1), truth[1], cell) > 0.7
+    assert mend.cells[0] == first and mend.cells[1] not in used
+    np.testing.assert_array_equal(frame_of(session, 0), labels[0])
+    assert (labels[1] == first).sum() > (frame_of(session, 1) == first).sum()  # not written into
+
+
+def test_undo_and_redo_take_masks_and_answers_in_turn(mended) -> None:
+    session, labels, truth, (first, _) = mended
+    session.mend("cut", 1, middle(truth[1] == first))
+    session.note(Kind.CONFIRM, session.ask().event, "click")
+    session.mend("remove", 3, middle(labels[3] == first))
+    after = [frame_of(session, t).copy() for t in (1, 3)]
+    assert not (after[1] == first).any()
+    session.undo()
+    np.testing.assert_array_equal(frame_of(session, 3), labels[3])
+    assert len(session.annotations) == 1
+    session.undo()
+    assert len(session.annotations) == 0
+    np.testing.assert_array_equal(frame_of(session, 1), after[0])
+    session.undo()
+    np.testing.assert_array_equal(frame_of(session, 1), labels[1])
+    assert not session.can_undo
+    for _ in range(3):
+        session.redo()
+    assert not session.can_redo
+    np.testing.assert_array_equal(frame_of(session, 1), after[0])
+    np.testing.assert_array_equal(frame_of(session, 3), after[1])
+    assert len(session.annotations) == 1 and len(session.masks.answers) == 2
+
+
+def test_numbers_of_new_cells_are_never_used_again(mended) -> None:
+    session, labels, truth, (first, _) = mended
+    given = []
+    for _ in range(3):
+        given.append(session.mend("cut", 1, middle(truth[1] == first)).cells[1])
+        session.undo()
+    assert len(set(given)) == 3
+    assert min(given) > labels.max()
+
+
+def test_what_was_mended_is_there_again_and_can_be_undone(mended, merged, tmp_path) -> None:
+    session, labels, truth, (first, _) = mended
+    session.mend("cut", 1, middle(truth[1] == first))
+    session.mend("remove", 2, middle(labels[2] == first))
+    kept = [frame_of(session, t).copy() for t in range(4)]
+    session.close()
+    image, path = merged[0], tmp_path / "cells.annotations.json"
+    again = bt.Session(labels.copy(), image, answers=path)
+    for t in range(4):
+        np.testing.assert_array_equal(frame_of(again, t), kept[t])
+    again.undo()
+    np.testing.assert_array_equal(frame_of(again, 2), labels[2])
+    again.redo()
+    again.close()
+    # Labels that hold the changes already are left as they are.
+    saved = bt.Session(np.stack([*kept, *labels[4:]]), image, answers=path)
+    np.testing.assert_array_equal(frame_of(saved, 1), kept[1])
+    saved.close()
+    # Another segmentation keeps its own masks.
+    other = labels.copy()
+    other[1][other[1] == first] = 0
+    different = bt.Session(other, image, answers=path)
+    np.testing.assert_array_equal(frame_of(different, 1), other[1])
+    np.testing.assert_array_equal(frame_of(different, 2), kept[2])
+    different.undo()
+    np.testing.assert_array_equal(frame_of(different, 2), labels[2])
+    different.undo()
+    np.testing.assert_array_equal(frame_of(different, 1), other[1])
+    different.close()
+
+
+def test_the_answers_are_on_disk_and_become_candidates(mended, tmp_path) -> None:
+    session, _, truth, (first, _) = mended
+    mend = session.mend("cut", 1, middle(truth[1] == first))
+    kept = load_mask_answers(tmp_path / "cells.masks.json")
+    assert kept == session.masks.answers
+    sure = as_candidates(kept)
+    assert sure.frame.tolist() == [1, 1]
+    assert {tuple(sure.region_pixels(r)) for r in (0, 1)} == {tuple(p) for p in mend.right}
+
+
+def test_the_same_cut_is_proposed_in_frames_beside_it_not_imposed(mended) -> None:
+    session, labels, truth, (first, second) = mended
+    mend = session.mend("cut", 1, middle(truth[1] == first))
+    found = session.propose_same(mend)
+    assert [m.frame for m in found] == [0, 2, 3]
+    for t in (0, 2, 3):
+        np.testing.assert_array_equal(frame_of(session, t), labels[t])
+    made = [session.accept(m) for m in list(found)]
+    assert session.proposed == []
+    assert len({m.cells[1] for m in made} | {mend.cells[1]}) == 4
+    for t in range(4):
+        for cell in (first, second):
+            assert matches(frame_of(session, t), truth[t], cell) > 0.6
+    with pytest.raises(InputError, match="have changed"):
+        session.accept(found[0])
+
+
+@pytest.mark.parametrize("kind", ["join", "remove", "grow"])
+def test_other_changes_are_proposed_too(kind, pixels, tmp_path) -> None:
+    image, truth = pixels
+    first, second = touching(truth)
+    labels = truth.copy()
+    if kind == "grow":
+        labels[:4][labels[:4] == first] = 0
+    session = bt.Session(labels, image, answers=tmp_path / "a.annotations.json")
+    places = [middle(truth[0] == first)]
+    if kind == "join":
+        places.append(middle(truth[0] == second))
+    mend = session.mend(kind, 0, *places)
+    assert mend.kind == MendKind(kind)
+    found = session.propose_same(mend)
+    assert [m.frame for m in found] and all(m.kind == mend.kind for m in found)
+    assert [m.frame for m in found] == list(range(1, len(found) + 1))
+    session.close()
+
+
+def test_painting_is_an_answer_and_is_undone_like_others(source, tmp_path) -> None:
+    array = source.labels.array[:, 0].compute()
+    movie = replace(
+        source, labels=open_labels(array, axes="TYX", scale=(0.645, 0.645)), pixels=array
+    )
+    session = bt.Session()
+    session.open(movie, tmp_path / "p.annotations.json")
+    t, label = 2, int(array[2].max())
+    pixels = np.flatnonzero(array[t] == label)[:40]
+    before = array[t].ravel()[pixels].copy()
+    array[t].ravel()[pixels] = 0
+    session.note_painting(t, pixels, before)
+    session.measure(touched={t})
+    [answer] = session.masks.answers
+    assert answer.kind == MendKind.PAINT
+    rest = np.flatnonzero(array[t] == label)
+    assert {tuple(p) for p in answer.mend.right} == {tuple(rest)}
+    session.undo()
+    assert (array[t].ravel()[pixels] == label).all()
+    session.redo()
+    assert (array[t].ravel()[pixels] == 0).all()
+    # Undone with the painting tools, the answer goes as well.
+    array[t].ravel()[pixels] = before
+    session.measure()
+    assert len(session.masks.answers) == 0 and not session.can_undo
+    session.close()
+
+
+def test_what_cannot_be_mended_says_why(mended) -> None:
+    session = mended[0]
+    state = len(session.masks.answers)
+    with pytest.raises(InputError, match="choose among cut, join"):
+        session.mend("melt", 1, (3, 3))
+    with pytest.raises(InputError, match="cut needs 1 or 2"):
+        session.mend("cut", 1)
+    with pytest.raises(InputError, match="no frame 99"):
+        session.mend("remove", 99, (3, 3))
+    with pytest.raises(InputError, match="no movie"):
+        bt.Session().mend("remove", 0, (3, 3))
+    points = bt.Session(session.scene.detections)
+    with pytest.raises(InputError, match="no masks to mend"):
+        points.mend("remove", 0, (3, 3))
+    assert len(session.masks.answers) == state
+
+
+def test_numbers_that_cannot_be_stored_are_refused_before_anything_changes(pixels) -> None:
+    image, truth = pixels
+    small = np.zeros(truth.shape, np.uint8)
+    small[:, 10:30, 10:30], small[:, 50:70, 50:70] = 255, 1
+    session = bt.Session(small, image)
+    with pytest.raises(InputError, match="stored as uint8"):
+        session.mend("cut", 0, (5, 20), (40, 20))
+    assert len(session.masks.answers) == 0
+    np.testing.assert_array_equal(frame_of(session, 0), small[0])
+
+
+def test_nothing_changes_where_the_answer_cannot_be_saved(mended, tmp_path) -> None:
+    session, labels, truth, (first, _) = mended
+    session.mend("cut", 1, middle(truth[1] == first))
+    (tmp_path / "cells.masks.json").write_text("{}")
+    with pytest.raises(OutputError):
+        session.mend("remove", 2, middle(labels[2] == first))
+    np.testing.assert_array_equal(frame_of(session, 2), labels[2])
+    with pytest.raises(OutputError):
+        session.undo()
+    assert session.can_undo
+    assert len(session.masks.answers) == 1
