@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridgetrack.session.questions import number_of
+from bridgetrack.ui.annotator import number_of
 from bridgetrack.ui.picking import Mode
 
 

@@ -13,14 +13,14 @@ from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.records import Point
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
-from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.active.suggestion import Suggestion, still_asked
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
-from bridgetrack.session import question_queue
 from bridgetrack.session.answers import Answers, questions_path, words_of
 from bridgetrack.session.movie import TrackedMovie
 from bridgetrack.session.training import Trainer, sentence
@@ -125,7 +125,7 @@ class Questions:
         """Bring the question into view, the next one where there is none."""
         active = self.active
         if active is not None and self.current is None:
-            self.current = question_queue.next_of(active)
+            self.current = next_of(active)
         if self.current is not None:
             self.away = False
             self._since = time.monotonic()
@@ -148,7 +148,7 @@ class Questions:
         active = self.active
         if active is None:
             return
-        if question_queue.ask_later(active, asked):
+        if ask_later(active, asked):
             self.current = None
         else:
             self._movie.message.emit("info", "This is the only question at the moment.")
@@ -216,7 +216,7 @@ class Questions:
         back = self._taken_back(active)
         found = None
         if asked is not None and not asked.again:
-            found = question_queue.settled_by(active.annotations, asked)
+            found = settled_by(active.annotations, asked)
         if back is not None:
             self._ask_again(active, back)
         elif found is not None and asked is not None:
@@ -234,7 +234,7 @@ class Questions:
 
     def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
         """An answer was taken back."""
-        question_queue.ask_again(active, asked, self.current)
+        ask_again(active, asked, self.current)
         self.current = asked if self.engaged else None
         if self.engaged:
             self.show()
@@ -252,7 +252,7 @@ class Questions:
             self._write(asked, lambda: active.reject(asked, seconds=seconds))
         elif found.kind == Kind.CANNOT_TELL:
             self._write(asked, lambda: active.cannot_tell(asked, seconds=seconds))
-        question_queue.drop(active, asked)
+        drop(active, asked)
         self._advance()
 
     # ------------------------------------------------------------------ learning
@@ -396,14 +396,6 @@ class Questions:
         self.changed.emit()
 
 
-def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
-    """Number of the first listed event that a cell takes part in, from 1; None without one."""
-    for number, event in enumerate((asked.event, *asked.alternatives), 1):
-        if cell in [c.cell for c in event.cells]:
-            return number
-    return None
-
-
 # ---------------------------------------------------------------------- how far it is
 
 
@@ -440,3 +432,67 @@ def report_of(active: ActiveSession | None) -> Report:
 
 def _duration(seconds: float) -> str:
     return f"{max(round(seconds), 1)} s" if seconds < 59.5 else f"{seconds / 60:.1f} minutes"
+
+
+# ---------------------------------------------------------------------- which question is next
+
+
+def next_of(active: ActiveSession) -> Suggestion | None:
+    """The first open question of the queue, or its first random one where one is owed.
+
+    Answers given while an update was under way would else keep their share below what it should be.
+    A second look at the answer just given comes before both.
+    """
+    have, counted = active.annotations, active.counted
+    left = [s for s in active.queue if _open(have, s)]
+    if left and left[0].again:
+        return left[0]
+    due = int((len(counted) + 1) * active.options.suggest.random_share + 1e-9)
+    if sum(r.random for r in counted) < due:
+        left.sort(key=lambda s: not s.random)
+    return left[0] if left else None
+
+
+def ask_later(active: ActiveSession, asked: Suggestion) -> bool:
+    """Put a question behind the others; whether there are others."""
+    others = _without(active, asked)
+    if others:
+        active.queue = (*others, asked)
+    return bool(others)
+
+
+def ask_again(active: ActiveSession, asked: Suggestion, before: Suggestion | None) -> None:
+    """Put a question in front, and behind it the one that was in view."""
+    rest = _without(active, asked)
+    if before is not None and all(s.slot != before.slot for s in rest):
+        rest = (before, *rest)
+    active.queue = (asked, *rest)
+
+
+def drop(active: ActiveSession, asked: Suggestion) -> None:
+    """Ask a question no more."""
+    active.queue = _without(active, asked)
+
+
+def settled_by(have: AnnotationSet, asked: Suggestion) -> Annotation | None:
+    """The annotation that answers a question; None where it is open.
+
+    A rejection answers only the question about the very event that it rejects.
+    """
+    slots = set(asked.event.slots)
+    for cell in dict.fromkeys(c.cell for c in asked.cells):
+        for a in have.at(*cell):
+            if a.kind == Kind.REJECT:
+                if any(e.key == asked.event.key for e in a.events):
+                    return a
+            elif any(slots.intersection(e.slots) for e in a.events):
+                return a
+    return None
+
+
+def _open(have: AnnotationSet, asked: Suggestion) -> bool:
+    return still_asked(have, asked) if asked.again else settled_by(have, asked) is None
+
+
+def _without(active: ActiveSession, asked: Suggestion) -> tuple[Suggestion, ...]:
+    return tuple(s for s in active.queue if (s.slot, s.again) != (asked.slot, asked.again))

@@ -17,11 +17,11 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, Kind
 from bridgetrack.annotations.words import NOUN, describe
+from bridgetrack.ui.annotator import shortcut
 from bridgetrack.ui.event_looks import LOOKS, short_answer, short_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import button, dress_table, grid, heading, text
 
 _MODES = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
-from bridgetrack.session.questions import number_of
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
 from bridgetrack.ui.finder import CellFinder, PointFinder
@@ -365,3 +366,72 @@ class Annotator:
 
     def _say(self, words: str) -> None:
         self._session.message.emit("info", words)
+
+
+def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
+    """Number of the first listed event that a cell takes part in, from 1; None without one."""
+    for number, event in enumerate((asked.event, *asked.alternatives), 1):
+        if cell in [c.cell for c in event.cells]:
+            return number
+    return None
+
+
+# ---------------------------------------------------------------------- keys
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """A key of the overlay with its words; the buttons show the same."""
+
+    name: str  # used to find it, e.g. for its button
+    keys: tuple[str, ...]  # keys in napari's words; the first is shown
+    words: str  # what it does
+    act: Callable[[Annotator], None]
+
+
+def _begin(mode: Mode) -> Callable[[Annotator], None]:
+    return lambda annotator: annotator.start(mode)
+
+
+def _choose(number: int) -> Callable[[Annotator], None]:
+    return lambda annotator: annotator.choose(number)
+
+
+MODE_SHORTCUTS = (
+    Shortcut("review", ("V",), "Look at the model's proposals and say yes or no",
+             _begin(Mode.REVIEW)),
+    Shortcut("move", ("C",), "Connect a cell with itself in a later frame", _begin(Mode.MOVE)),
+    Shortcut("divide", ("Y",), "A mother and her two daughters", _begin(Mode.DIVIDE)),
+    Shortcut("disappear", ("L",), "The cell leaves, dies or fades", _begin(Mode.DISAPPEAR)),
+    Shortcut("appear", ("A",), "The cell is new in this frame", _begin(Mode.APPEAR)),
+    Shortcut("merge", ("M",), "Two cells are drawn as one in the next frame", _begin(Mode.MERGE)),
+    Shortcut("split", ("X",), "One cell is wrongly cut in two in the next frame",
+             _begin(Mode.SPLIT)),
+    Shortcut("false", ("F",), "This is not a cell", _begin(Mode.FALSE)),
+    Shortcut("swap", ("S",), "Exchange the successors of two cells", _begin(Mode.SWAP)),
+    Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
+)  # fmt: skip
+
+ACTION_SHORTCUTS = (
+    Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
+    Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
+    Shortcut("history", ("H",), "Where does the cell come from?", Annotator.toggle_history),
+    Shortcut("break", ("B",), "Break the link to the next frame", Annotator.break_link),
+    Shortcut("delete", ("D", "Delete"), "Delete the answers about a cell", Annotator.delete_here),
+    Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
+    Shortcut("turn", ("T",), "Look at the other frame of the question", Annotator.turn),
+    Shortcut("undo", ("Z", "Control-Z"), "Take back the last answer", Annotator.undo),
+    Shortcut("redo", ("R", "Control-Shift-Z"), "Repeat what was taken back", Annotator.redo),
+    Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),
+)
+
+NUMBER_SHORTCUTS = tuple(
+    Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k)) for k in range(1, 10)
+)
+
+SHORTCUTS = MODE_SHORTCUTS + ACTION_SHORTCUTS + NUMBER_SHORTCUTS
+
+
+def shortcut(name: str) -> Shortcut:
+    """The shortcut with this name."""
+    return next(s for s in SHORTCUTS if s.name == name)

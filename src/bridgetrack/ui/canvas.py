@@ -11,14 +11,19 @@ from napari.layers import Points, Vectors
 from numpy.typing import NDArray
 
 from bridgetrack.session.session import Session
-from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.annotator import SHORTCUTS, Annotator
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
-from bridgetrack.ui.overlay import Drawing, View, draw_answers, draw_ghost, draw_proposals
-from bridgetrack.ui.overlay_layers import OverlayLayers
+from bridgetrack.ui.overlay import (
+    Drawing,
+    OverlayLayers,
+    View,
+    draw_answers,
+    draw_ghost,
+    draw_proposals,
+)
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.shortcuts import SHORTCUTS
 
 
 class SliceInView:

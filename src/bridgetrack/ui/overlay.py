@@ -1,20 +1,24 @@
-"""What is drawn over the image, answers, proposals and questions, as plain arrays."""
+"""What is drawn over the image, answers, proposals and questions: as arrays, and in two layers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from napari.layers import Points, Vectors
 from numpy.typing import NDArray
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.session.proposals import Proposal
 from bridgetrack.ui.event_looks import GHOST, LOOKS, PROPOSAL, rgba
+from bridgetrack.ui.layers import placed_like, tag
 
 Array = NDArray[np.float64]
+
+
 Colour = tuple[float, float, float, float]
 
 CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
@@ -274,3 +278,164 @@ def _numbered(asked: Suggestion, view: View) -> list[tuple[str, tuple[float, ...
             seen.add(fresh[0].cell)
             found.append((str(number), fresh[0].position))
     return found
+
+
+# ---------------------------------------------------------------------- in layers
+
+_AT_ONCE = 6
+"""Characters made ready in one part."""
+
+
+class OverlayLayers:
+    """*Events* (arrows, which get mouse and keys) and *Marks* (symbols with words) of one viewer.
+
+    They are drawn anew only where something changed.
+    """
+
+    def __init__(self) -> None:
+        self.events: Vectors | None = None
+        self.marks: Points | None = None
+        self._drawn: Drawing | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether both layers are there."""
+        return self.events is not None and self.marks is not None
+
+    def forget(self, layer: Any) -> None:
+        """A layer was deleted."""
+        if layer is self.events:
+            self.events = None
+        elif layer is self.marks:
+            self.marks = None
+
+    def parts(
+        self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]
+    ) -> Iterator[Callable[[], None]]:
+        """Parts that add the layers that are missing over the segmentation `labels`.
+
+        To be done in this order, best with turns of the event loop between them: each takes
+        napari a moment. `prepare` is called with a new layer to point at.
+        """
+
+        def show_marks() -> None:
+            if self.marks is not None:
+                self.marks.visible = True
+
+        def show_words() -> None:
+            if self.marks is not None:
+                self.marks.text.visible = True
+
+        def show_events() -> None:
+            if self.events is not None:
+                self.events.visible = True
+
+        if self.marks is None:
+            yield lambda: self._make_marks(viewer, labels)
+            yield show_marks
+            yield show_words
+        if self.events is None:
+            yield lambda: self._make_events(viewer, labels, prepare)
+            yield show_events
+
+    def _make_marks(self, viewer: Any, labels: Any) -> None:
+        if self.marks is not None:
+            return
+        self._drawn = None
+        self.marks = Points(
+            ndim=2, name="Marks", metadata=tag("marks"), face_color="transparent",
+            border_width=0.12, size=10, opacity=1.0, visible=False,
+            text={"string": "{text}", "color": "white", "size": 11, "anchor": "center",
+                  "translation": [0, 0], "visible": False},
+            features={"text": np.zeros(0, dtype=object)}, **placed_like(labels, plane=True),
+        )  # fmt: skip
+        _add(viewer, self.marks)
+
+    def _make_events(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
+        if self.events is not None:
+            return
+        self._drawn = None
+        self.events = Vectors(
+            np.zeros((0, 2, 2)), ndim=2, name="Events", metadata=tag("events"), visible=False,
+            vector_style="arrow", edge_width=1.5, opacity=1.0, edge_color="white",
+            **placed_like(labels, plane=True),
+        )  # fmt: skip
+        prepare(self.events)
+        _add(viewer, self.events)
+
+    def raise_in(self, viewer: Any) -> None:
+        """Bring the layers to the top, so that nothing hides them."""
+        own = [layer for layer in (self.marks, self.events) if layer in viewer.layers]
+        if list(viewer.layers)[len(viewer.layers) - len(own) :] != own:
+            for layer in own:
+                viewer.layers.move(viewer.layers.index(layer), len(viewer.layers))
+
+    def place(self, labels: Any) -> None:
+        """Draw in the coordinates of a segmentation layer."""
+        for layer in (self.events, self.marks):
+            if layer is not None:
+                for name, value in placed_like(labels, plane=True).items():
+                    setattr(layer, name, value)
+
+    def draw(self, drawing: Drawing) -> None:
+        """Show a drawing."""
+        if self.events is None or self.marks is None:
+            return
+        before, self._drawn = self._drawn, drawing
+        if before is None or before.arrows != drawing.arrows:
+            _set_arrows(self.events, drawing)
+        if before is None or before.marks != drawing.marks:
+            _set_marks(self.marks, drawing)
+
+    def warming(self) -> Iterator[Callable[[], None]]:
+        """Parts that make the letters ready, unseen; else the first words take long to show."""
+        names = "".join(f"{k.sign}{k.name}" for k in LOOKS.values())
+        letters = sorted({*names, *"0123456789,%", *"frame"})
+        for k in range(0, len(letters), _AT_ONCE):
+            yield self._writer("".join(letters[k : k + _AT_ONCE]))
+        yield self.end_warming
+
+    def _writer(self, letters: str) -> Callable[[], None]:
+        def write() -> None:
+            if self.marks is not None:
+                self.marks.opacity = 0.0
+                unseen = Drawing()
+                unseen.mark((0.0, 0.0), "disc", 0.1, (0, 0, 0, 0), (0, 0, 0, 0), letters)
+                self._drawn = None
+                _set_marks(self.marks, unseen)
+
+        return write
+
+    def end_warming(self) -> None:
+        """Show the layer of symbols again."""
+        if self.marks is not None and self.marks.opacity == 0:
+            _set_marks(self.marks, Drawing())
+            self.marks.opacity = 1.0
+            self._drawn = None
+
+
+def _add(viewer: Any, layer: Any) -> None:
+    """Add a layer without making it the active one."""
+    active = viewer.layers.selection.active
+    viewer.add_layer(layer)
+    if active is not None and active in viewer.layers:
+        viewer.layers.selection.active = active
+
+
+def _set_arrows(layer: Vectors, drawing: Drawing) -> None:
+    layer.data = np.array([a[:2] for a in drawing.arrows], dtype=np.float64).reshape(-1, 2, 2)
+    if drawing.arrows:
+        layer.edge_color = np.array([a.colour for a in drawing.arrows])
+
+
+def _set_marks(layer: Points, drawing: Drawing) -> None:
+    marks = drawing.marks
+    with layer.events.blocker_all():
+        layer.data = np.array([m.point for m in marks], dtype=np.float64).reshape(-1, 2)
+        if marks:
+            layer.symbol = [m.symbol for m in marks]
+            layer.size = np.array([m.size for m in marks])
+            layer.face_color = np.array([m.face for m in marks])
+            layer.border_color = np.array([m.border for m in marks])
+            layer.features = {"text": np.array([m.text for m in marks], dtype=object)}
+    layer.refresh()

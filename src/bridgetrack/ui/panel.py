@@ -12,11 +12,10 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSize
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.session import Session
-from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.annotator import Annotator, shortcut
 from bridgetrack.ui.background import ThreadRunner
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.question_view import QuestionView
-from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.tracks_layer import ResultLayer
 from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
 

@@ -11,13 +11,13 @@ from superqt.utils import qdebounced
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.session.questions import JOB
+from bridgetrack.ui.annotator import shortcut
 from bridgetrack.ui.event_looks import LOOKS, short_words
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
-from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import SPACE, button, heading, row, text
 
 PICTURES = "pictures of the question"

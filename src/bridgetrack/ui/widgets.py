@@ -25,7 +25,7 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible, fonticon
 
-from bridgetrack.ui.shortcuts import Shortcut
+from bridgetrack.ui.annotator import Shortcut
 
 AnyLayout = TypeVar("AnyLayout", bound=QLayout)
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)

@@ -11,11 +11,11 @@ from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.project import is_project
 from bridgetrack.ui.annotate_panel import AnnotatePanel
+from bridgetrack.ui.annotator import shortcut
 from bridgetrack.ui.file_menu import image_data, labels_data
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.segment_panel import SegmentPanel
-from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
