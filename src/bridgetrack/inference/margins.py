@@ -10,7 +10,6 @@ choice must lose if it uses a column, without solving anything again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, permutations
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,7 +62,7 @@ def margin_bounds(
     taken = solution.chosen[rows]
     owner[slots[taken]] = rows[taken]
     # m: how many slots of the same chosen column a column covers, for each of its slots.
-    together = _alike(owner[problem.slots])[rows, entry]
+    together = _alike(owner[problem.slots], problem.width)[rows, entry]
     share = np.maximum(cost[rows] - _elsewhere(problem, solution)[rows, entry], 0.0) / together
     other = owner[slots] != rows
     best = np.full(problem.n_slots, np.inf)
@@ -83,13 +82,16 @@ def margin_bounds(
     return bounds
 
 
-def _alike(owner: Index) -> Index:
-    """How many entries of its row equal each entry, itself included, shape (H, W)."""
+def _alike(owner: Index, width: Index) -> Index:
+    """How many of the first entries of its row equal each of them, itself included, (H, W)."""
     out = np.ones(owner.shape, dtype=np.int64)
-    for a, b in combinations(range(len(owner.T)), 2):
-        equal = owner[:, a] == owner[:, b]
-        out[:, a] += equal
-        out[:, b] += equal
+    for b in range(1, len(owner.T)):
+        wide = np.flatnonzero(width > b)  # few columns are as wide as the widest
+        mine = owner[wide]
+        for a in range(b):
+            equal = mine[:, a] == mine[:, b]
+            out[wide, a] += equal
+            out[wide, b] += equal
     return out
 
 
@@ -98,10 +100,12 @@ def _elsewhere(problem: Problem, solution: Solution) -> Array:
     out = np.zeros(problem.slots.shape)
     if not solution.slack.any():
         return out
-    slack = np.append(solution.slack, 0.0)[problem.slots]
-    component = np.append(solution.component, -1)[problem.slots]
-    for a, b in permutations(range(len(slack.T)), 2):
-        out[:, a] += (component[:, a] != component[:, b]) * slack[:, b]
+    torn = np.flatnonzero(problem.incidence @ solution.slack > 0)
+    slack = np.append(solution.slack, 0.0)[problem.slots[torn]]
+    component = np.append(solution.component, -1)[problem.slots[torn]]
+    # Slack is the same for all slots of a component, so its own part is a product.
+    own = slack * _alike(component, problem.width[torn])
+    out[torn] = np.maximum(slack.sum(axis=1)[:, None] - own, 0.0)
     return out
 
 
