@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 from bridgetrack.cli.console import Stopwatch, note_lines, note_texts, plural
 from bridgetrack.cli.options import keep_inputs
+from bridgetrack.cli.repair import REPAIRED, summary_of_repairs, words_of_repairs
 from bridgetrack.cli.sources import Given
 from bridgetrack.errors import OutputError
 from bridgetrack.export.may_write import (
@@ -55,6 +57,7 @@ class Finished:
         record = self.record
         return [
             *_found(record["counts"]),
+            *words_of_repairs(record.get("repair")),
             *_annotations(record["annotations"]),
             *_least_certain(record["least_certain"]),
             *note_lines(self.notes),
@@ -78,12 +81,17 @@ def check_run(out: Path, given: Given) -> None:
 
 
 def finish(
-    tracking: Tracking, out: Path, given: Given, watch: Stopwatch, notes: Sequence[Note]
+    tracking: Tracking,
+    out: Path,
+    given: Given,
+    watch: Stopwatch,
+    notes: Sequence[Note],
+    beside: Path | None = None,
 ) -> Finished:
-    """Write results and ``run.json`` into `out`, all or nothing.
+    """Write results and ``run.json`` into `out`, with what stands in the folder `beside`.
 
-    What an earlier run wrote there in other formats is removed, so that the folder holds one
-    result.
+    All or nothing. What an earlier run wrote there in other formats is removed, so that the
+    folder holds one result.
     """
     from bridgetrack.export.results import FILES, stage_results
     from bridgetrack.files import staged_files
@@ -97,6 +105,10 @@ def finish(
         said = [*notes, *(Note(NoteKind.REMARK, words) for words in (*limits, *tracks.notes))]
         record = describe(tracking, out, given, watch, said)
         names = [name for kind in given.formats for name in FILES[kind]]
+        if beside is not None:
+            shutil.copytree(beside, staging, dirs_exist_ok=True)
+            names += REPAIRED
+            record["repair"] = summary_of_repairs(staging)
         record["files"] = [name for name in names if (staging / name).exists()]
         record = sealed(record, manifest(staging, record["files"]))
         write_json(record, staging / RUN_FILE)
@@ -109,6 +121,7 @@ def _in_the_way(out: Path, given: Given) -> list[str]:
     from bridgetrack.export.results import FILES
 
     new = [name for kind in given.formats for name in FILES[kind]]
+    new += REPAIRED if given.repair else []
     return list(dict.fromkeys([*new, *earlier(out), RUN_FILE]))
 
 

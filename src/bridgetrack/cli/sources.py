@@ -38,6 +38,7 @@ class Given:
     project: Path | None = None  # holds the model and the answers
     preset: str = "plain"  # columns of the tables, see `write_csv`
     command: str = "track"
+    repair: bool = False  # the labels were mended first, see `cli.repair`
 
     @property
     def inputs(self) -> tuple[Path | None, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -44,6 +46,14 @@ def track(
     formats: Annotated[
         str, typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff.")
     ] = "csv",
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair",
+            help="Mend the labels first where image and time say that cells were joined, cut, "
+            "missed or made up; the mended labels and a list of all changes are written beside.",
+        ),
+    ] = False,
     reading: Reading,
     json: Json = False,
 ) -> None:
@@ -53,6 +63,7 @@ def track(
     needed to repeat the run.
     """
     from bridgetrack.cli.record import check_run, finish
+    from bridgetrack.cli.repair import repaired_labels
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.summary import misfit
@@ -60,19 +71,23 @@ def track(
 
     wanted = parse_choices(formats, FORMATS, "--format")
     model = None if model is None else find_model_file(model)
-    given = Given(labels, image, model, annotations, reading, wanted)
+    given = Given(labels, image, model, annotations, reading, wanted, repair=repair)
     check_run(out, given)
     notes: list[Note] = []
-    with collecting_warnings([]):
+    with collecting_warnings([]), ExitStack() as temporary:
         weights = open_weights(model) or shipped_model()
         answers = open_answers(annotations)
         cells, pixels = open_sources(labels, image, reading, notes)
         watch = Stopwatch()
+        beside = None
+        if repair:
+            beside = Path(temporary.enter_context(TemporaryDirectory()))
+            cells = show(repaired_labels(cells, pixels, weights, beside, out), watch)
         with collecting_warnings(notes):
             tracking = show(track_steps(cells, pixels, weights, answers), watch)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
-        done = finish(tracking, out, given, watch, notes)
+        done = finish(tracking, out, given, watch, notes, beside)
     answer(json, done.record, done.lines)
 
 

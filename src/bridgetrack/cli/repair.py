@@ -1,0 +1,85 @@
+"""``track --repair``: mend the labels that were brought along before they are tracked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from bridgetrack.cli.console import plural
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.models.model import Model
+from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.progress import Progress, Steps
+
+LABELS, LIST = "repaired", "repairs.csv"
+REPAIRED = [LABELS, LIST]
+"""What a repair leaves in a folder of results."""
+
+
+def repaired_labels(
+    cells: Movie | Detections, image: Movie | None, model: Model, folder: Path, out: Path
+) -> Steps[Movie]:
+    """Mend labels and write them, with a list of what was changed, into a folder.
+
+    The labels name `out` as their source, where the folder's content will stand in the end.
+
+    Raises
+    ------
+    InputError
+        Where there are no labels or no image.
+    """
+    from bridgetrack.movie.opening import open_labels
+    from bridgetrack.movie.writers import label_writer
+    from bridgetrack.pipeline.masks import Given, changes, segment_by_choice
+
+    if not isinstance(cells, Movie) or image is None:
+        raise InputError(
+            "--repair needs labels and the image that they were made from: give a label movie, "
+            "not a table, and --image"
+        )
+    found = []
+    with label_writer(folder / LABELS, cells.geometry) as writer:
+        for step in segment_by_choice(image, given=Given(labels=(cells,)), model=model):
+            if isinstance(step, Progress):
+                yield step
+                continue
+            writer.write(step.labels)
+            found += changes(label_frame(cells, step.frame), step.labels, step.frame)
+    rows = [
+        {
+            "frame": c.frame,
+            "change": c.kind.value,
+            "before": " ".join(map(str, c.before)),
+            "after": " ".join(map(str, c.after)),
+            **dict(zip(cells.geometry.axes, c.place, strict=True)),
+        }
+        for c in found
+    ]
+    columns = ["frame", "change", "before", "after", *cells.geometry.axes]
+    pd.DataFrame(rows, columns=columns).to_csv(folder / LIST, index=False)
+    scale, unit = cells.geometry.scale, cells.geometry.unit
+    interval = cells.geometry.frame_interval
+    mended = open_labels(folder / LABELS, scale=scale, unit=unit, frame_interval=interval)
+    return replace(mended, source=str(out / LABELS))
+
+
+def summary_of_repairs(folder: Path) -> dict[str, int]:
+    """How many changes of each kind stand in the list of a folder."""
+    kinds = pd.read_csv(folder / LIST)["change"].value_counts()
+    return {str(kind): int(count) for kind, count in kinds.sort_index().items()}
+
+
+def words_of_repairs(repair: dict[str, int] | None) -> list[str]:
+    """A line for people, none where nothing was repaired."""
+    if repair is None:
+        return []
+    told = [f"{count} {kind}" for kind, count in repair.items()]
+    total = plural(sum(repair.values()), "change")
+    return [
+        f"labels repaired: {total} ({', '.join(told)}), listed in {LIST}"
+        if told
+        else "labels repaired: nothing to change"
+    ]

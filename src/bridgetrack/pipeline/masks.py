@@ -1,0 +1,397 @@
+"""Find the cells of a movie by choosing among candidate regions; and what a choice changed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.mask_answers import SOURCE, MaskAnswers, as_candidates, targets
+from bridgetrack.models.model import Model
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.movie import Movie, check_same_extent, label_frame
+from bridgetrack.option import option
+from bridgetrack.pipeline.joint import (
+    Candidates,
+    FrameChoice,
+    JointSettings,
+    choose_jointly,
+    measure_regions,
+)
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.choose import choose_by_frame
+from bridgetrack.regions.describe import Described, describe_frame, described
+from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
+from bridgetrack.regions.regions import Regions, concatenate, labels_of
+from bridgetrack.regions.score import RegionScore, prune, starting_score, teach
+from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings
+from bridgetrack.segmentation.settings import SegmentationSettings
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_SAME = 0.9
+"""Intersection over union from which two regions are taken for the same."""
+_MOSTLY = 0.5
+
+
+@dataclass(frozen=True)
+class MaskSettings:
+    """How cells are chosen among candidate regions.
+
+    Parameters
+    ----------
+    choose
+        ``jointly``: together with what happens to them in time; ``frame``: frame by frame.
+    per_cell
+        Candidates among which to choose, for every cell.
+    loyalty
+        Added to the log-odds of labels brought along.
+    trust, bias, window, overlap
+        See `JointSettings`; window counts frames.
+    """
+
+    choose: Literal["jointly", "frame"] = "jointly"
+    per_cell: float = option(4.0, least=1)
+    loyalty: float = option(2.0, least=0)
+    trust: float = option(1.0, above=0)
+    bias: float = 0.5
+    window: int = option(8, least=2)
+    overlap: int = option(3, least=1)
+
+    @property
+    def joint(self) -> JointSettings:
+        """Those of the integer program."""
+        overlap = min(self.overlap, self.window - 1)
+        return JointSettings(self.window, overlap, self.trust, self.bias)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known of the masks of a movie besides its image.
+
+    Parameters
+    ----------
+    labels
+        Label movies brought along; each of their cells is a candidate.
+    probability
+        How probably each pixel belongs to a cell, see `propose_regions`.
+    answers
+        What people said of masks. It holds, and the score learns from it.
+    score
+        How regions are scored before that; the shipped score where None.
+    """
+
+    labels: Sequence[Movie] = ()
+    probability: Movie | None = None
+    answers: MaskAnswers | None = None
+    score: RegionScore | None = None
+
+
+def choose_masks(
+    movie: Movie,
+    decided: Callable[[FrameChoice], object],
+    segmentation: SegmentationSettings | None = None,
+    settings: MaskSettings | None = None,
+    given: Given | None = None,
+    model: Model | None = None,
+    *,
+    channel: int | str = 0,
+) -> Steps[float]:
+    """Choose the cells of a movie among candidate regions; a window of frames is in memory.
+
+    Parameters
+    ----------
+    movie
+        The image.
+    decided
+        Called with every frame that is decided, in order.
+    segmentation
+        Of the built-in segmentation, from which candidates are made.
+    settings
+        How to choose.
+    given
+        Labels, probabilities and answers.
+    model
+        Weights of events; the shipped ones where None.
+    channel
+        Number or name of the channel that shows the cells.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    float
+        By how much the total score may fall short of the best.
+
+    Raises
+    ------
+    InputError
+        Where movies differ in extent, or answers exclude each other.
+    """
+    settings, given = settings or MaskSettings(), given or Given()
+    for other in (*given.labels, *([given.probability] if given.probability else [])):
+        check_same_extent(movie, other)
+    yield Progress("Looking at the movie", 0.0)
+    number = movie.channel_number(channel)
+    complete = movie_settings(movie, segmentation, channel=number)
+    reader = _Reader(movie, number, complete, given)
+    score = given.score or starting_score()
+    if given.answers is not None and len(given.answers):
+        yield Progress("Learning from answers", 0.0)
+        score = _taught(score, reader, given.answers)
+    source = _candidates(reader, score, settings)
+    if settings.choose == "frame":
+        for t, one in enumerate(source):
+            yield Progress("Choosing masks", t / movie.n_frames)
+            scores = np.where(one.pinned == 0, settings.trust * one.scores - settings.bias, 0)
+            scores = scores + 1e6 * one.pinned
+            decided(FrameChoice(t, one, choose_by_frame(one.regions, scores), np.abs(scores), ()))
+        return 0.0
+    return (
+        yield from choose_jointly(
+            lambda _: next(source),
+            movie.geometry,
+            movie.channels,
+            model or shipped_model(),
+            decided,
+            settings.joint,
+        )
+    )
+
+
+def segment_by_choice(
+    movie: Movie,
+    segmentation: SegmentationSettings | None = None,
+    settings: MaskSettings | None = None,
+    given: Given | None = None,
+    model: Model | None = None,
+    *,
+    channel: int | str = 0,
+) -> Iterator[Progress | SegmentedFrame]:
+    """As `choose_masks`, giving each frame's labels between the steps of the work.
+
+    Cells of a label movie brought along keep their numbers where they stay as they are.
+    """
+    done: deque[FrameChoice] = deque()
+    brought = given.labels[0] if given and given.labels else None
+    work = choose_masks(movie, done.append, segmentation, settings, given, model, channel=channel)
+    for step in work:
+        yield step
+        while done:
+            yield _segmented(done.popleft(), brought, movie.n_frames)
+    while done:
+        yield _segmented(done.popleft(), brought, movie.n_frames)
+
+
+def _segmented(choice: FrameChoice, brought: Movie | None, n_frames: int) -> SegmentedFrame:
+    labels = labels_of(choice.candidates.regions, choice.chosen, choice.frame)
+    if brought is not None:
+        labels = keep_numbers(label_frame(brought, choice.frame), labels)
+    return SegmentedFrame(choice.frame, n_frames, labels)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Proposes and describes the candidates of single frames."""
+
+    movie: Movie
+    channel: int
+    segmentation: SegmentationSettings
+    given: Given
+
+    @cached_property
+    def drawn(self) -> Regions | None:
+        """Cells that people drew or mended."""
+        return None if self.given.answers is None else as_candidates(self.given.answers)
+
+    def frame(self, t: int) -> Described:
+        """Candidates of a frame, with cells that people drew among them."""
+        given, scale = self.given, self.movie.geometry.scale
+        image = self.movie.channel_frame(t, self.channel)
+        probability = None
+        if given.probability is not None:
+            probability = cell_probability(given.probability, t)
+        named = zip(label_sources(given.labels), given.labels, strict=True)
+        brought = {name: label_frame(labels, t) for name, labels in named}
+        regions = propose_frame(
+            image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
+        )
+        if self.drawn is not None:
+            rows = self.drawn.rows(t)
+            drawn = self.drawn.select(np.arange(rows.start, rows.stop))
+            regions = concatenate([regions, drawn])
+        features = describe_frame(
+            regions, image, self.segmentation, scale=scale, probability=probability
+        )
+        return Described(regions, features)
+
+    def said(self, regions: Regions) -> Index:
+        """What people said of candidates: 1 for cells, -1 for none, else 0, shape (R,)."""
+        if self.given.answers is None:
+            return np.zeros(len(regions), dtype=np.int64)
+        return targets(regions, self.given.answers)
+
+
+def _taught(score: RegionScore, reader: _Reader, answers: MaskAnswers) -> RegionScore:
+    """The score after answers about masks."""
+    features, known = [], []
+    for t in sorted({answer.frame for answer in answers}):
+        beside = [s for s in (t - 1, t, t + 1) if 0 <= s < reader.movie.n_frames]
+        for regions, found in described(reader.frame(s) for s in beside):
+            if len(regions) and regions.frame[0] == t:
+                said = reader.said(regions)
+                features.append(found)
+                known.append(np.where(said == 0, -1, said > 0).astype(np.int8))
+    return teach(score, np.concatenate(features), np.concatenate(known))
+
+
+def _candidates(
+    reader: _Reader, score: RegionScore, settings: MaskSettings
+) -> Iterator[Candidates]:
+    """Candidates of every frame in order, scored and pruned; three frames are in memory."""
+    movie, names = reader.movie, label_sources(reader.given.labels)
+    frames = (reader.frame(t) for t in range(movie.n_frames))
+    for t, (regions, features) in enumerate(described(frames)):
+        scores = score.log_odds(features)
+        own = np.zeros(len(regions), dtype=bool)
+        for name in names:
+            own |= regions.votes[:, regions.sources.index(name)] > 0
+        scores = scores + settings.loyalty * own
+        said = reader.said(regions)
+        drawn = np.zeros(len(regions), dtype=bool)
+        if SOURCE in regions.sources:
+            drawn = regions.source == regions.sources.index(SOURCE)
+        wrong = (said < 0) & ~drawn
+        keep = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=drawn)
+        kept = regions.select(keep)
+        table = measure_regions(kept, movie.frame(t), movie.geometry.scale)
+        yield Candidates(kept, table, scores[keep], drawn[keep].astype(np.int8))
+
+
+class ChangeKind(StrEnum):
+    """What happened to labels that were brought along."""
+
+    CUT = "cut"
+    JOINED = "joined"
+    ADDED = "added"
+    DROPPED = "dropped"
+    OUTLINE = "outline"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference between two label frames.
+
+    Parameters
+    ----------
+    frame
+        Where.
+    kind
+        What happened.
+    before, after
+        Labels that stood there, and that stand there now.
+    place
+        Mean pixel of what is concerned, ``([z,] y, x)``.
+    """
+
+    frame: int
+    kind: ChangeKind
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    place: tuple[float, ...]
+
+
+def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Give cells of a frame the numbers that they had; new ones get numbers above those.
+
+    A cell keeps its number where most of the old and of the new mask are the same.
+
+    Parameters
+    ----------
+    before, after
+        Label frames of one shape.
+    """
+    old, new, shared, size_old, size_new = _compare(before, after)
+    like = shared / (size_old[old] + size_new[new] - shared)
+    same = like > _MOSTLY  # no cell is so like two others
+    numbers = np.arange(len(size_new)) + int(before.max(initial=0))
+    numbers[0] = 0
+    numbers[new[same]] = old[same]
+    return np.asarray(numbers[after], dtype=np.int32)
+
+
+def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[Change]:
+    """What was cut, joined, added, dropped or outlined anew between two label frames.
+
+    Parameters
+    ----------
+    before, after
+        Label frames of one shape.
+    frame
+        Number of the frame.
+    """
+    old, new, shared, size_old, size_new = _compare(before, after)
+    within_old = shared > _MOSTLY * size_new[new]
+    within_new = shared > _MOSTLY * size_old[old]
+    found: list[tuple[ChangeKind, Index, Index]] = []
+    pieces, wholes = new[within_old], old[within_old]
+    for label in _repeated(wholes):
+        found.append((ChangeKind.CUT, np.array([label]), pieces[wholes == label]))
+    parts, unions = old[within_new], new[within_new]
+    for label in _repeated(unions):
+        found.append((ChangeKind.JOINED, parts[unions == label], np.array([label])))
+    none = np.zeros(0, dtype=np.int64)
+    touched = np.union1d(wholes, parts)
+    for label in np.setdiff1d(np.flatnonzero(size_old)[1:], touched):
+        found.append((ChangeKind.DROPPED, np.array([label]), none))
+    touched = np.union1d(pieces, unions)
+    for label in np.setdiff1d(np.flatnonzero(size_new)[1:], touched):
+        found.append((ChangeKind.ADDED, none, np.array([label])))
+    named_old = np.concatenate([none, *(b for _, b, _ in found)])
+    named_new = np.concatenate([none, *(a for _, _, a in found)])
+    like = shared / (size_old[old] + size_new[new] - shared)
+    other = (within_old | within_new) & (like < _SAME)
+    other &= ~np.isin(old, named_old) & ~np.isin(new, named_new)
+    for a, b in zip(old[other], new[other], strict=True):
+        found.append((ChangeKind.OUTLINE, np.array([a]), np.array([b])))
+    return [
+        Change(
+            frame,
+            kind,
+            tuple(b.tolist()),
+            tuple(a.tolist()),
+            _place(before, b) if len(b) else _place(after, a),
+        )
+        for kind, b, a in found
+    ]
+
+
+def _compare(before: NDArray[Any], after: NDArray[Any]) -> tuple[Index, Index, Index, Index, Index]:
+    """Pairs of labels that share pixels, how many, and all sizes by label (0 is background)."""
+    old, new = before.ravel().astype(np.int64), after.ravel().astype(np.int64)
+    size_old, size_new = np.bincount(old, minlength=1), np.bincount(new, minlength=1)
+    both = (old > 0) & (new > 0)
+    key, shared = np.unique(old[both] * len(size_new) + new[both], return_counts=True)
+    size_old[0] = size_new[0] = max(1, int(size_old[0]))
+    return key // len(size_new), key % len(size_new), shared, size_old, size_new
+
+
+def _repeated(labels: Index) -> Index:
+    """Labels that occur twice or more."""
+    found, count = np.unique(labels, return_counts=True)
+    return found[count > 1]
+
+
+def _place(frame: NDArray[Any], labels: Index) -> tuple[float, ...]:
+    """Mean pixel of some labels."""
+    return tuple(float(axis.mean()) for axis in np.nonzero(np.isin(frame, labels)))

@@ -1,0 +1,128 @@
+"""Cells chosen among candidates of a movie, and what a choice changed of labels brought along."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.pipeline.joint import FrameChoice
+from bridgetrack.pipeline.masks import (
+    ChangeKind,
+    Given,
+    MaskSettings,
+    changes,
+    choose_masks,
+    keep_numbers,
+    segment_by_choice,
+)
+from bridgetrack.progress import run
+from bridgetrack.regions.mend import remove
+from bridgetrack.regions.regions import labels_of
+from bridgetrack.segmentation.movie import SegmentedFrame
+
+SIZE = 96
+PLACES = ((20.0, 20.0), (20.0, 33.0), (60.0, 24.0), (64.0, 70.0), (30.0, 74.0))
+
+
+def drawn(n_frames: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Bright nuclei on dark noise, two of which touch; images and true labels."""
+    rng = np.random.default_rng(seed)
+    yy, xx = np.indices((SIZE, SIZE))
+    images = rng.normal(100, 4, (n_frames, SIZE, SIZE))
+    labels = np.zeros((n_frames, SIZE, SIZE), dtype=np.int32)
+    for t in range(n_frames):
+        for k, (y, x) in enumerate(PLACES):
+            r2 = ((yy - y - t) / 8.0) ** 2 + ((xx - x - 0.5 * t) / 7.0) ** 2
+            images[t] += 120 * np.exp(-(r2**2))
+            labels[t][(r2 < 0.8) & (labels[t] == 0)] = k + 1
+    return images, labels
+
+
+def found(image: Movie, **about: object) -> list[np.ndarray]:
+    steps = segment_by_choice(image, **about)  # type: ignore[arg-type]
+    frames = [s for s in steps if isinstance(s, SegmentedFrame)]
+    assert [f.frame for f in frames] == list(range(image.n_frames))
+    return [f.labels for f in frames]
+
+
+@pytest.mark.parametrize("how", ["jointly", "frame"])
+def test_nuclei_are_found_in_every_frame(how: str) -> None:
+    images, labels = drawn()
+    got = found(open_movie(images), settings=MaskSettings(choose=how))  # type: ignore[arg-type]
+    for true, mask in zip(labels, got, strict=True):
+        assert mask.max() == len(PLACES)
+        for k in range(1, len(PLACES) + 1):
+            own = mask[true == k]
+            assert (own == np.bincount(own).argmax()).mean() > 0.7
+
+
+def test_labels_brought_along_are_mended() -> None:
+    images, labels = drawn()
+    given_ = labels.copy()
+    given_[1][given_[1] == 2] = 1  # two drawn as one
+    given_[2][given_[2] == 3] = 0  # one missed
+    got = found(open_movie(images), given=Given(labels=(open_labels(given_),)))
+    kinds = [{c.kind for c in changes(a, b, t)} for t, (a, b) in enumerate(zip(given_, got))]
+    assert ChangeKind.CUT in kinds[1]
+    assert ChangeKind.ADDED in kinds[2]
+    assert not (kinds[0] | kinds[3]) - {ChangeKind.OUTLINE}
+    for k in (1, 4, 5):
+        assert (got[0][labels[0] == k] == k).mean() > 0.7
+
+
+def test_an_answer_holds() -> None:
+    images, labels = drawn()
+    image, masks = open_movie(images), open_labels(labels)
+    gone = remove(labels[1], 1, (64, 71))
+    answers = MaskAnswers(masks.geometry).added(gone)
+    chosen: list[FrameChoice] = []
+    run(choose_masks(image, chosen.append, given=Given(answers=answers)))
+    with_answer = labels_of(chosen[1].candidates.regions, chosen[1].chosen, 1)
+    assert with_answer[65, 70] == 0
+    assert labels_of(chosen[2].candidates.regions, chosen[2].chosen, 2)[66, 71] > 0
+
+
+def test_each_kind_of_change() -> None:
+    before, after = np.zeros((2, 30, 30), dtype=np.int32)
+    before[2:8, 2:14] = 1
+    after[2:8, 2:8], after[2:8, 8:14] = 1, 2  # cut
+    before[12:18, 2:8], before[12:18, 8:14] = 2, 3
+    after[12:18, 2:14] = 3  # joined
+    before[22:26, 2:6] = 4  # dropped
+    after[22:26, 20:24] = 4  # added
+    before[2:8, 20:26] = 5
+    after[2:8, 20:24] = 5  # another outline
+    before[12:18, 20:26], after[12:18, 20:26] = 6, 6  # the same
+    told = {c.kind: (c.before, c.after) for c in changes(before, after, 3)}
+    assert told == {
+        ChangeKind.CUT: ((1,), (1, 2)),
+        ChangeKind.JOINED: ((2, 3), (3,)),
+        ChangeKind.DROPPED: ((4,), ()),
+        ChangeKind.ADDED: ((), (4,)),
+        ChangeKind.OUTLINE: ((5,), (5,)),
+    }
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_numbers_are_kept_and_stay_apart(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    before = np.kron(rng.integers(0, 6, (4, 4)), np.ones((3, 3), int)).astype(np.int32)
+    after = before.copy()
+    after[rng.random(after.shape) < 0.2] = 0
+    _, renamed = np.unique(after, return_inverse=True)
+    shuffled = renamed.reshape(after.shape).astype(np.int32)
+    kept = keep_numbers(before, shuffled)
+    pairs = np.unique(np.stack([shuffled.ravel(), kept.ravel()]), axis=1)
+    assert len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1]
+    assert (kept[shuffled == 0] == 0).all()
+    for label in np.unique(before[before > 0]):
+        old, new = before == label, after == label
+        if (old & new).sum() > 0.5 * (old | new).sum():
+            assert (kept[new] == label).all()
+    assert not changes(before, before, 0)
