@@ -31,6 +31,8 @@ from bridgetrack.regions.propose import cell_probability, label_sources, propose
 from bridgetrack.regions.regions import Regions, concatenate, labels_of
 from bridgetrack.regions.score import RegionScore, prune, starting_score, teach
 from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings
+from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.probability import cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 Array = NDArray[np.float64]
@@ -83,6 +85,8 @@ class Given:
         Label movies brought along; each of their cells is a candidate.
     probability
         How probably each pixel belongs to a cell, see `propose_regions`.
+    pixels
+        What strokes taught; gives the probability where no movie of it is there.
     answers
         What people said of masks. It holds, and the score learns from it.
     score
@@ -91,6 +95,7 @@ class Given:
 
     labels: Sequence[Movie] = ()
     probability: Movie | None = None
+    pixels: PixelModel | None = None
     answers: MaskAnswers | None = None
     score: RegionScore | None = None
 
@@ -221,6 +226,9 @@ class _Reader:
         probability = None
         if given.probability is not None:
             probability = cell_probability(given.probability, t)
+        elif given.pixels is not None:
+            cell, edge = cell_and_edge(image, given.pixels)
+            probability = np.nan_to_num(cell if edge is None else cell - edge)
         named = zip(label_sources(given.labels), given.labels, strict=True)
         brought = {name: label_frame(labels, t) for name, labels in named}
         regions = propose_frame(
