@@ -4,8 +4,7 @@
 
 Learned from simulated movies and from pictures drawn from the masks of the iPSC movies (MIT
 licence) alone. Calibrated on films that the trees did not see: every kind of picture is left out
-in turn. A candidate is right here where it is within 0.15 of the best overlap of its cell: which
-outline a person would draw differs between movies, and answers teach it.
+in turn.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.score import RegionScore
-from region_data import Candidates, candidates, ipsc_films, simulated_films
+from region_data import candidates, ipsc_films, simulated_films
 
 OUT = Path(__file__).resolve().parents[1] / "src" / "bridgetrack" / "regions" / "score.npz"
 PER_FILM = 4000
@@ -51,7 +50,7 @@ def gathered() -> tuple[Array, NDArray[np.int64], NDArray[np.str_]]:
         if max(float((c.best > 0.5).mean()) for c in found) < 0.5:
             continue  # the estimate of what cells look like failed: nothing to learn from
         print(film.name, sum(len(c.regions) for c in found), flush=True)
-        rows += [(c.features, loose_target(c), c.film) for c in found]
+        rows += [(c.features, c.target, c.film) for c in found]
     names = np.concatenate([np.full(len(x), name.split()[-1]) for x, _, name in rows])
     films = np.concatenate([np.full(len(x), name) for x, _, name in rows])
     features, target = (np.concatenate([r[k] for r in rows]) for k in (0, 1))
@@ -62,14 +61,6 @@ def gathered() -> tuple[Array, NDArray[np.int64], NDArray[np.str_]]:
     ]
     chosen = np.sort(np.concatenate(kept))
     return features[chosen], target[chosen], names[chosen]
-
-
-def loose_target(sample: Candidates) -> NDArray[np.int64]:
-    """1 within 0.15 of the best overlap of a cell, -1 within 0.2, else 0."""
-    best = np.where(sample.cell >= 0, np.append(sample.best, 0.0)[sample.cell], 0.0)
-    right = (sample.iou > 0.5) & (sample.iou >= best - 0.15)
-    nearly = (sample.iou > 0.4) & (sample.iou >= best - 0.2)
-    return np.where(right, 1, np.where(nearly, -1, 0))
 
 
 def trees() -> HistGradientBoostingClassifier:

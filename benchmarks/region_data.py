@@ -18,7 +18,8 @@ from scipy import ndimage as ndi
 from bridgetrack.movie import label_frame, open_labels, open_movie
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.regions import Regions, regions_of_labels
+from bridgetrack.regions.regions import Regions
+from bridgetrack.regions.score import matched
 from bridgetrack.segmentation import SegmentationSettings, movie_settings
 from bridgetrack.simulation.movie import simulate
 from bridgetrack.simulation.settings import SimulationSettings
@@ -82,27 +83,14 @@ class Candidates:
     def target(self) -> NDArray[np.int64]:
         """1 for right candidates, 0 for wrong ones, -1 for those that are nearly right.
 
-        Right is within 0.05 of the best candidate of a cell, which overlaps it by more than half
-        of the union; nearly right is within 0.15.
+        Right is within 0.15 of the best candidate of a cell, which overlaps it by more than half
+        of the union; nearly right is within 0.2. Which of several good outlines a person would
+        draw differs between movies.
         """
         best = np.where(self.cell >= 0, np.append(self.best, 0.0)[self.cell], 0.0)
-        right = (self.iou > 0.5) & (self.iou >= best - 0.05)
-        nearly = (self.iou > 0.4) & (self.iou >= best - 0.15)
+        right = (self.iou > 0.5) & (self.iou >= best - 0.15)
+        nearly = (self.iou > 0.4) & (self.iou >= best - 0.2)
         return np.where(right, 1, np.where(nearly, -1, 0))
-
-
-def match(regions: Regions, t: int, truth: NDArray[Any]) -> tuple[NDArray[np.int64], Array, Array]:
-    """`Candidates.cell`, `iou` and `best` of the candidates of a frame."""
-    cells = regions_of_labels(truth)
-    part = regions.select(np.arange(regions.rows(t).start, regions.rows(t).stop))
-    shared = (part.membership(t) @ cells.membership(0).T).tocoo()
-    iou = shared.data / (part.area[shared.row] + cells.area[shared.col] - shared.data)
-    best, mine = np.zeros(len(cells)), np.zeros(len(part))
-    cell = np.full(len(part), -1, dtype=np.int64)
-    np.maximum.at(best, shared.col, iou)
-    order = np.argsort(iou)
-    cell[shared.row[order]], mine[shared.row[order]] = shared.col[order], iou[order]
-    return cell, mine, best
 
 
 def candidates(film: Film, settings: SegmentationSettings | None = None) -> Iterator[Candidates]:
@@ -115,7 +103,7 @@ def candidates(film: Film, settings: SegmentationSettings | None = None) -> Iter
             for regions in [propose_frame(film.image[t], settings, scale=film.scale, t=t)]
         )
         for t, (regions, features) in zip(range(first, last + 1), described(frames), strict=True):
-            cell, iou, best = match(regions, t, np.asarray(film.truth[t]))
+            cell, iou, best = matched(regions, t, np.asarray(film.truth[t]))
             yield Candidates(film.name, t, regions, features, cell, iou, best)
 
 

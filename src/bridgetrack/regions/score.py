@@ -24,8 +24,9 @@ from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps, r
 Targets = NDArray[np.int8]
 
 _VERSION = 1
-_RIDGE = 3.0
+_RIDGE = 30.0
 _STEPS = 50
+_SAME = 0.15
 _MOST_ODDS = 12.0
 
 
@@ -210,9 +211,10 @@ def answer_targets(
 ) -> Targets:
     """What answers about some cells of a frame say of its candidates.
 
-    The candidate most like an answered cell is right, as are those within 0.05 of its overlap
-    (intersection over union); within 0.15 nothing is said; the others that share pixels with it
-    cut or swallow it and are wrong.
+    The candidate most like an answered cell is right, as are those within 0.15 of its overlap
+    (intersection over union), since several outlines of a cell will do and would else share its
+    probability; within 0.2 nothing is said; the others that share pixels with it cut or swallow
+    it and are wrong.
 
     Parameters
     ----------
@@ -237,8 +239,8 @@ def answer_targets(
     touched = cell >= 0
     most = np.append(best, 0.0)[cell]
     target[touched] = 0
-    target[touched & (iou >= np.minimum(most - 0.15, 0.75)) & (iou > 0.4)] = -1
-    target[touched & (iou >= most - 0.05) & (iou > 0.5)] = 1
+    target[touched & (iou >= most - _SAME - 0.05) & (iou > 0.4)] = -1
+    target[touched & (iou >= most - _SAME) & (iou > 0.5)] = 1
     if no_cells is not None:
         place, alike, _ = matched(part, t, no_cells)
         target[(place >= 0) & (alike > 0.5) & (target < 0)] = 0
