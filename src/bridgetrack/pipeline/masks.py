@@ -42,6 +42,8 @@ Mask = NDArray[np.bool_]
 _SAME = 0.9
 """Intersection over union from which two regions are taken for the same."""
 _MOSTLY = 0.5
+_WORTH = 2.0
+"""Candidates that one answer counts for, though it speaks of many that are alike."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +262,14 @@ def _taught(score: RegionScore, reader: _Reader, answers: MaskAnswers) -> Region
                 said = reader.said(regions)
                 features.append(found)
                 known.append(np.where(said == 0, -1, said > 0).astype(np.int8))
-    return teach(score, np.concatenate(features), np.concatenate(known))
+    wanted = np.concatenate(known)
+    n_right = sum(len(answer.right) for answer in answers)
+    n_wrong = n_right + sum(len(answer.wrong) for answer in answers)
+    worth = np.ones(len(wanted))
+    for kind, n_answers in ((1, n_right), (0, n_wrong)):
+        rows = wanted == kind
+        worth[rows] = min(1.0, _WORTH * n_answers / max(1, int(rows.sum())))
+    return teach(score, np.concatenate(features), wanted, worth)
 
 
 def _candidates(

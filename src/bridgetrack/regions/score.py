@@ -173,7 +173,9 @@ _WHOLE = ("split", "left", "right")
 _REAL = ("threshold", "value", "mean", "deviation", "taught")
 
 
-def teach(score: RegionScore, features: Array, targets: Targets) -> RegionScore:
+def teach(
+    score: RegionScore, features: Array, targets: Targets, worth: Array | None = None
+) -> RegionScore:
     """A score that has learned from answers; with none it stays what it is.
 
     Regularised logistic regression on top of the start (Newton's method). Earlier teaching is
@@ -187,8 +189,12 @@ def teach(score: RegionScore, features: Array, targets: Targets) -> RegionScore:
         Of the candidates that answers say something of, shape (R, F).
     targets
         1 for cells, 0 for what is none, -1 for candidates that nothing is known of.
+    worth
+        How much each counts, shape (R,); 1 where None. One answer speaks of many candidates
+        that are alike.
     """
     known = targets >= 0
+    counts = np.ones(int(known.sum())) if worth is None else worth[known]
     columns = [list(FEATURES).index(name) for name in score.features]
     given = np.asarray(features, dtype=np.float64)[known][:, columns]
     base = score._base(given)
@@ -197,8 +203,8 @@ def teach(score: RegionScore, features: Array, targets: Targets) -> RegionScore:
     ridge = np.full(len(weights), _RIDGE)
     for _ in range(_STEPS):
         odds = 1 / (1 + np.exp(-np.clip(base + inputs @ weights, -30, 30)))
-        slope = inputs.T @ (odds - wanted) + ridge * weights
-        curve = (inputs * (odds * (1 - odds))[:, None]).T @ inputs + np.diag(ridge)
+        slope = inputs.T @ (counts * (odds - wanted)) + ridge * weights
+        curve = (inputs * (counts * odds * (1 - odds))[:, None]).T @ inputs + np.diag(ridge)
         step = np.linalg.solve(curve, slope)
         weights -= step / max(1.0, float(np.abs(step).max()))
         if np.abs(step).max() < 1e-8:
