@@ -275,8 +275,10 @@ def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
     near = likeness > _RIGHT
     right = (near & (likeness >= best - _BEST)).any(axis=1)
     spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1)
-    shared, union, _ = _compared(member, area, known.wrong)
-    spoils |= (shared / union > known.limits).any(axis=1)
+    shared, union, smaller = _compared(member, area, known.wrong)
+    # Where nothing is right in its place, no cut of it and nothing that swallows it is a cell.
+    likeness = np.where(known.limits == _GONE, shared / smaller, shared / union)
+    spoils |= (likeness > known.limits).any(axis=1)
     return np.where(right, 1, np.where(spoils, -1, 0))
 
 
