@@ -42,7 +42,7 @@ Mask = NDArray[np.bool_]
 _SAME = 0.9
 """Intersection over union from which two regions are taken for the same."""
 _MOSTLY = 0.5
-_WORTH = 2.0
+_WORTH = 8.0
 """Candidates that one answer counts for, though it speaks of many that are alike."""
 
 
