@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bridgetrack.movie.movie import Movie
     from bridgetrack.segmentation.movie import SegmentedFrame
     from bridgetrack.segmentation.pixels import PixelModel
+    from bridgetrack.segmentation.readings import Estimate
 
 BACKENDS = ("builtin", "cellpose", "stardist")
 
@@ -134,6 +135,8 @@ def segment(
         sign(save_pixel_model(found.pixels, beside[1]))
     sign(path)
     notes += _remarks(movie, counts, number)
+    if found.estimate is not None:
+        notes += [Note(NoteKind.WARNING, words) for words in found.estimate.doubts]
     seconds = sum(watch.seconds.values())
     record = {
         "labels": str(path),
@@ -190,6 +193,7 @@ class Segmented:
     counts: list[int]
     settings: SegmentationSettings | None
     pixels: PixelModel | None = None
+    estimate: Estimate | None = None
 
 
 def segmenting(
@@ -205,7 +209,8 @@ def segmenting(
 ) -> Steps[Segmented]:
     """Segment a movie into a file, taught by strokes where there are some."""
     from bridgetrack.movie.opening import open_labels
-    from bridgetrack.segmentation.movie import movie_settings, segment_to_file
+    from bridgetrack.segmentation.movie import segment_to_file
+    from bridgetrack.segmentation.readings import estimate_settings
     from bridgetrack.segmentation.strokes import learn_steps
 
     counts: list[int] = []
@@ -214,9 +219,12 @@ def segmenting(
     if strokes is not None:
         painted, size = open_labels(strokes), settings.diameter
         pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
-    yield Progress("Segmenting", 0.0)
+    estimate = None
     if pixels is None and backend == "builtin":
-        settings = movie_settings(movie, settings, channel=channel)
+        yield Progress("Looking at the movie", 0.0)
+        estimate = estimate_settings(movie, settings, channel=channel)
+        settings = estimate.settings
+    yield Progress("Segmenting", 0.0)
     model = pixels if pixels is not None else network
     frames = segment_to_file(movie, out, settings, channel=channel, backend=backend, model=model)
 
@@ -226,7 +234,7 @@ def segmenting(
 
     with closing(frames):
         path = yield from relayed(frames, told)
-    return Segmented(path, counts, settings, pixels)
+    return Segmented(path, counts, settings, pixels, estimate)
 
 
 def beside_labels(out: Path, what: str) -> Path:
@@ -249,6 +257,9 @@ def described(
         "geometry": geometry_record(movie.geometry),
         "backend": backend,
         "settings": None if settings is None else asdict(settings),
+        "readings": [] if found.estimate is None else [
+            {**asdict(reading), "worth": reading.worth} for reading in found.estimate.readings
+        ],
         "pixels": None if pixels is None else {
             "classes": list(pixels.classes),
             "painted": len(pixels.painted.classes),

@@ -130,13 +130,10 @@ def estimate_foreground(frames: list[NDArray[Any]]) -> Literal["bright", "dark",
     frames
         Some frames of the movie, shape ([Z,] Y, X) each.
     """
+    side = one_sided(frames)
+    if side is not None:
+        return side
     stacks = [np.stack(_reduced_planes(frame)[0]) for frame in frames]
-    percentiles = np.mean([np.percentile(s, [1, 50, 99]) for s in stacks], axis=0)
-    below, above = np.diff(percentiles)
-    if below < _ONE_SIDED * above:
-        return "bright"
-    if above < _ONE_SIDED * below:
-        return "dark"
     planes = [max(s, key=lambda p: float(np.std(p))) for s in stacks]
     bright, dark = _evidence(planes, "bright"), _evidence(planes, "dark")
     if min(bright.area, dark.area) > 0.1 * max(bright.area, dark.area):
@@ -146,6 +143,16 @@ def estimate_foreground(frames: list[NDArray[Any]]) -> Literal["bright", "dark",
     if tie or best.covered < _COVERED:
         return "texture"
     return "bright" if best is bright else "dark"
+
+
+def one_sided(frames: list[NDArray[Any]]) -> Literal["bright", "dark"] | None:
+    """Where nearly nothing is darker (brighter) than the background: bright (dark), else None."""
+    stacks = [np.stack(_reduced_planes(frame)[0]) for frame in frames]
+    percentiles = np.mean([np.percentile(s, [1, 50, 99]) for s in stacks], axis=0)
+    below, above = np.diff(percentiles)
+    if below < _ONE_SIDED * above:
+        return "bright"
+    return "dark" if above < _ONE_SIDED * below else None
 
 
 @dataclass(frozen=True, order=True)

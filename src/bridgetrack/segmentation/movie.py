@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.segmentation.backends import Segmenter, make_probability, make_segmenter
-from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.cells import Labels
 from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
-
-_SAMPLED_FRAMES = 5
 
 
 @dataclass(frozen=True)
@@ -43,21 +41,14 @@ class SegmentedFrame:
 def movie_settings(
     movie: Movie, settings: SegmentationSettings | None = None, *, channel: int | str = 0
 ) -> SegmentationSettings:
-    """Settings in which what was left open is decided for the whole movie from five frames.
+    """Settings in which what was left open is decided for the whole movie.
 
     Parameters
     ----------
-    movie
-        The movie.
-    settings
-        What is already decided.
-    channel
-        Number or name of the channel that shows the cells.
+    movie, settings, channel
+        See `estimate_settings`, which also says how sure that is.
     """
-    number = movie.channel_number(channel)
-    times = np.unique(np.linspace(0, movie.n_frames - 1, _SAMPLED_FRAMES).round().astype(int))
-    frames = [movie.channel_frame(int(t), number) for t in times]
-    return complete_settings(frames, settings or SegmentationSettings())
+    return estimate_settings(movie, settings, channel=channel).settings
 
 
 def segment_movie(

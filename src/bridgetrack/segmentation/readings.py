@@ -1,0 +1,209 @@
+"""What suits a movie: several readings of it are segmented in part, the steadiest one is taken.
+
+Cells may be brighter than the background, darker, or more structured; each reading has a size of
+cells of its own. A wrong reading finds other things in every frame, or a few blurred ones; the
+right one finds many cells again in the next frame. What single frames look like counts a little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.movie.movie import Movie
+from bridgetrack.segmentation.builtin import (
+    complete_settings,
+    estimate_diameter,
+    estimate_foreground,
+    one_sided,
+    segment_builtin,
+)
+from bridgetrack.segmentation.cells import Labels
+from bridgetrack.segmentation.settings import Foreground, SegmentationSettings
+
+_SAMPLED_FRAMES = 5
+_PAIRS = 3
+_LARGEST = 1000
+_FOREGROUNDS: tuple[Foreground, ...] = ("bright", "dark", "texture")
+_LIKELY = 1.3
+"""How many times better a reading must be than the one that single frames suggest."""
+_AGAIN = 0.35
+"""Share of cells that must be found again for that to say anything."""
+_CLEAR = 1.5
+"""A reading is clear where it is so many times better than the next."""
+_EVEN = 1.8
+"""Sizes in single frames that differ by a larger factor are told."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to see a movie, and how well that works.
+
+    Parameters
+    ----------
+    foreground
+        What a cell looks like, see `SegmentationSettings`.
+    diameter
+        Of a typical cell, in pixels along x.
+    cells
+        Cells in a frame, on average.
+    again
+        Share of them that are found again in the next frame, with an IoU above one half.
+    spread
+        The largest by the smallest diameter estimated in a frame.
+    likely
+        Whether single frames suggest it, see `estimate_foreground`.
+    """
+
+    foreground: Foreground
+    diameter: float
+    cells: float = 0.0
+    again: float = 0.0
+    spread: float = 1.0
+    likely: bool = False
+
+    @property
+    def worth(self) -> float:
+        """Cells found again, weighed by how regularly they are; readings are compared by it."""
+        return self.cells * self.again**2 * (_LIKELY if self.likely else 1.0)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Settings decided for a movie, and how sure that is.
+
+    Parameters
+    ----------
+    settings
+        With nothing left open.
+    readings
+        What was tried, best first; one entry, untried, where there was nothing to decide.
+    """
+
+    settings: SegmentationSettings
+    readings: tuple[Reading, ...]
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What a person should look at, as sentences without a full stop."""
+        best, *others = self.readings
+        found = []
+        if others and others[0].worth * _CLEAR > best.worth:
+            found.append(
+                f"cells are taken for {_WORDS[best.foreground]} and {best.diameter:.0f} pixels "
+                f"wide, but {_WORDS[others[0].foreground]} and {others[0].diameter:.0f} pixels "
+                "wide fits nearly as well; look at the result, and say the foreground and the "
+                "diameter where it is wrong"
+            )
+        if best.spread > _EVEN:
+            found.append(
+                f"the size of cells differs from frame to frame by a factor of {best.spread:.1f}, "
+                f"as far as one can see without knowing them; {best.diameter:.0f} pixels is "
+                "assumed; say the diameter where that is wrong"
+            )
+        return tuple(found)
+
+
+_WORDS = {"bright": "bright", "dark": "dark", "texture": "structured"}
+
+
+def estimate_settings(
+    movie: Movie, settings: SegmentationSettings | None = None, *, channel: int | str = 0
+) -> Estimate:
+    """Decide for a whole movie what settings leave open, from some of its frames.
+
+    Parameters
+    ----------
+    movie
+        The movie.
+    settings
+        What is already decided.
+    channel
+        Number or name of the channel that shows the cells.
+    """
+    settings = settings or SegmentationSettings()
+    number = movie.channel_number(channel)
+    times = np.unique(np.linspace(0, movie.n_frames - 1, _SAMPLED_FRAMES).round().astype(int))
+    frames = [movie.channel_frame(int(t), number) for t in times]
+    kinds = _FOREGROUNDS
+    if settings.foreground != "auto":
+        kinds = (settings.foreground,)
+    elif (side := one_sided(frames)) is not None:
+        kinds = (side,)
+    elif movie.n_frames < 2:
+        kinds = (complete_settings(frames, settings).foreground,)
+    readings = [r for kind in kinds if (r := _reading(frames, kind, settings)) is not None]
+    if len(readings) > 1:
+        likely = estimate_foreground(frames)
+        readings = [replace(r, likely=r.foreground == likely) for r in readings]
+        pairs = _pairs(movie, number)
+        readings = _ranked([_tried(r, pairs, settings, movie.geometry.scale) for r in readings])
+    best = readings[0] if readings else Reading(kinds[0], settings.diameter or 20.0)
+    settings = replace(settings, foreground=best.foreground, diameter=best.diameter)
+    return Estimate(complete_settings(frames, settings), tuple(readings) or (best,))
+
+
+def _reading(
+    frames: list[NDArray[Any]], kind: Foreground, settings: SegmentationSettings
+) -> Reading | None:
+    """A reading with the size of its cells; None where it shows none."""
+    if settings.diameter is not None:
+        return Reading(kind, settings.diameter)
+    known = [d for frame in frames if (d := estimate_diameter(frame, kind)) is not None]
+    if not known:
+        return None
+    return Reading(kind, float(np.median(known)), spread=max(known) / min(known))
+
+
+def _ranked(readings: list[Reading]) -> list[Reading]:
+    """Best first; where frames are too far apart to find cells again, what single ones suggest."""
+    ranked = sorted(readings, key=lambda r: -r.worth)
+    if ranked[0].again < _AGAIN:
+        ranked.sort(key=lambda r: not r.likely)
+    return ranked
+
+
+def _pairs(movie: Movie, channel: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Some frames with their successors; of large ones the middle."""
+    last = movie.n_frames - 2
+    times = np.unique(np.linspace(0, last, 2 * _PAIRS + 1).round().astype(int)[1::2])
+    middle: Any = tuple(
+        slice(max(0, (n - _LARGEST) // 2), max(0, (n - _LARGEST) // 2) + _LARGEST)
+        for n in (movie.geometry.shape or ())[-2:]
+    )
+    return [
+        (
+            movie.channel_frame(int(t), channel)[..., *middle],
+            movie.channel_frame(int(t) + 1, channel)[..., *middle],
+        )
+        for t in times
+    ]
+
+
+def _tried(
+    reading: Reading,
+    pairs: list[tuple[NDArray[Any], NDArray[Any]]],
+    settings: SegmentationSettings,
+    scale: tuple[float, ...],
+) -> Reading:
+    """A reading with how many cells it finds, and finds again."""
+    chosen = replace(settings, foreground=reading.foreground, diameter=reading.diameter)
+    found = []
+    for pair in pairs:
+        first, second = (segment_builtin(frame, chosen, scale) for frame in pair)
+        found.append(((int(first.max()) + int(second.max())) / 2, _again(first, second)))
+    cells, again = (float(np.mean(values)) for values in zip(*found, strict=True))
+    return replace(reading, cells=cells, again=again / max(cells, 1e-9))
+
+
+def _again(first: Labels, second: Labels) -> int:
+    """Cells of a frame that one cell of the next frame covers by an IoU above one half."""
+    n, k = int(first.max()) + 1, int(second.max()) + 1
+    pairs, shared = np.unique(first.astype(np.int64) * k + second, return_counts=True)
+    here, there = pairs // k, pairs % k
+    union = np.bincount(first.ravel(), minlength=n)[here]
+    union = union + np.bincount(second.ravel(), minlength=k)[there] - shared
+    return int(np.count_nonzero((here > 0) & (there > 0) & (2 * shared > union)))
