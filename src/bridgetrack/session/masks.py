@@ -119,6 +119,13 @@ class MovieMasks:
                 lost += 1
         return frames, lost
 
+    def label_at(self, t: int, place: Place) -> int:
+        """The label at a place of a frame, 0 for background and beyond the frame."""
+        frame = self._frame(t) if 0 <= t < self.labels.n_frames else np.zeros((0,) * len(place))
+        at = tuple(round(p) for p in place)
+        inside = all(0 <= a < n for a, n in zip(at, frame.shape, strict=True))
+        return int(frame[at]) if inside else 0
+
     # ------------------------------------------------------------------ changes
 
     def site(self, t: int, detections: Detections) -> MendSite:

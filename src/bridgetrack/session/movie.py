@@ -335,6 +335,7 @@ class TrackedMovie(BackgroundWork):
     def _step(self, of: str, way: str, steps: UndoOrder) -> None:
         """Undo or redo in one of the two stores."""
         before, self._steps, self._stepping = self._steps, steps, True
+        self.proposed = []
         try:
             if of == "answers":
                 getattr(self.answers, way)()
@@ -393,7 +394,9 @@ class TrackedMovie(BackgroundWork):
         """Make a change of masks that was proposed; returns and raises as `mend`."""
         masks, detections = self._mendable()
         made = masks.make(mend, detections)
-        self.proposed = [m for m in self.proposed if m is not mend]
+        self.cancel("propose")
+        mine = any(m is mend for m in self.proposed)
+        self.proposed = [m for m in self.proposed if m is not mend] if mine else []
         self._steps = self._steps.then("masks")
         self._on_masks({made.frame})
         return made
@@ -406,6 +409,10 @@ class TrackedMovie(BackgroundWork):
         masks, detections = self._mendable()
         self.run("propose", lambda: masks.same(mend, detections), self._on_proposed)
         return self.proposed
+
+    def forget_proposed(self) -> None:
+        """Let go of what is proposed for the masks of other frames."""
+        self._on_proposed([])
 
     def _on_proposed(self, found: list[Mend]) -> None:
         self.proposed = found

@@ -22,13 +22,17 @@ from bridgetrack.ui.event_looks import LOOKS, short_answer, short_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.widgets import button, dress_table, grid, heading, text
+from bridgetrack.ui.widgets import Column, button, dress_table, grid, heading, row, text
 
 _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
     (Mode.DISAPPEAR, "Leaves"), (Mode.APPEAR, "Appears"), (Mode.MERGE, "Merges"),
     (Mode.SPLIT, "Cut in two"), (Mode.FALSE, "Not a cell"), (Mode.SWAP, "Swap"),
     (Mode.SUGGEST, "Suggest next"),
+)  # fmt: skip
+_MENDING = (
+    (Mode.CUT, "Two cells"), (Mode.JOIN, "One cell"), (Mode.GROW, "New cell"),
+    (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"),
 )  # fmt: skip
 _ACTIONS = (
     ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Its past", "past"),
@@ -86,6 +90,9 @@ class AnnotatePanel(Panel):
         self.annotator = self.state.annotator
         self.hint = self.add(text())
         self.column.addWidget(self._modes())
+        self.add(heading("Mend the masks"))
+        self.column.addWidget(self._mending())
+        self.same = self.add(self._same())
         self.add(heading("What the model thinks of this cell"))
         self.proposals = QListWidget()
         self.proposals.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -111,16 +118,32 @@ class AnnotatePanel(Panel):
         self.listen(annotator.mode_changed, self._on_mode)
         self.follow(self._show_proposals, annotator.changed, session.movie_changed)
         self.follow(self._list_answers, session.answers_changed)
+        self.follow(self._show_same, session.answers_changed, session.movie_changed)
         self._on_mode()
 
     # ------------------------------------------------------------------ parts
 
     def _modes(self) -> QWidget:
-        self.modes = {mode: self._mode_button(mode, words) for mode, words in _MODES}
+        self.modes = {m: self._mode_button(m, words) for m, words in (*_MODES, *_MENDING)}
         group = QButtonGroup(self)
         for made in self.modes.values():
             group.addButton(made)
-        return grid(self.modes.values(), 3, last=3)
+        return grid([self.modes[mode] for mode, _ in _MODES], 3, last=3)
+
+    def _mending(self) -> QWidget:
+        return grid([self.modes[mode] for mode, _ in _MENDING], 3)
+
+    def _same(self) -> QWidget:
+        """What the last change of masks suggests for other frames; hidden where nothing."""
+        box = Column()
+        self.same_words = box.add(text())
+        key = shortcut("same")
+        self.same_next = button("Next", key.words, self.annotator.do_same, key=key, icon="next")
+        self.same_all = button("In all", "Do the same in all frames named",
+                               self.annotator.do_all_the_same, icon="yes")  # fmt: skip
+        box.column.addWidget(row(self.same_next, self.same_all))
+        box.hide()
+        return box
 
     def _mode_button(self, mode: Mode, words: str) -> QPushButton:
         key = shortcut(mode.value)
@@ -165,6 +188,11 @@ class AnnotatePanel(Panel):
         if words != shown:
             self.proposals.clear()
             self.proposals.addItems(words)
+
+    def _show_same(self) -> None:
+        words = self.annotator.same_words
+        self.same_words.setText(words)
+        self.same.setVisible(bool(words))
 
     def _no_proposals(self) -> str:
         if self.session.tracking is None:

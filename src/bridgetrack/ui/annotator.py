@@ -10,6 +10,7 @@ from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
@@ -24,6 +25,13 @@ _LONGEST = 600.0
 
 _FATE = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.MERGE, Mode.SPLIT, Mode.FALSE)
 _HISTORY = (Mode.APPEAR, Mode.FALSE)
+_SAME = {
+    MendKind.CUT: "The same cut",
+    MendKind.JOIN: "Join the same two",
+    MendKind.GROW: "The same cell",
+    MendKind.REMOVE: "Remove the same",
+}
+"""What is proposed for the masks of other frames."""
 
 
 class Annotator:
@@ -45,6 +53,8 @@ class Annotator:
         # finds cells by position, once the movie is measured
         self.finder: CellFinder | PointFinder | None = None
         self.hovered = -1  # row of the cell under the pointer, -1 where there is none
+        self.frame = 0  # the frame in view
+        self._here: tuple[float, ...] | None = None  # where the pointer is in it
         self.history = False  # whether to ask where the cell comes from rather than where it goes
         self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._swap = -1
@@ -119,7 +129,8 @@ class Annotator:
     # ------------------------------------------------------------------ pointing and clicking
 
     def hover(self, frame: int, point: tuple[float, ...]) -> None:
-        """The pointer moved."""
+        """The pointer moved, or another frame came under it."""
+        self.frame, self._here = frame, point
         row = -1 if self.finder is None else self.finder.row_at(frame, point)
         if row != self.hovered:
             self.point_at(row)
@@ -144,7 +155,9 @@ class Annotator:
             self._say(self.hint)
             return
         self.hover(frame, point)
-        if self.asking:
+        if self.picking.mode.mends is not None:
+            self._mend_at(frame, point)
+        elif self.asking:
             self._answer_with(self.hovered)
         elif self.picking.mode == Mode.REVIEW:
             self.accept()
@@ -207,6 +220,9 @@ class Annotator:
     def start(self, mode: Mode) -> None:
         """As `set_mode`, beginning with the cell under the pointer, or with the one asked about."""
         row = self._asked_about(mode) if self.asking else self.hovered
+        if mode.mends is not None:
+            self._start_mending(mode)
+            return
         self.set_mode(mode)
         if row < 0 or self.finder is None:
             return
@@ -226,10 +242,69 @@ class Annotator:
     def cancel(self) -> None:
         """Esc: forget what was picked, then go back to review."""
         before = self.picking.mode
+        if self.picking.empty and self._session.proposed:
+            self._session.forget_proposed()
+            return
         self._swap = -1
         self._follow(picking.cancel(self.picking))
         if self.picking.mode != before:
             self._announce_mode(before)
+
+    # ------------------------------------------------------------------ masks
+
+    def _start_mending(self, mode: Mode) -> None:
+        """Mend at once where the pointer is on a cell; else the next click says where."""
+        if self.picking.mode != mode or not self.picking.empty:
+            self.set_mode(mode)
+        if self._here is not None and mode != Mode.GROW and self._label(self.frame, self._here):
+            self._mend_at(self.frame, self._here)
+
+    def _label(self, frame: int, point: tuple[float, ...]) -> int:
+        """Label of the mask at a place as it is now, 0 where there is none."""
+        masks = self._session.masks
+        return 0 if masks is None else masks.label_at(frame, point)
+
+    def _mend_at(self, frame: int, point: tuple[float, ...]) -> None:
+        step = picking.point(self.picking, frame, point, self._label(frame, point))
+        kind = step.picking.mode.mends
+        self.picking = step.picking
+        if step.problem:
+            self._say(step.problem)
+        if step.places and kind is not None:
+            session = self._session
+            with session.telling():
+                session.propose_same(session.mend(kind, frame, *step.places))
+        self._refresh()
+
+    @property
+    def same_words(self) -> str:
+        """What the last change of masks suggests for other frames; empty where nothing."""
+        found = self._session.proposed
+        if not found:
+            return ""
+        frames = ", ".join(str(m.frame) for m in found)
+        return f"{_SAME[found[0].kind]} in frame{'s' if len(found) > 1 else ''} {frames} too?"
+
+    def do_same(self) -> None:
+        """P: accept what is proposed for the masks of the frame in view, or go where one is."""
+        session = self._session
+        if not session.proposed:
+            self._say("Nothing is proposed for the masks of other frames.")
+            return
+        here = next((m for m in session.proposed if m.frame == self.frame), None)
+        if here is not None:
+            with session.telling():
+                session.accept(here)
+        if session.proposed:
+            near = min(session.proposed, key=lambda m: abs(m.frame - self.frame))
+            self.show.emit(near.frame, None)
+
+    def do_all_the_same(self) -> None:
+        """Accept all that is proposed for the masks of other frames."""
+        session = self._session
+        with session.telling():
+            for each in list(session.proposed):
+                session.accept(each)
 
     # ------------------------------------------------------------------ the model asks
 
@@ -412,6 +487,17 @@ MODE_SHORTCUTS = (
     Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
 )  # fmt: skip
 
+MASK_SHORTCUTS = (
+    Shortcut("cut", ("K",), "These are two cells: cut the mask, or draw the cut",
+             _begin(Mode.CUT)),
+    Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
+    Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
+    Shortcut("remove", ("E",), "This is no cell: its mask goes", _begin(Mode.REMOVE)),
+    Shortcut("outline", ("O",), "A better outline: the next one for this cell",
+             _begin(Mode.OUTLINE)),
+    Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
+)  # fmt: skip
+
 ACTION_SHORTCUTS = (
     Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
     Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
@@ -429,7 +515,7 @@ NUMBER_SHORTCUTS = tuple(
     Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k)) for k in range(1, 10)
 )
 
-SHORTCUTS = MODE_SHORTCUTS + ACTION_SHORTCUTS + NUMBER_SHORTCUTS
+SHORTCUTS = MODE_SHORTCUTS + MASK_SHORTCUTS + ACTION_SHORTCUTS + NUMBER_SHORTCUTS
 
 
 def shortcut(name: str) -> Shortcut:

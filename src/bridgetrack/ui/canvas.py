@@ -21,6 +21,7 @@ from bridgetrack.ui.overlay import (
     View,
     draw_answers,
     draw_ghost,
+    draw_mending,
     draw_proposals,
 )
 from bridgetrack.ui.picking import Mode
@@ -129,6 +130,7 @@ class Canvas(SliceInView):
         annotator.show.connect(self.show)
         session.movie_changed.connect(self._on_source)
         session.scene_changed.connect(self._on_scene)
+        session.masks_changed.connect(self._on_masks)
         viewer.dims.events.current_step.connect(self._on_frame)
         viewer.layers.events.removed.connect(self._on_removed)
 
@@ -149,6 +151,7 @@ class Canvas(SliceInView):
         self._annotator.show.disconnect(self.show)
         self._session.movie_changed.disconnect(self._on_source)
         self._session.scene_changed.disconnect(self._on_scene)
+        self._session.masks_changed.disconnect(self._on_masks)
         viewer = self.viewer
         if viewer is not None:
             viewer.dims.events.current_step.disconnect(self._on_frame)
@@ -229,6 +232,12 @@ class Canvas(SliceInView):
         if not self._painting:
             self.activate()
 
+    def _on_masks(self, _: set[int]) -> None:
+        """The pixels of the segmentation were changed in place."""
+        labels = self.labels
+        if labels is not None:
+            labels.refresh()
+
     @property
     def _painting(self) -> bool:
         """Whether somebody holds a tool of the segmentation layer."""
@@ -265,6 +274,7 @@ class Canvas(SliceInView):
     def _on_frame(self) -> None:
         if self._layers.events is None or self._session.scene is None:
             return
+        self._annotator.frame = self.frame
         if self._point is not None:
             plane = self.plane
             flat = self._point[-2:]
@@ -309,4 +319,7 @@ class Canvas(SliceInView):
             rows = [detections.row_of(*c.cell) for c in picked.sources]
             outlines = [finder.outline(r) for r in rows]
             draw_ghost(drawing, outlines, picked.targets, view)
+        shape = session.scene.detections.geometry.shape
+        if shape is not None:
+            draw_mending(drawing, picked.place, session.proposed, shape, view)
         return drawing

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.words import FATE, HISTORY
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.regions.mend import MendKind
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,16 @@ LOOKS = {
     Event.SKIP: Look("#0072b2", "square", "■", "Moves over a gap"),
     Event.FALSE: Look("#bbbbbb", "x", "✕", "Not a cell"),
 }
+
+MEND_WORDS = {
+    MendKind.CUT: "two cells",
+    MendKind.JOIN: "one cell",
+    MendKind.GROW: "a cell",
+    MendKind.REMOVE: "no cell",
+    MendKind.OUTLINE: "this outline",
+    MendKind.PAINT: "as painted",
+}
+"""What a change of masks says."""
 
 PROPOSAL = "#ffffff"
 GHOST = "#ffffff"

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
+from bridgetrack.regions.mend import MendKind, Place
 
 
 class Mode(StrEnum):
@@ -22,12 +23,25 @@ class Mode(StrEnum):
     FALSE = "false"
     SWAP = "swap"
     SUGGEST = "suggest"
+    CUT = "cut"
+    JOIN = "join"
+    GROW = "grow"
+    REMOVE = "remove"
+    OUTLINE = "outline"
+
+    @property
+    def mends(self) -> MendKind | None:
+        """How this mode mends masks, None where it does not."""
+        return MendKind(self.value) if self in _MENDING else None
 
     @property
     def event(self) -> Event | None:
         """The event that this mode annotates, None where it annotates none."""
-        others = (Mode.REVIEW, Mode.SWAP, Mode.SUGGEST)
+        others = (Mode.REVIEW, Mode.SWAP, Mode.SUGGEST, *_MENDING)
         return None if self in others else Event.from_key(self.value)
+
+
+_MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE)
 
 
 @dataclass(frozen=True)
@@ -37,11 +51,12 @@ class Picking:
     mode: Mode = Mode.REVIEW
     sources: tuple[CellRef, ...] = ()
     targets: tuple[CellRef, ...] = ()
+    place: tuple[int, Place] | None = None  # frame and place of the first of two clicks on masks
 
     @property
     def empty(self) -> bool:
         """Whether nothing is picked."""
-        return not self.sources and not self.targets
+        return not self.sources and not self.targets and self.place is None
 
     @property
     def waits_for_target(self) -> bool:
@@ -54,6 +69,10 @@ class Picking:
         """What to do next, in plain words."""
         if self.empty:
             return _FIRST[self.mode]
+        if self.mode == Mode.CUT:
+            return "Click on the other side: the line between cuts. Esc: never mind."
+        if self.mode == Mode.JOIN:
+            return "Click the other piece. Esc: never mind."
         if self.mode == Mode.SWAP:
             return "Click the other cell, in the same frame."
         if not self.waits_for_target:
@@ -75,6 +94,7 @@ class Step:
     event: EventRef | None = None  # now complete; None while cells are missing
     frame: int | None = None  # to show next, None to stay
     problem: str = ""  # why the click could not be used
+    places: tuple[Place, ...] = ()  # where masks are to be mended; none while one is missing
 
 
 _FIRST = {
@@ -89,6 +109,12 @@ _FIRST = {
     Mode.SWAP: "Click two cells whose next steps were exchanged.",
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
     "U: cannot tell. G: another one. Esc: stop.",
+    Mode.CUT: "Click two cells that are drawn as one. To draw the cut, click beside them instead, "
+    "then on the other side.",
+    Mode.JOIN: "Click two pieces of one cell.",
+    Mode.GROW: "Click a cell that is not drawn.",
+    Mode.REMOVE: "Click what is drawn but is no cell.",
+    Mode.OUTLINE: "Click a cell; each click shows its next outline.",
 }
 
 
@@ -134,6 +160,19 @@ def _pick_target(state: Picking, event: Event, cell: CellRef) -> Step:
     if len(targets) < N_TARGETS[event]:
         return Step(replace(state, targets=targets))
     return _done(state, EventRef(event, state.sources, targets), start)
+
+
+def point(state: Picking, frame: int, place: Place, label: int) -> Step:
+    """The state after a click in a mode that mends masks, on a cell or (label 0) beside all."""
+    first = state.place if state.place is not None and state.place[0] == frame else None
+    again = Picking(state.mode)
+    if first is not None:
+        return Step(again, places=(first[1], place))
+    if state.mode == Mode.JOIN and not label:
+        return Step(again, problem="There is no cell here; click a piece of one.")
+    if state.mode == Mode.JOIN or (state.mode == Mode.CUT and not label):
+        return Step(replace(again, place=(frame, place)))
+    return Step(again, places=(place,))
 
 
 def finish(state: Picking) -> Step:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QComboBox, QSizePolicy, QWidget
 from superqt.utils import qdebounced
@@ -129,6 +130,7 @@ class SourceChooser(QWidget):
         self._step: Any = None
         self._painting = False
         self._strokes: deque[set[int] | None] = deque(maxlen=_UNDOABLE)
+        self._pixels: list[Painted] = []
         self._measure_soon = qdebounced(self._measure, timeout=_REST, parent=self)
         open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
@@ -178,6 +180,7 @@ class SourceChooser(QWidget):
             (None if image is None else file_of(image), file_of(labels)),
             (image, labels),
             detections_of(labels, movie) if points else None,
+            None if points else paintable(labels),
         )
 
     def _watch(self, labels: Any) -> None:
@@ -187,6 +190,7 @@ class SourceChooser(QWidget):
             self._painted.events.set_data.disconnect(self._on_drawn)
         self._painted = labels
         self._strokes.clear()
+        self._pixels.clear()
         if labels is not None:
             _edits(labels).connect(self._on_paint)
             labels.events.set_data.connect(self._on_drawn)
@@ -195,6 +199,7 @@ class SourceChooser(QWidget):
     def _on_paint(self, event: Any) -> None:
         if not is_points(self._painted):
             self._strokes.append(painted_frames(event, self._painted))
+            self._pixels += painted_pixels(event, self._painted)
             self._painting = True
         self._measure_soon()
 
@@ -204,6 +209,15 @@ class SourceChooser(QWidget):
         moved, self._step = step != self._step, step
         if not moved and not is_points(self._painted) and str(self._painted.mode) != "pan_zoom":
             self._measure_soon()
+
+    def _note_painting(self) -> None:
+        """What was painted since the cells were measured last is an answer about them."""
+        pixels, self._pixels = self._pixels, []
+        for t in sorted({part[0] for part in pixels}):
+            places = np.concatenate([p for k, p, _ in pixels if k == t])
+            before = np.concatenate([b for k, _, b in pixels if k == t])
+            known, first = np.unique(places, return_index=True)
+            self._panel.session.note_painting(t, known, before[first])
 
     def _measure(self) -> None:
         """Measure what was touched up."""
@@ -215,6 +229,7 @@ class SourceChooser(QWidget):
             # not told apart from changes by other programs, which may be anywhere.
             strokes = [s for s in self._strokes if s is not None]
             known = self._painting and len(strokes) == len(self._strokes)
+            self._note_painting()
             session.measure(touched=set().union(*strokes) if known else None)
             self._painting = False
             return
@@ -225,6 +240,44 @@ class SourceChooser(QWidget):
             return
         self.notice.say("", "")
         session.measure(replace(session.movie, table=table))
+
+
+Painted = tuple[int, NDArray[np.int64], NDArray[np.int64]]
+"""A frame, the places in it that were painted, and their labels before."""
+
+
+def painted_pixels(event: Any, layer: Any) -> list[Painted]:
+    """What a stroke changed, part by part; nothing where napari does not say.
+
+    Parts are tuples of indices, old and new values, or a box of the data, the pixels in it that
+    changed, and their old values.
+    """
+    found: list[Painted] = []
+    shape = layer.data.shape
+    for part in event.value:
+        if hasattr(part, "slice_key") and hasattr(part, "old_values"):
+            ranges = [np.arange(*s.indices(n)) for s, n in zip(part.slice_key, shape, strict=True)]
+            grid = np.meshgrid(*ranges, indexing="ij")
+            kept = np.ones(grid[0].shape, dtype=bool) if part.mask is None else part.mask
+            index, old = tuple(g[kept] for g in grid), np.ravel(part.old_values)
+        elif isinstance(part, tuple) and not any(isinstance(i, slice) for i in part[0]):
+            index = tuple(np.ravel(i).astype(np.int64) for i in part[0])
+            old = np.broadcast_to(np.ravel(part[1]), index[0].shape)
+        else:
+            continue
+        if len(index) != len(shape):
+            continue
+        places = np.ravel_multi_index(index[1:], shape[1:])
+        for t in np.unique(index[0]).tolist():
+            mine = index[0] == t
+            found.append((t, places[mine], old[mine].astype(np.int64)))
+    return found
+
+
+def paintable(layer: Any) -> NDArray[Any] | None:
+    """The array of a Labels layer, where its pixels can be changed in place."""
+    data = layer.data
+    return data if isinstance(data, np.ndarray) and data.flags.writeable else None
 
 
 def painted_frames(event: Any, layer: Any) -> set[int] | None:

@@ -1,0 +1,259 @@
+"""Masks mended with real keys and clicks on the real canvas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+
+from bridgetrack.regions.mend import MendKind
+from bridgetrack.ui.picking import Mode, Picking, click, point
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SCALE = 0.645
+T = 2
+
+
+def test_a_cut_is_a_click_on_a_cell_or_a_line_beside_it():
+    start = Picking(Mode.CUT)
+    assert point(start, 3, (5.0, 6.0), 12).places == ((5.0, 6.0),)
+    waiting = point(start, 3, (5.0, 6.0), 0).picking
+    assert not waiting.empty and "other side" in waiting.hint
+    assert point(waiting, 3, (9.0, 6.0), 12).places == ((5.0, 6.0), (9.0, 6.0))
+    elsewhere = point(waiting, 4, (9.0, 6.0), 0)
+    assert elsewhere.places == () and elsewhere.picking.place == (4, (9.0, 6.0))
+    assert click(start, None).event is None
+
+
+def test_joining_takes_two_clicks_on_cells():
+    start = Picking(Mode.JOIN)
+    assert "no cell here" in point(start, 3, (5.0, 6.0), 0).problem
+    waiting = point(start, 3, (5.0, 6.0), 4)
+    assert waiting.places == ()
+    assert point(waiting.picking, 3, (5.0, 9.0), 5).places == ((5.0, 6.0), (5.0, 9.0))
+
+
+@pytest.mark.parametrize("mode", [Mode.GROW, Mode.REMOVE, Mode.OUTLINE])
+def test_other_changes_take_one_click(mode):
+    assert point(Picking(mode), 3, (5.0, 6.0), 0).places == ((5.0, 6.0),)
+    assert mode.mends == MendKind(mode.value) and mode.event is None
+
+
+@pytest.fixture
+def pair(pixels):
+    """Two touching cells in the middle of the sample's first frames."""
+    labels = pixels[1]
+    a, b = labels[T][:, :-3], labels[T][:, 3:]
+    for y, x in np.argwhere((a > 0) & (b > 0) & (a != b)):
+        found = int(a[y, x]), int(b[y, x])
+        if max(abs(y - 196), abs(x - 196)) < 130 and all(
+            (labels[t] == k).sum() > 120 for t in range(T - 1, T + 2) for k in found
+        ):
+            return found
+    raise AssertionError("no two cells touch")
+
+
+@pytest.fixture
+def opened(viewer, qtbot, pixels, pair):
+    """The state of a viewer in which two cells are drawn as one, with step 2 open in frame T."""
+    from bridgetrack.ui.panel import state_of
+
+    image, truth = pixels
+    labels = truth.copy()
+    part = labels[T - 1 : T + 2]
+    part[part == pair[1]] = pair[0]
+    viewer.add_image(image, name="short", scale=(1, SCALE, SCALE))
+    viewer.add_labels(labels, name="cells", scale=(1, SCALE, SCALE))
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    state = state_of(viewer)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    widget.open_step(1)
+    state.canvas.show(T, None)
+    qtbot.wait(50)
+    return state, widget, truth
+
+
+def middle(mask: np.ndarray) -> np.ndarray:
+    """World position of a pixel inside, near the centroid."""
+    inside = np.argwhere(mask)
+    return SCALE * inside[np.abs(inside - inside.mean(axis=0)).sum(axis=1).argmin()]
+
+
+def cells(viewer):
+    return viewer.layers["cells"].data
+
+
+def settled(state, qtbot):
+    qtbot.waitUntil(
+        lambda: (
+            not state.session.busy("measure", "track", "propose")
+            and state.session.tracking is not None
+        ),
+        timeout=60_000,
+    )
+    qtbot.wait(20)
+
+
+def test_a_key_cuts_the_cell_under_the_pointer_and_ctrl_z_takes_it_back(
+    opened, viewer, hand, qtbot, pair
+):
+    state, widget, truth = opened
+    session, before = state.session, cells(viewer).copy()
+    n = len(session.scene.detections)
+    shown = viewer.layers["cells"]._slice.image.raw.copy()
+    hand.point(middle(truth[T] == pair[0]))
+    hand.key("K")
+    after = cells(viewer)[T].copy()
+    for cell in pair:
+        there = truth[T] == cell
+        best = max(((after == k) & there).sum() / ((after == k) | there).sum()
+                   for k in np.unique(after[there]) if k)  # fmt: skip
+        assert best > 0.6
+    assert (viewer.layers["cells"]._slice.image.raw != shown).any(), "shown at once"
+    settled(state, qtbot)
+    assert len(session.scene.detections) == n + 1
+    assert state.annotator.picking.mode == Mode.CUT
+    assert widget.annotate.modes[Mode.CUT].isChecked()
+    hand.key("Z", control=True)
+    np.testing.assert_array_equal(cells(viewer), before)
+    hand.key("R")
+    np.testing.assert_array_equal(cells(viewer)[T], after)
+    settled(state, qtbot)
+
+
+def test_the_same_cut_is_offered_in_other_frames_and_a_key_accepts_it(
+    opened, viewer, hand, qtbot, pair
+):
+    state, widget, truth = opened
+    before = cells(viewer).copy()
+    hand.key("K")
+    hand.click(middle(truth[T] == pair[0]))
+    settled(state, qtbot)
+    assert [m.frame for m in state.session.proposed] == [T - 1, T + 1]
+    qtbot.waitUntil(widget.annotate.same.isVisible, timeout=2000)
+    assert f"{T - 1}, {T + 1}" in widget.annotate.same_words.text()
+    np.testing.assert_array_equal(cells(viewer)[T - 1], before[T - 1])
+    hand.key("P")
+    assert state.canvas.frame in (T - 1, T + 1), "it is shown first"
+    first = state.canvas.frame
+    assert any("two cells" in str(t) for t in state.canvas.marks_layer.features["text"])
+    np.testing.assert_array_equal(cells(viewer)[first], before[first])
+    hand.key("P")
+    assert (cells(viewer)[first] != before[first]).any()
+    settled(state, qtbot)
+    qtbot.mouseClick(widget.annotate.same_all, Qt.MouseButton.LeftButton)
+    settled(state, qtbot)
+    assert (cells(viewer)[2 * T - first] != before[2 * T - first]).any()
+    assert not state.session.proposed
+    assert not widget.annotate.same.isVisible()
+    assert len(state.session.masks.answers) == 3
+
+
+def test_escape_forgets_what_is_offered(opened, viewer, hand, qtbot, pair):
+    state, widget, truth = opened
+    hand.point(middle(truth[T] == pair[0]))
+    hand.key("K")
+    settled(state, qtbot)
+    assert state.session.proposed
+    hand.key("Escape")
+    assert not state.session.proposed and not widget.annotate.same.isVisible()
+    assert state.annotator.picking.mode == Mode.CUT
+    hand.key("Escape")
+    assert state.annotator.picking.mode == Mode.REVIEW
+
+
+def test_a_drawn_line_cuts(opened, viewer, hand, qtbot, pair):
+    state, _, _ = opened
+    whole = cells(viewer)[T] == pair[0]
+    inside = np.argwhere(whole)
+    spread = np.linalg.svd(inside - inside.mean(axis=0), full_matrices=False)[2][1]
+    centre = inside.mean(axis=0)
+    ends = []
+    for side in (-1, 1):
+        place = centre.copy()
+        while cells(viewer)[T][tuple(np.rint(place).astype(int))]:
+            place = place + side * spread
+        ends.append(place)
+    hand.key("K")
+    hand.click(SCALE * ends[0])
+    assert state.annotator.picking.place is not None
+    assert (cells(viewer)[T] == pair[0]).sum() == whole.sum()
+    hand.click(SCALE * ends[1])
+    assert (cells(viewer)[T] == pair[0]).sum() < whole.sum()
+    settled(state, qtbot)
+
+
+def test_removing_growing_joining_and_outlines(opened, viewer, hand, qtbot, pair):
+    state, _, truth = opened
+    session = state.session
+    labels = cells(viewer)
+    place = middle(truth[T] == pair[0])
+    hand.point(place)
+    hand.key("E")
+    assert not (labels[T] == pair[0]).any()
+    hand.key("N")
+    hand.click(place)
+    grown = labels[T][tuple(np.rint(place / SCALE).astype(int))]
+    assert grown > truth.max()
+    hand.point(place)
+    hand.key("O")
+    first = labels[T] == grown
+    hand.key("O")
+    assert ((labels[T] == grown) != first).any()
+    assert [a.kind.value for a in session.masks.answers] == ["remove", "grow", "outline", "outline"]
+    for _ in range(4):
+        hand.key("Z")
+    np.testing.assert_array_equal(labels[T] == pair[0], np.isin(truth[T], pair))
+    hand.point(place)
+    hand.key("K")
+    pieces = session.masks.answers.past[-1].mend.right
+    here = np.ravel_multi_index(np.rint(place / SCALE).astype(int), labels[T].shape)
+    [other] = [p for p in pieces if here not in p]
+    mask = np.zeros(labels[T].size, dtype=bool)
+    mask[other] = True
+    hand.key("J")
+    hand.click(middle(mask.reshape(labels[T].shape)))
+    assert session.masks.answers.past[-1].kind == MendKind.JOIN
+    assert (labels[T] == pair[0]).sum() >= np.isin(truth[T], pair).sum()
+    settled(state, qtbot)
+
+
+def test_what_cannot_be_done_is_said_and_nothing_changes(opened, viewer, hand, qtbot):
+    state, widget, _ = opened
+    before = cells(viewer).copy()
+    hand.key("P")
+    assert "Nothing is proposed" in widget.annotate.notice.text()
+    hand.key("N")
+    empty = np.argwhere(cells(viewer)[T][60:330, 60:330] == 0)[0] + 60
+    taken = np.argwhere(cells(viewer)[T][60:330, 60:330] > 0)[0] + 60
+    hand.click(SCALE * taken)
+    assert "drawn here already" in widget.annotate.notice.text()
+    hand.point(SCALE * empty)
+    hand.key("E")
+    hand.click(SCALE * empty)
+    assert "no cell" in widget.annotate.notice.text()
+    np.testing.assert_array_equal(cells(viewer), before)
+    assert not state.session.can_undo
+
+
+def test_what_is_painted_is_an_answer(opened, viewer, qtbot, pair):
+    state, _, _ = opened
+    layer = viewer.layers["cells"]
+    spot = tuple(int(k) for k in np.argwhere(layer.data[T] == 0)[2000])
+    before = layer.data[T].copy()
+    new = int(layer.data.max()) + 1
+    viewer.layers.selection.active = layer
+    layer.mode = "paint"
+    layer.selected_label, layer.brush_size = new, 7
+    layer.paint((T, *spot), new)
+    painted = layer.data[T] == new
+    assert painted.sum() > 20
+    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=5000)
+    settled(state, qtbot)
+    [answer] = state.session.masks.answers
+    assert answer.kind == MendKind.PAINT
+    assert any(np.array_equal(p, np.flatnonzero(painted)) for p in answer.mend.right)
+    layer.undo()
+    np.testing.assert_array_equal(layer.data[T], before)
+    qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=5000)
+    settled(state, qtbot)
