@@ -23,7 +23,8 @@ from bridgetrack.segmentation.signal import Image, Sampling, Signal, gaussian, s
 _NOISE = 0.25
 """With the usual sensitivity of 4, a cell is where its odds exceed 1."""
 _SMOOTH = 0.03
-_DEPTH = 0.2
+TAUGHT_DEPTH = 0.2
+"""How deep a valley parts two cells, see `SegmentationSettings.depth`."""
 
 
 def segment_probability(
@@ -66,7 +67,7 @@ def segment_probability(
     mask = foreground_mask(whole, settings, diameter, sampling)
     height = cell_landscape(inside, mask & seeds, settings.seeds, diameter, sampling)
     labels = split_cells(mask, height, settings.separation * diameter, sampling)
-    depth = _DEPTH if settings.depth is None else settings.depth
+    depth = TAUGHT_DEPTH if settings.depth is None else settings.depth
     labels = merge_shallow(labels, height, depth)
     return clean_cells(labels, settings, diameter, sampling)
 

@@ -66,6 +66,12 @@ class Reading:
     likely: bool = False
 
     @property
+    def words(self) -> str:
+        """E.g. ``"bright and 11 pixels wide"``."""
+        looks = "structured" if self.foreground == "texture" else self.foreground
+        return f"{looks} and {self.diameter:.0f} pixels wide"
+
+    @property
     def worth(self) -> float:
         """Cells found again, weighed by how regularly they are; readings are compared by it."""
         return self.cells * self.again**2 * (_LIKELY if self.likely else 1.0)
@@ -93,10 +99,8 @@ class Estimate:
         found = []
         if others and others[0].worth * _CLEAR > best.worth:
             found.append(
-                f"cells are taken for {_WORDS[best.foreground]} and {best.diameter:.0f} pixels "
-                f"wide, but {_WORDS[others[0].foreground]} and {others[0].diameter:.0f} pixels "
-                "wide fits nearly as well; look at the result, and say the foreground and the "
-                "diameter where it is wrong"
+                f"cells are taken for {best.words}, but {others[0].words} fits nearly as well; "
+                "look at the result, and say the foreground and the diameter where it is wrong"
             )
         if best.spread > _EVEN:
             found.append(
@@ -105,9 +109,6 @@ class Estimate:
                 "assumed; say the diameter where that is wrong"
             )
         return tuple(found)
-
-
-_WORDS = {"bright": "bright", "dark": "dark", "texture": "structured"}
 
 
 def estimate_settings(

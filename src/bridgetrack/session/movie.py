@@ -20,6 +20,7 @@ from bridgetrack.pipeline.scene import Scene, annotate, fingerprints, prepare, r
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_tracking, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind, Place
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.answers import (
     Answers,
     UndoOrder,
@@ -161,6 +162,7 @@ class TrackedMovie(BackgroundWork):
         self.scene: Scene | None = None
         self.tracking: Tracking | None = None
         self.model: Model = shipped_model()
+        self.pixels: PixelModel | None = None
         self.masks: MovieMasks | None = None
         self.proposed: list[Mend] = []
         self._steps = UndoOrder()

@@ -16,8 +16,12 @@ from bridgetrack.files import replacing
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, save_project
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, pixel_model_to_json
 from bridgetrack.session.answers import project_answers, questions_path
 from bridgetrack.session.movie import MovieAndCells, TrackedMovie
+
+_PIXELS = "pixel_model"
+"""Under which note a project keeps what strokes taught."""
 
 
 def saving(
@@ -42,7 +46,7 @@ def saving(
     movie, answers, model = session.movie, session.answers, session.model
     if movie is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
-    history, known = answers.history, movie.geometry
+    history, known, pixels = answers.history, movie.geometry, session.pixels
     start = None if session.start is model else session.start
     if path.exists() and not is_project(path):
         raise OutputError(f"{path} is no project, so it is not replaced; give another name")
@@ -60,7 +64,10 @@ def saving(
         yield Progress("Saving the project", 0.9)
         extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
         what = (history, model, formats or ("csv",), preset)
-        project = Project(labels, image, *extent, known.frame_interval, *what, start=start)
+        taught = {} if pixels is None else {_PIXELS: pixel_model_to_json(pixels)}
+        project = Project(
+            labels, image, *extent, known.frame_interval, *what, notes=taught, start=start
+        )
         save_project(project, path)
         beside = project_answers(path, known)
         if beside.exists() and beside != answers.path:
@@ -86,6 +93,9 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
     if not session.open(movie, path):
         return False
     session.set_model(project.model, project.start)
+    if _PIXELS in project.notes:
+        with session.telling():
+            session.pixels = PIXEL_MODEL_FILE.check(project.notes[_PIXELS], str(file))
     return True
 
 

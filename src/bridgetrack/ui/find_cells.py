@@ -15,42 +15,55 @@ from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import (
+    PixelModel,
     SegmentationSettings,
     available_backends,
-    movie_settings,
     segment_frame,
     segment_movie,
 )
+from bridgetrack.segmentation.probability import TAUGHT_DEPTH
+from bridgetrack.segmentation.readings import Estimate, estimate_settings
 from bridgetrack.segmentation.settings import Appearance
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
+from bridgetrack.ui.teach_pixels import TeachPixels
 from bridgetrack.ui.widgets import SPACE, button, folded, text
 
 
-def decide(movie: Movie) -> Steps[SegmentationSettings]:
+def decide(movie: Movie) -> Steps[Estimate]:
     """What suits a movie."""
     yield Progress("Looking at the movie", 0.0)
-    return movie_settings(movie)
+    return estimate_settings(movie)
 
 
 def preview(
-    movie: Movie, frame: int, settings: SegmentationSettings, backend: str
+    movie: Movie,
+    frame: int,
+    settings: SegmentationSettings,
+    backend: str,
+    model: PixelModel | None = None,
 ) -> Steps[NDArray[Any]]:
     """Cells of one frame."""
     yield Progress("Preview", 0.0)
     return segment_frame(
-        movie.channel_frame(frame), settings, scale=movie.geometry.scale, backend=backend
+        movie.channel_frame(frame),
+        settings,
+        scale=movie.geometry.scale,
+        backend=backend,
+        model=model,
     )
 
 
-def segment_all(movie: Movie, settings: SegmentationSettings, backend: str) -> Steps[NDArray[Any]]:
+def segment_all(
+    movie: Movie, settings: SegmentationSettings, backend: str, model: PixelModel | None = None
+) -> Steps[NDArray[Any]]:
     """Cells of all frames, shape (T, [Z,] Y, X)."""
     shape = (movie.n_frames, *(movie.geometry.shape or ()))
     labels = np.zeros(shape, dtype=np.int32)
     yield Progress("Finding cells", 0.0)
-    for done in segment_movie(movie, settings, backend=backend):
+    for done in segment_movie(movie, settings, backend=backend, model=model):
         labels[done.frame] = done.labels
         yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
     return labels
@@ -75,18 +88,26 @@ _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
 
 
+def _told(found: Estimate) -> str:
+    """What was decided, and what is doubtful about it."""
+    said = f"Cells look {found.readings[0].words}."
+    return " ".join([said, *(f"⚠ {words[0].upper()}{words[1:]}." for words in found.doubts)])
+
+
 class FindCells(QWidget):
     """Sliders with a live preview, and a button for all frames."""
 
     def __init__(self, panel: Panel, source: SourceChooser) -> None:
         super().__init__()
         self._panel, self._source = panel, source
-        self._decided: tuple[Any, SegmentationSettings] | None = None
+        self._decided: tuple[Any, Estimate] | None = None
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)
         self.looks = SettingsForm(Appearance, _LOOKS, sliders=_LOOKS)
         box.addWidget(self.looks.native)
+        self.estimate = text(dim=True)
+        box.addWidget(self.estimate)
         self.live = QCheckBox("Live preview on this frame")
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         box.addWidget(self.live)
@@ -98,6 +119,9 @@ class FindCells(QWidget):
         )
         self.expert.begin_with("Method", self.backend)
         box.addWidget(folded("Advanced settings", self.expert.native))
+        self.teach = TeachPixels(panel, lambda: source.image.layer, self._movie)
+        self.teach.changed.append(self._on_taught)
+        box.addWidget(folded("Teach by painting", self.teach))
         self.go = button(
             "Find cells in all frames", "Makes a Labels layer", self.run, icon="find", hot="Alt+C"
         )
@@ -132,15 +156,28 @@ class FindCells(QWidget):
         self.live.setEnabled(layer is not None)
         self.words.setText("" if layer is not None else "Choose a movie above first.")
         self._decided = None
+        self.teach.on_image()
         if self.live.isChecked():
             self._show_preview()
 
     def settings(self, decided: SegmentationSettings) -> SegmentationSettings:
         """What the forms say, beginning with what suits the movie."""
+        if self._model() is not None:
+            decided = replace(decided, depth=TAUGHT_DEPTH)
         chosen = self.expert.applied_to(decided)
         if chosen.foreground == "auto":
             chosen = replace(chosen, foreground=decided.foreground)
         return self.looks.applied_to(Appearance()).applied_to(chosen)
+
+    def _model(self) -> PixelModel | None:
+        """What strokes taught, where it can find cells and the built-in method is chosen."""
+        model = self.teach.model
+        usable = model is not None and "cell" in model.classes
+        return model if usable and str(self.backend.value) == "builtin" else None
+
+    def _on_taught(self) -> None:
+        if self.live.isChecked():
+            self._preview_soon()
 
     def _with_settings(self, then: Any) -> None:
         """Call `then(movie, settings)` once what suits the movie is known."""
@@ -148,15 +185,17 @@ class FindCells(QWidget):
         if movie is None:
             return
         if self._decided is not None and self._decided[0] is layer:
-            self._then(then, movie, self._decided[1])
+            self._then(then, movie, self._decided[1].settings)
             return
 
-        def known(found: SegmentationSettings) -> None:
+        def known(found: Estimate) -> None:
             self._decided = (layer, found)
             shown = self.looks.applied_to(Appearance())
-            size = min(max(round(found.diameter or 20), 4), 120)
+            size = min(max(round(found.settings.diameter or 20), 4), 120)
             self.looks.show(replace(shown, diameter=float(size)))
-            self._then(then, movie, found)
+            self.estimate.setText(_told(found))
+            self.teach.use_diameter(float(size))
+            self._then(then, movie, found.settings)
 
         self._panel.session.run("settings", lambda: decide(movie), known, self._failed)
 
@@ -198,10 +237,10 @@ class FindCells(QWidget):
             return
         frame = round(float(layer.world_to_data(viewer.dims.point)[0]))
         frame = min(max(frame, 0), movie.n_frames - 1)
-        backend = str(self.backend.value)
+        backend, model = str(self.backend.value), self._model()
         self._panel.session.run(
             "preview",
-            lambda: preview(movie, frame, settings, backend),
+            lambda: preview(movie, frame, settings, backend, model),
             lambda labels: self._show(labels, layer),
             self._failed,
         )
@@ -225,9 +264,10 @@ class FindCells(QWidget):
 
     def _run(self, movie: Movie, settings: SegmentationSettings) -> None:
         layer, backend = self._source.image.layer, str(self.backend.value)
+        model = self._model()
         self._panel.session.run(
             "segment",
-            lambda: segment_all(movie, settings, backend),
+            lambda: segment_all(movie, settings, backend, model),
             lambda labels: self._add(labels, layer),
             self._failed,
         )

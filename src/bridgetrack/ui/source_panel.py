@@ -112,11 +112,11 @@ class SourceChooser(QWidget):
         super().__init__()
         self._panel = panel
         form = form_in(self)
-        self.image = LayerChoice(panel, ("image",), "no image")
+        self.image = LayerChoice(panel, ("image",), "no image", ("probability",))
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
-            panel, ("labels", "points"), "choose, or make one below", ("preview", "marks"),
-            by_hand=("points",),
+            panel, ("labels", "points"), "choose, or make one below",
+            ("preview", "marks", "strokes"), by_hand=("points",),
         )  # fmt: skip
         self.labels.setToolTip(
             "The layer in which every cell has a number in every frame, or a point"

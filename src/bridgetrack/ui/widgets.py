@@ -203,6 +203,7 @@ GLYPHS = {
     "sample": "flask_outline",
     "download": "download",
     "find": "magnify",
+    "brush": "brush",
 }
 """Names in Material Design Icons by what they stand for here."""
 

@@ -1,0 +1,414 @@
+"""Teaching the pixels: three brushes, what they teach shown live, and where to paint next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtWidgets import QVBoxLayout, QWidget
+from superqt.utils import qdebounced
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie import Movie
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.segmentation.pixels import (
+    CLASSES,
+    PaintedPixels,
+    PixelModel,
+    painted_pixels,
+    taught_model,
+)
+from bridgetrack.segmentation.strokes import UncertainPlace, doubtful_place
+from bridgetrack.ui.layers import camera_of, find_role, placed_like, tag
+from bridgetrack.ui.panel import Panel, Work
+from bridgetrack.ui.source_panel import painted_frames
+from bridgetrack.ui.widgets import SPACE, button, row, text
+
+STROKES, PROBABILITY = "strokes", "probability"
+
+BRUSHES = (
+    ("Cell", 2, "C", "Paint inside cells, from rim to rim"),
+    ("Background", 1, "B", "Paint what is no cell, best close to cells"),
+    ("Edge", 3, "R", "Paint along the rim where two cells touch"),
+)
+"""Words, value, key on the strokes' layer, and what it is for."""
+NEXT_KEY = "G"
+
+_COLOURS = {0: "transparent", 1: "#5b8ff9", 2: "#f6bd16", 3: "#e8684a", None: "magenta"}
+_PAUSE = 150
+"""Milliseconds after a stroke until it is learned from."""
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What strokes taught so far, by frame, and what it says of the frame in view.
+
+    Parameters
+    ----------
+    marks
+        Strokes as they were learned from; frames stay here when they are wiped.
+    pixels
+        What each frame taught.
+    model
+        None until two classes are painted.
+    probability
+        Of the frame in view, None without a model.
+    frame
+        The frame in view.
+    """
+
+    marks: dict[int, NDArray[np.uint8]]
+    pixels: dict[int, PaintedPixels]
+    model: PixelModel | None = None
+    probability: NDArray[np.float32] | None = None
+    frame: int = -1
+
+
+def teach(
+    movie: Movie,
+    marks: dict[int, NDArray[np.uint8]],
+    known: Taught,
+    diameter: float,
+    start: PixelModel | None,
+    frame: int,
+) -> Steps[Taught]:
+    """Learn from strokes that changed, and look at a frame with what was learned."""
+    yield Progress("Learning from strokes", 0.0)
+    pixels = dict(known.pixels)
+    for k, (t, drawn) in enumerate(marks.items()):
+        if t not in pixels or t not in known.marks or (known.marks[t] != drawn).any():
+            picture = movie.channel_frame(t)
+            pixels[t] = painted_pixels(picture, drawn, diameter, movie.geometry.scale)
+        yield Progress("Learning from strokes", (k + 1) / (len(marks) + 1))
+    parts = [*pixels.values(), *([] if start is None else [start.painted])]
+    try:
+        model = taught_model(parts, diameter, movie) if parts else None
+    except InputError:  # one class only, so far
+        return Taught(marks, pixels, frame=frame)
+    if model is None:
+        return Taught(marks, pixels, frame=frame)
+    yield Progress("Looking at the frame", 0.9)
+    return Taught(marks, pixels, model, model.probability(movie.channel_frame(frame)), frame)
+
+
+def next_place(movie: Movie, known: Taught, frame: int) -> Steps[UncertainPlace]:
+    """The least certain place of the frame in view and of some others."""
+    assert known.model is not None
+    others = np.linspace(0, movie.n_frames - 1, 4).round().astype(int).tolist()
+    wanted, found = list(dict.fromkeys([frame, *others])), []
+    for k, t in enumerate(wanted):
+        yield Progress("Looking for doubtful pixels", k / len(wanted))
+        pixels = movie.channel_frame(t)
+        marks = known.marks.get(t, np.zeros(pixels.shape, np.uint8))
+        found.append(doubtful_place(known.model.probability(pixels), marks, known.model, t))
+    return max(found, key=lambda place: place.doubt)
+
+
+class TeachPixels(QWidget):
+    """Brushes for strokes, and what they teach."""
+
+    def __init__(
+        self, panel: Panel, image: Callable[[], Any], movie: Callable[[], Movie | None]
+    ) -> None:
+        super().__init__()
+        self._panel, self._image, self._movie = panel, image, movie
+        self._known = Taught({}, {})
+        self._watched: Any = None
+        self._touched: set[int] = set()
+        self._of: Any = None
+        self._diameter: float | None = None
+        self._start: PixelModel | None = None
+        self.changed: list[Callable[[], None]] = []
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(SPACE)
+        box.addWidget(text("Paint a few strokes on any frames; what they teach shows at once."))
+        self.brushes = {
+            value: button(f"{words}  [{key}]", f"{tip} (key {key})", self._taking(value),
+                          checkable=True, icon="brush")
+            for words, value, key, tip in BRUSHES
+        }  # fmt: skip
+        box.addWidget(row(*self.brushes.values()))
+        self.next = button(
+            f"Suggest where to paint next  [{NEXT_KEY}]",
+            f"Go to the least certain pixels (key {NEXT_KEY})",
+            self.suggest,
+            icon="next",
+        )
+        self.again = button(
+            "Use what was taught before", "Begin with an earlier movie's strokes", self._reuse,
+            icon="past",
+        )  # fmt: skip
+        self.forget = button(
+            "Forget the strokes", "Remove all strokes, and find cells without them", self.clear,
+            icon="delete",
+        )  # fmt: skip
+        box.addWidget(self.next)
+        box.addWidget(self.again)
+        box.addWidget(self.forget)
+        self.work = Work(panel, "pixels", "next pixels", cancel=False)
+        box.addWidget(self.work)
+        self.words = text()
+        box.addWidget(self.words)
+        self._learn_soon = qdebounced(self.learn, timeout=_PAUSE, parent=self)
+        panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
+        panel.listen(panel.state.viewer.layers.events.removed, self._on_removed)
+        self.on_image()
+
+    # ------------------------------------------------------------------ state
+
+    @property
+    def model(self) -> PixelModel | None:
+        """What was taught about the movie chosen, None where nothing was."""
+        return self._known.model
+
+    @property
+    def strokes(self) -> Any:
+        """The layer painted on, None until a brush was taken."""
+        return find_role(self._panel.state.viewer.layers, STROKES)
+
+    def on_image(self) -> None:
+        """Another movie was chosen: its strokes are its own, the model is offered."""
+        image = self._image()
+        for each in (*self.brushes.values(), self.forget):
+            each.setEnabled(image is not None)
+        if image is not self._of:
+            self._of, self._diameter, self._start = image, None, None
+            self._known, self._touched = Taught({}, {}), set()
+            self.words.setText("")
+        self._refresh()
+
+    def use_diameter(self, diameter: float) -> None:
+        """The size of cells, known before the first stroke is learned from."""
+        if self._diameter is None:
+            self._diameter = diameter
+
+    def _refresh(self) -> None:
+        kept = self._panel.session.pixels
+        movie = self._movie() if kept is not None and self._image() is not None else None
+        offered = (
+            kept is not None and movie is not None and self.model is None
+            and movie.geometry.ndim == kept.ndim
+        )  # fmt: skip
+        self.again.setVisible(offered)
+        if offered and kept is not None:
+            self.again.setText(f"Use what was taught on {kept.name}")
+        self.next.setEnabled(self.model is not None)
+        self.forget.setVisible(self.strokes is not None or self.model is not None)
+
+    # ------------------------------------------------------------------ brushes
+
+    def _taking(self, value: int) -> Callable[[], None]:
+        return lambda: self.take(value)
+
+    def take(self, value: int) -> None:
+        """Take the brush of a class, by its value in strokes."""
+        layer = self._layer()
+        if layer is None:
+            return
+        self._panel.state.viewer.layers.selection.active = layer
+        layer.selected_label = value
+        layer.mode = "paint"
+        self._show_brush()
+
+    def _show_brush(self, _: Any = None) -> None:
+        layer = self.strokes
+        painting = layer is not None and str(layer.mode) == "paint"
+        for value, each in self.brushes.items():
+            each.setChecked(painting and layer.selected_label == value)
+
+    def _layer(self) -> Any:
+        """The layer for strokes, made where there is none yet."""
+        movie, viewer = self._movie(), self._panel.state.viewer
+        if movie is None:
+            return None
+        shape = (movie.n_frames, *(movie.geometry.shape or ()))
+        layer = self.strokes
+        if layer is not None and layer.data.shape != shape:
+            viewer.layers.remove(layer)
+            layer = None
+        if layer is None:
+            from napari.utils import DirectLabelColormap
+
+            layer = viewer.add_labels(
+                np.zeros(shape, dtype=np.uint8),
+                name="Strokes",
+                metadata=tag(STROKES),
+                opacity=0.6,
+                colormap=DirectLabelColormap(color_dict=_COLOURS),
+                **placed_like(self._image()),
+            )
+            layer.brush_size = 5
+            layer.preserve_labels = False
+        if layer is not self._watched:
+            self._watch(layer)
+        self._refresh()
+        return layer
+
+    def _watch(self, layer: Any) -> None:
+        self._watched = layer
+        layer.events.paint.connect(self._on_paint)
+        layer.events.set_data.connect(self._on_drawn)
+        layer.events.mode.connect(self._show_brush)
+        layer.events.selected_label.connect(self._show_brush)
+        for _, value, key, _ in BRUSHES:
+            act = self._taking(value)
+            layer.bind_key(key, lambda _, act=act: act(), overwrite=True)
+        layer.bind_key(NEXT_KEY, lambda _: self.suggest(), overwrite=True)
+
+    def _on_removed(self, event: Any) -> None:
+        if event.value is self._watched:
+            self._watched, self._known, self._touched = None, Taught({}, {}), set()
+            self._told()
+
+    def _on_paint(self, event: Any) -> None:
+        self._touched |= painted_frames(event, self._watched) or set()
+        self._learn_soon()
+
+    def _on_drawn(self, _: Any = None) -> None:
+        """An undo, which napari tells as drawing only."""
+        if self._watched is not None and str(self._watched.mode) != "pan_zoom":
+            self._learn_soon()
+
+    def clear(self) -> None:
+        """Remove the strokes and what they taught."""
+        layer, viewer = self.strokes, self._panel.state.viewer
+        self._panel.session.cancel("pixels")
+        self._known, self._start = Taught({}, {}), None
+        for each in (layer, find_role(viewer.layers, PROBABILITY)):
+            if each is not None:
+                viewer.layers.remove(each)
+        self._told()
+
+    # ------------------------------------------------------------------ learning
+
+    def frame(self, movie: Movie) -> int:
+        """The frame in view."""
+        layer, viewer = self._image(), self._panel.state.viewer
+        found = round(float(layer.world_to_data(viewer.dims.point)[0]))
+        return min(max(found, 0), movie.n_frames - 1)
+
+    def _marks(self, frame: int) -> dict[int, NDArray[np.uint8]]:
+        """Copies of the frames with strokes; frames once painted are looked at again."""
+        layer = self._watched
+        if layer is None:
+            return {}
+        data = layer.data
+        known = {frame, *self._known.marks, *self._touched}
+        marks = {t: np.array(data[t], dtype=np.uint8) for t in sorted(known)}
+        return {t: drawn for t, drawn in marks.items() if drawn.any() or t in self._known.marks}
+
+    def learn(self, _: Any = None) -> None:
+        """Learn from the strokes as they are now, and show what that says of the frame in view."""
+        movie = self._movie()
+        if movie is None or (self._watched is None and self._start is None):
+            return
+        frame = self.frame(movie)
+        marks, known, start = self._marks(frame), self._known, self._start
+        same = marks.keys() == known.marks.keys() and all(
+            np.array_equal(known.marks[t], drawn) for t, drawn in marks.items()
+        )
+        if same and known.frame == frame and (known.model is not None or start is None):
+            return
+        diameter = start.diameter if start is not None else self._diameter or 20.0
+        self._panel.session.run(
+            "pixels",
+            lambda: teach(movie, marks, known, diameter, start, frame),
+            self._on_taught,
+            lambda error: self.words.setText(str(error)),
+        )
+
+    def _on_taught(self, found: Taught) -> None:
+        self._known = found
+        if found.model is not None:
+            named = replace(found.model, name=str(self._image().name))
+            self._known = replace(found, model=named)
+            self._panel.session.pixels = named
+        self._show_probability()
+        self._told()
+
+    def _told(self) -> None:
+        model = self.model
+        painted = {CLASSES[k - 1] for m in self._known.marks.values() for k in np.unique(m) if k}
+        if model is not None and "cell" in model.classes:
+            self.words.setText(
+                f"Learned from {len(model.painted.classes):,} pixels. Paint where it is wrong, "
+                "or find the cells."
+            )
+        elif painted:
+            lacking = "cells" if "cell" not in painted else "the background"
+            self.words.setText(f"Paint some of {lacking}, too.")
+        else:
+            self.words.setText("")
+        self._refresh()
+        for act in self.changed:
+            act()
+
+    def _on_frame(self, _: Any = None) -> None:
+        if self.model is not None or self._start is not None:
+            self._learn_soon()
+
+    def _show_probability(self) -> None:
+        viewer, known = self._panel.state.viewer, self._known
+        shown = find_role(viewer.layers, PROBABILITY)
+        if known.model is None or known.probability is None or "cell" not in known.model.classes:
+            if shown is not None:
+                viewer.layers.remove(shown)
+            return
+        cell = known.probability[known.model.classes.index("cell")]
+        if shown is not None and shown.data.shape == cell.shape:
+            shown.data = cell
+            return
+        if shown is not None:
+            viewer.layers.remove(shown)
+        active = viewer.layers.selection.active
+        image = self._image()
+        where = {name: value[1:] for name, value in placed_like(image).items()}
+        viewer.add_image(
+            cell,
+            name="Cell probability",
+            metadata=tag(PROBABILITY),
+            colormap="green",
+            blending="additive",
+            opacity=0.4,
+            contrast_limits=(0, 1),
+            **where,
+        )
+        last = len(viewer.layers) - 1
+        viewer.layers.move(last, viewer.layers.index(image) + 1)
+        viewer.layers.selection.active = active
+
+    # ------------------------------------------------------------------ helping
+
+    def suggest(self) -> None:
+        """Go to the least certain place."""
+        movie, known = self._movie(), self._known
+        if movie is None or known.model is None:
+            return
+        frame = self.frame(movie)
+        self._panel.session.run("next pixels", lambda: next_place(movie, known, frame), self._go)
+
+    def _go(self, place: UncertainPlace) -> None:
+        viewer, image = self._panel.state.viewer, self._image()
+        if viewer is None or image is None:
+            return
+        world = [float(w) for w in image.data_to_world((place.frame, *place.point))]
+        axis = int(viewer.dims.ndim - image.ndim)
+        for k, value in enumerate(world[:-2]):
+            viewer.dims.set_point(axis + k, value)
+        camera = camera_of(viewer)
+        camera.center = (0.0, *world[-2:])
+        size = 12 * (self._diameter or 20.0) * float(image.scale[-1])
+        camera.zoom = max(camera.zoom, 600 / size)
+        self.words.setText(f"These pixels are {place.doubt:.0%} uncertain: what are they?")
+
+    def _reuse(self) -> None:
+        movie, kept = self._movie(), self._panel.session.pixels
+        if movie is None or kept is None:
+            return
+        self._start = kept.fitted_to(movie.geometry)
+        self._known = Taught({}, {})
+        self.learn()

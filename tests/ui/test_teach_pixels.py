@@ -1,0 +1,143 @@
+"""Cells are taught by brushes: strokes of a real mouse, keys, undo, the next place, all frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bridgetrack.ui.layers import find_role
+
+
+@pytest.fixture
+def segment(viewer: Any, qtbot: Any, pixels: tuple[np.ndarray, np.ndarray]) -> Any:
+    """The panel of step 1 on three frames of the short movie."""
+    viewer.add_image(pixels[0][:3].copy(), name="short")
+    viewer.dims.set_point(0, 0)
+    _, panel = viewer.window.add_plugin_dock_widget("bridgetrack", "Segment")
+    return panel
+
+
+def _drag(hand: Any, first: tuple[float, float], last: tuple[float, float]) -> None:
+    from qtpy.QtCore import Qt
+
+    hand.point(first)
+    hand.qtbot.mousePress(hand.canvas, Qt.MouseButton.LeftButton, pos=hand._pixel(first))
+    for share in np.linspace(0, 1, 6):
+        place = np.asarray(first) + share * (np.asarray(last) - np.asarray(first))
+        hand.move(hand._pixel(place), held=True)
+    hand.qtbot.mouseRelease(hand.canvas, Qt.MouseButton.LeftButton, pos=hand._pixel(last))
+    hand.qtbot.wait(10)
+
+
+def _cell_and_gap(truth: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
+    """Centre of a cell in the middle of the frame, and a place without cells."""
+    from scipy import ndimage as ndi
+
+    labels = np.unique(truth)[1:]
+    centres = np.array(ndi.center_of_mass(truth > 0, truth, labels))
+    far = ndi.distance_transform_edt(np.pad(truth == 0, 1))[1:-1, 1:-1]
+    middle = np.array(truth.shape) / 2
+    cell = centres[np.argmin(np.linalg.norm(centres - middle, axis=1))]
+    return cell, tuple(float(k) for k in np.unravel_index(np.argmax(far), far.shape))
+
+
+def _teach(panel: Any, hand: Any, qtbot: Any, truth: np.ndarray) -> Any:
+    """Two strokes, by key and by button; the panel's teacher, once it has learned."""
+    teach = panel.find.teach
+    cell, gap = _cell_and_gap(truth)
+    teach.brushes[2].click()
+    _drag(hand, (cell[0], cell[1] - 4), (cell[0], cell[1] + 4))
+    qtbot.waitUntil(lambda: "background" in teach.words.text(), timeout=20_000)
+    assert teach.model is None
+    hand.key("B")
+    assert teach.brushes[1].isChecked()
+    _drag(hand, gap, (gap[0] + 3, gap[1] + 3))
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
+    return teach
+
+
+def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pixels):
+    truth = pixels[1]
+    teach = _teach(segment, hand, qtbot, truth[0])
+    strokes = find_role(viewer.layers, "strokes")
+    assert strokes is teach.strokes
+    assert set(np.unique(strokes.data[0])) == {0, 1, 2}
+    assert not strokes.data[1:].any()
+    assert segment.source.labels.layer is None  # strokes are no cells
+    shown = find_role(viewer.layers, "probability")
+    assert shown.data.shape == truth[0].shape
+    inside = truth[0] > 0
+    assert shown.data[inside].mean() > shown.data[~inside].mean() + 0.4
+    assert viewer.layers.selection.active is strokes  # one goes on painting
+    segment.find.go.click()
+    found = segment.source.labels
+    qtbot.waitUntil(lambda: found.layer is not None, timeout=60_000)
+    labels = np.asarray(found.layer.data)
+    assert labels.shape == truth[:3].shape
+    n_true = len(np.unique(truth[0])) - 1
+    assert 0.6 * n_true < labels[0].max() < 1.5 * n_true
+
+
+def test_undo_takes_back_what_a_stroke_taught(segment, viewer, hand, qtbot, pixels):
+    teach = _teach(segment, hand, qtbot, pixels[1][0])
+    taught = teach.model
+    strokes = teach.strokes
+    painted = np.count_nonzero(strokes.data)
+    hand.key("Z", control=True)
+    assert 0 < np.count_nonzero(strokes.data) < painted
+    qtbot.waitUntil(lambda: teach.model is None, timeout=20_000)
+    assert find_role(viewer.layers, "probability") is None
+    hand.key("Z", control=True)
+    assert not strokes.data.any()
+    strokes.redo()
+    strokes.redo()
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
+    np.testing.assert_array_equal(teach.model.painted.classes, taught.painted.classes)
+
+
+def test_the_frame_in_view_is_shown_and_the_next_place_is_gone_to(
+    segment, viewer, hand, qtbot, pixels
+):
+    from bridgetrack.ui.layers import camera_of
+
+    teach = _teach(segment, hand, qtbot, pixels[1][0])
+    first = np.array(find_role(viewer.layers, "probability").data)
+    viewer.dims.set_point(0, 2)
+    qtbot.waitUntil(
+        lambda: not np.array_equal(find_role(viewer.layers, "probability").data, first),
+        timeout=20_000,
+    )
+    before = camera_of(viewer).center
+    hand.key("G")
+    qtbot.waitUntil(lambda: "uncertain" in teach.words.text(), timeout=20_000)
+    assert camera_of(viewer).center != before
+    at = [round(p) for p in camera_of(viewer).center[-2:]]
+    frame = round(viewer.dims.point[0])
+    near = teach.strokes.data[frame][max(0, at[0] - 2) : at[0] + 3, max(0, at[1] - 2) : at[1] + 3]
+    assert not near.any()
+
+
+def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtbot, pixels):
+    teach = _teach(segment, hand, qtbot, pixels[1][0])
+    assert not teach.again.isVisibleTo(teach)
+    taught = teach.model
+    viewer.layers.remove(teach.strokes)
+    other = viewer.add_image(pixels[0][3:6] * 2.0, name="another")
+    segment.source.image.choose(other)
+    assert teach.model is None
+    assert teach.again.isVisibleTo(teach)
+    assert "short" in teach.again.text()
+    teach.again.click()
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
+    np.testing.assert_array_equal(teach.model.painted.features, taught.painted.features)
+
+
+def test_forgetting(segment, viewer, hand, qtbot, pixels):
+    teach = _teach(segment, hand, qtbot, pixels[1][0])
+    teach.forget.click()
+    assert teach.model is None
+    assert find_role(viewer.layers, "strokes") is None
+    assert find_role(viewer.layers, "probability") is None
+    assert not teach.forget.isVisibleTo(teach)
