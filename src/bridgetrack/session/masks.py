@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions import mend as mends
-from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
+from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place, agreement
+from bridgetrack.regions.regions import Array, Regions
+from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 
@@ -97,6 +101,10 @@ class MovieMasks:
         """What was said of the masks."""
         return self._store.answers
 
+    @cached_property
+    def _score(self) -> RegionScore:
+        return starting_score()
+
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.
 
@@ -147,8 +155,9 @@ class MovieMasks:
             known = SegmentationSettings(diameter=max(width, 2.0))
             flat = image is None or np.ptp(image) == 0
             self._settings = known if flat or image is None else complete_settings([image], known)
-        free = self._free(labels, detections)
-        return MendSite(t, labels, self._settings, free, image, self.labels.geometry.scale)
+        free, scale = self._free(labels, detections), self.labels.geometry.scale
+        judge = _judge(self._score, self._settings, scale)
+        return MendSite(t, labels, self._settings, free, image, scale, judge=judge)
 
     def _free(self, labels: NDArray[Any], detections: Detections) -> int:
         """A number that no cell ever had."""
@@ -313,6 +322,20 @@ class MovieMasks:
         frame = self._edited.frame(t).copy()
         frame[0][where] = labels
         self._edited.changed[t] = frame
+
+
+def _judge(score: RegionScore, settings: SegmentationSettings, scale: tuple[float, ...]) -> Judge:
+    """How probably candidates are cells, by a score of what one frame shows."""
+
+    def judge(regions: Regions, image: NDArray[Any] | None) -> Array:
+        if image is None or not len(regions):
+            return agreement(regions)
+        known = describe_frame(regions, image, settings, scale=scale)
+        unknown = np.zeros((len(regions), len(FEATURES) - SPATIAL))
+        odds = score.log_odds(np.concatenate([known, unknown], axis=1))
+        return np.asarray(1 / (1 + np.exp(-odds)))
+
+    return judge
 
 
 def check_places(kind: MendKind | str, places: tuple[Place, ...]) -> MendKind:

@@ -210,6 +210,8 @@ class AnnotatePanel(Panel):
                  for e, n in counts.items() if n]  # fmt: skip
         rejected = sum(a.kind == Kind.REJECT for a in listed)
         parts += [f"{rejected} rejected"] if rejected else []
+        masks = 0 if self.session.masks is None else len(self.session.masks.answers)
+        parts += [f"{masks} about masks"] if masks else []
         empty = "None yet. Point at a cell and press Enter, or choose an event above."
         self.counts.setText(", ".join(parts) if parts else empty)
         for name, enabled in (("undo", self.session.can_undo), ("redo", self.session.can_redo)):
