@@ -46,6 +46,7 @@ from bridgetrack.segmentation.signal import (
     Image,
     Sampling,
     Signal,
+    blob_response,
     cell_signal,
     finite_image,
     gaussian,
@@ -57,9 +58,10 @@ _OUTLINES = (0.0, 0.3, 0.5, 0.7)
 _PROBABLE = (0.3, 0.5, 0.7)
 _DEPTHS = (1.0, 3.0, 10.0)
 _NEAR = 0.9
+_BULGE = 0.5
 _SAMPLES = 60
 _BIGGEST = 6.0
-SOURCES = ("intensity", "shape", "threshold", "built-in", "probability")
+SOURCES = ("intensity", "shape", "threshold", "blobs", "built-in", "probability")
 
 
 def propose_regions(
@@ -255,11 +257,25 @@ def _of_image(image: NDArray[Any], frame: _Frame) -> Iterator[_Reading]:
     tree = merge_tree(smooth, masks[0])
     yield from _outlined("intensity", tree, smooth, frame, _OUTLINES)
     yield _above_pass(tree, smooth, frame)
+    yield from _blobs(signal, masks[0], frame)
     for k, mask in enumerate(masks):
         height = cell_landscape(signal, mask, s.seeds, diameter, sampling)
         tree = merge_tree(height, mask)
         yield from _outlined("shape", tree, smooth, frame, _OUTLINES[:3])
         yield from _builtin(tree, height, signal, frame, _DEPTHS if k == 1 else _DEPTHS[:1])
+
+
+def _blobs(signal: Signal, mask: Mask, frame: _Frame) -> Iterator[_Reading]:
+    """Where the logarithm of the signal bulges, at half the size of a cell.
+
+    Bulges end where the signal bends most, which is a good outline of small cells that touch and
+    have no valley between them.
+    """
+    level = np.log(np.maximum(signal.values, signal.noise) / signal.noise + 3)
+    height = blob_response(level, _BULGE * frame.diameter, frame.sampling)
+    values = gaussian(signal.values, 0.03 * frame.diameter, frame.sampling)
+    tree = merge_tree(height, mask & (height > 0))
+    yield from _outlined("blobs", tree, values, frame, _OUTLINES[:2])
 
 
 def _of_probability(probability: Image, frame: _Frame) -> Iterator[_Reading]:
