@@ -355,11 +355,11 @@ def _outline(regions: Regions, shared: sp.csr_matrix, reach: int, sampling: Samp
     shape = regions.shape
     # Regions of a layer are apart, so that one table over the pixels in use says for every
     # layer and pixel whose it is; column 0 stands for all other pixels.
-    used = np.unique(regions.pixels)
     column = np.zeros(regions.n_pixels, dtype=np.int64)
-    column[used] = np.arange(1, len(used) + 1)
+    column[regions.pixels] = 1
+    column = np.where(column > 0, np.cumsum(column), 0)
     layer = layer_numbers(regions, shared)[regions.owner]
-    whose = np.full((int(layer.max()) + 1, len(used) + 1), -1, dtype=np.int64)
+    whose = np.full((int(layer.max()) + 1, int(column.max()) + 1), -1, dtype=np.int64)
     whose[layer, column[regions.pixels]] = regions.owner
     index = np.unravel_index(regions.pixels, shape)
     centre = regions.centroid()

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
 from bridgetrack.files import replacing
 
@@ -274,11 +275,9 @@ def overlaps(regions: Regions) -> sp.csr_matrix:
     blocks = []
     for t in regions.frames:
         member = regions.membership(int(t))
-        used = np.unique(member.indices)
-        member = sp.csr_matrix(
-            (member.data, np.searchsorted(used, member.indices), member.indptr),
-            (member.shape[0], len(used)),
-        )
+        used, column = numbered(member.indices)
+        shape = (member.shape[0], len(used))
+        member = sp.csr_matrix((member.data, column, member.indptr), shape)
         blocks.append(member @ member.T)
     if not blocks:
         return sp.csr_matrix((0, 0), dtype=np.int64)
