@@ -337,6 +337,6 @@ def prune(
             chosen.append(r)
             free[r] = False
     kept = np.flatnonzero(rank >= 0)
-    worth = np.where(sure[kept], -np.inf, rank[kept] - 0.5 * np.clip(score[kept], -6, 6))
+    worth = np.where(sure[kept], -np.inf, rank[kept] - 2 * np.clip(score[kept], -6, 6))
     quota = int(np.ceil(per_cell * len(chosen)))
     return np.sort(kept[np.argsort(worth, kind="stable")[:quota]])
