@@ -114,10 +114,12 @@ def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef
     list of CellRef
         With positions in pixels, rounded to a hundredth.
     """
-    axes = list(detections.geometry.axes)
-    position = detections.table[axes].to_numpy(dtype=np.float64)[rows].round(2).tolist()
-    columns = (detections.frame[rows].tolist(), detections.label[rows].tolist(), position)
-    return [CellRef(t, label, tuple(place)) for t, label, place in zip(*columns, strict=True)]
+    # Column by column: of several columns at once pandas makes a new table, at every click.
+    columns = (detections.table[axis] for axis in detections.geometry.axes)
+    places = [c.to_numpy(dtype=np.float64)[rows].round(2).tolist() for c in columns]
+    frames, labels = detections.frame[rows].tolist(), detections.label[rows].tolist()
+    cells = zip(frames, labels, zip(*places, strict=True), strict=True)
+    return [CellRef(frame, label, place) for frame, label, place in cells]
 
 
 def event_refs(detections: Detections, events: Events) -> list[EventRef]:

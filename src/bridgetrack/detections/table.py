@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -91,26 +93,29 @@ class Detections:
     def __len__(self) -> int:
         return len(self.table)
 
-    @property
+    # Looked at thousands of times, at every click too; hence kept, and not to be written to.
+
+    @cached_property
     def frame(self) -> NDArray[np.int64]:
         """Frame of every detection, shape (n,)."""
-        return self.table["frame"].to_numpy(dtype=np.int64)
+        return _fixed(self.table["frame"].to_numpy(dtype=np.int64))
 
-    @property
+    @cached_property
     def label(self) -> NDArray[np.int64]:
         """Label of every detection in its frame, shape (n,)."""
-        return self.table["label"].to_numpy(dtype=np.int64)
+        return _fixed(self.table["label"].to_numpy(dtype=np.int64))
 
-    @property
+    @cached_property
     def position(self) -> NDArray[np.float64]:
         """Centroids in ``geometry.unit``, shape (n, ndim)."""
         pixels = self.table[list(self.geometry.axes)].to_numpy(dtype=np.float64)
-        return pixels * self.geometry.scale_array
+        return _fixed(pixels * self.geometry.scale_array)
 
-    @property
+    @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """First row of every frame and the total at the end, shape (n_frames + 1,)."""
-        return np.searchsorted(self.frame, np.arange(self.geometry.n_frames + 1)).astype(np.int64)
+        starts = np.searchsorted(self.frame, np.arange(self.geometry.n_frames + 1))
+        return _fixed(starts.astype(np.int64))
 
     def rows(self, t: int) -> slice:
         """Rows of frame `t`."""
@@ -145,6 +150,13 @@ class Detections:
         shown = ", ".join(str(k) for k in labels[:_SHOWN].tolist())
         more = f" and {len(labels) - _SHOWN} more, up to {labels[-1]}"
         return f"its labels are {shown}{more if len(labels) > _SHOWN else ''}"
+
+
+def _fixed(array: NDArray[Any]) -> NDArray[Any]:
+    """The numbers as an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def equivalent_diameter(detections: Detections) -> NDArray[np.float64]:
