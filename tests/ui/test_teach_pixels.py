@@ -141,3 +141,39 @@ def test_forgetting(segment, viewer, hand, qtbot, pixels):
     assert find_role(viewer.layers, "strokes") is None
     assert find_role(viewer.layers, "probability") is None
     assert not teach.forget.isVisibleTo(teach)
+
+
+def test_three_clicks_set_the_size(segment, viewer, hand, qtbot, pixels):
+    from scipy import ndimage as ndi
+
+    truth = pixels[1][0]
+    labels = np.unique(truth)[1:]
+    centres = ndi.center_of_mass(truth > 0, truth, labels)
+    inner = [
+        c for c in centres if all(60 < k < n - 60 for k, n in zip(c, truth.shape, strict=True))
+    ]
+    areas = np.bincount(truth.ravel())[labels]
+    find = segment.find
+    find.looks["diameter"].value = 70
+    find.size.click()
+    layer = find_role(viewer.layers, "sizes")
+    assert segment.source.labels.layer is None  # these points are no cells
+    for centre in inner[:3]:
+        hand.click(centre)
+    assert len(layer.data) == 3
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "sizes") is None, timeout=30_000)
+    expected = 2 * np.sqrt(np.median(areas) / np.pi)
+    assert find.looks["diameter"].value == pytest.approx(expected, rel=0.3)
+    assert find.expert["foreground"].value == "bright"
+
+
+def test_a_project_keeps_what_was_taught(segment, viewer, hand, qtbot, pixels, tmp_path):
+    import bridgetrack as bt
+
+    teach = _teach(segment, hand, qtbot, pixels[1][0])
+    session = bt.Session(pixels[1][:3], pixels[0][:3])
+    session.pixels = teach.model
+    session.save(tmp_path / "movie.json")
+    again = bt.Session.from_project(tmp_path / "movie.json")
+    np.testing.assert_array_equal(again.pixels.painted.features, teach.model.painted.features)
+    assert bt.Session(pixels[1][:3]).pixels is None

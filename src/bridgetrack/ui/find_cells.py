@@ -22,13 +22,13 @@ from bridgetrack.segmentation import (
     segment_movie,
 )
 from bridgetrack.segmentation.probability import TAUGHT_DEPTH
-from bridgetrack.segmentation.readings import Estimate, estimate_settings
+from bridgetrack.segmentation.readings import Estimate, Reading, estimate_settings, reading_at
 from bridgetrack.segmentation.settings import Appearance
 from bridgetrack.ui.forms import SettingsForm
-from bridgetrack.ui.layers import find_role, movie_of, placed_like, tag, tags_of
+from bridgetrack.ui.layers import find_role, movie_of, placed_like, role_of, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.teach_pixels import TeachPixels
+from bridgetrack.ui.teach_pixels import STROKES, TeachPixels
 from bridgetrack.ui.widgets import SPACE, button, folded, text
 
 
@@ -69,6 +69,19 @@ def segment_all(
     return labels
 
 
+def size_at(movie: Movie, places: NDArray[np.float64]) -> Steps[Reading | None]:
+    """How cells look at some places, shape (k, 1 + ndim), in frames and pixels."""
+    yield Progress("Looking at the cells", 0.0)
+    last = movie.n_frames - 1
+    times = [min(max(round(float(place[0])), 0), last) for place in places]
+    frames = {t: movie.channel_frame(t) for t in set(times)}
+    where = [tuple(place[1:].tolist()) for place in places]
+    return reading_at([frames[t] for t in times], where, movie.geometry.scale)
+
+
+SIZES = "sizes"
+"""Role of the layer that three clicks go to."""
+
 _LOOKS = {"diameter": "Cell size", "faint": "Faint cells", "split": "Splitting"}
 _EXPERT = {
     "foreground": "Cells are",
@@ -108,6 +121,11 @@ class FindCells(QWidget):
         box.addWidget(self.looks.native)
         self.estimate = text(dim=True)
         box.addWidget(self.estimate)
+        self.size = button(
+            "Set the size by three clicks", "Click three cells on the image", self.ask_for_size,
+            icon="annotate",
+        )  # fmt: skip
+        box.addWidget(self.size)
         self.live = QCheckBox("Live preview on this frame")
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         box.addWidget(self.live)
@@ -126,7 +144,7 @@ class FindCells(QWidget):
             "Find cells in all frames", "Makes a Labels layer", self.run, icon="find", hot="Alt+C"
         )
         box.addWidget(self.go)
-        self.work = Work(panel, "segment")
+        self.work = Work(panel, "segment", "settings", "size")
         box.addWidget(self.work)
         self.words = text()
         box.addWidget(self.words)
@@ -153,6 +171,7 @@ class FindCells(QWidget):
     def _on_image(self) -> None:
         layer = self._source.image.layer
         self.go.setEnabled(layer is not None)
+        self.size.setEnabled(layer is not None)
         self.live.setEnabled(layer is not None)
         self.words.setText("" if layer is not None else "Choose a movie above first.")
         self._decided = None
@@ -210,6 +229,48 @@ class FindCells(QWidget):
     def _failed(self, error: Exception) -> None:
         self.words.setText(str(error))
 
+    # ------------------------------------------------------------------ size
+
+    def ask_for_size(self) -> None:
+        """Take three clicks on cells, in a layer that goes when they are made."""
+        layer, viewer = self._source.image.layer, self._panel.state.viewer
+        if layer is None:
+            return
+        self._drop_sizes()
+        made = viewer.add_points(
+            np.zeros((0, layer.ndim)), name="Click three cells", metadata=tag(SIZES),
+            size=8, face_color="#f6bd16", **placed_like(layer),
+        )  # fmt: skip
+        made.mode = "add"
+        made.events.data.connect(self._on_click)
+        self.words.setText("Click three cells on the image.")
+
+    def _drop_sizes(self) -> None:
+        viewer = self._panel.state.viewer
+        shown = find_role(viewer.layers, SIZES)
+        if shown is not None:
+            viewer.layers.remove(shown)
+
+    def _on_click(self, _: Any = None) -> None:
+        shown, movie = find_role(self._panel.state.viewer.layers, SIZES), self._movie()
+        if shown is None or movie is None or len(shown.data) < 3:
+            return
+        places = np.array(shown.data[:3])
+        self._panel.session.run("size", lambda: size_at(movie, places), self._on_size, self._failed)
+
+    def _on_size(self, found: Reading | None) -> None:
+        self._drop_sizes()
+        if found is None:
+            self.words.setText(
+                "No way to see this movie makes three cells of these places. Set the size by the "
+                "slider, or teach by painting."
+            )
+            return
+        size = min(max(round(found.diameter), 4), 120)
+        self.expert["foreground"].value = found.foreground
+        self.looks["diameter"].value = float(size)
+        self.words.setText(f"These cells are {found.words}.")
+
     # ------------------------------------------------------------------ preview
 
     def _on_live(self, on: bool) -> None:
@@ -247,14 +308,18 @@ class FindCells(QWidget):
 
     def _show(self, labels: Any, layer: Any) -> None:
         viewer = self._panel.state.viewer
-        self.words.setText(f"{int(labels.max())} cells in this frame.")
+        if find_role(viewer.layers, SIZES) is None:
+            self.words.setText(f"{int(labels.max())} cells in this frame.")
         shown = find_role(viewer.layers, "preview")
         if shown is not None:
             shown.data = labels
             return
         where = {name: value[1:] for name, value in placed_like(layer).items()}
+        active = viewer.layers.selection.active
         made = viewer.add_labels(labels, name="Preview", metadata=tag("preview"), **where)
         made.contour = 1
+        if active is not None and role_of(active) in (STROKES, SIZES):
+            viewer.layers.selection.active = active
 
     # ------------------------------------------------------------------ all frames
 
