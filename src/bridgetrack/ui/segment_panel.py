@@ -7,6 +7,7 @@ from typing import Any
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.real_sample import HELA, download_into
+from bridgetrack.ui.repair_box import RepairBox
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser
 from bridgetrack.ui.widgets import button, folded, heading, text
 
@@ -37,6 +38,8 @@ class SegmentPanel(Panel):
         self.resume = self.add(ResumeBar(self))
         self.find = FindCells(self, self.source)
         self.add(folded("Find the cells in the movie", self.find))
+        self.repair = RepairBox(self, self.source)
+        self.add(folded("Repair the cells", self.repair))
         self.notice = self.add(Notice())
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)

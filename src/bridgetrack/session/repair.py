@@ -1,0 +1,96 @@
+"""Cells brought along, repaired by the image; every change listed, and taken back on demand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.errors import InputError
+from bridgetrack.models.model import Model
+from bridgetrack.movie.movie import label_frame
+from bridgetrack.pipeline.masks import Change, Given, changes, segment_by_choice
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.session.movie import MovieAndCells
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """Masks after a repair.
+
+    Parameters
+    ----------
+    given
+        The movie with its masks before.
+    labels
+        The masks after, shape (time, [z,] y, x).
+    changes
+        What was cut, joined, added, dropped and outlined anew, in order of time.
+    """
+
+    given: MovieAndCells
+    labels: NDArray[np.uint32]
+    changes: tuple[Change, ...]
+
+    def back(self, change: Change, present: NDArray[Any]) -> Mend:
+        """What takes one change back: the masks there are as they were given.
+
+        Parameters
+        ----------
+        change
+            One of `changes`.
+        present
+            Labels of its frame as they are now.
+
+        Raises
+        ------
+        InputError
+            Where its cells are not there any more.
+        """
+        assert self.given.labels is not None
+        t, gone = change.frame, np.isin(present, change.after) & (present > 0)
+        if change.after and not gone.any():
+            raise InputError(f"frame {t}: these masks have changed since; paint what is wrong")
+        old = label_frame(self.given.labels, t)
+        free = gone | (present == 0)
+        after = np.where(gone, 0, present.astype(np.int64))
+        restored = np.isin(old, change.before) & free
+        after[restored] = old[restored]
+        flat, before = after.reshape(-1), present.reshape(-1).astype(np.int64)
+        pixels = np.flatnonzero(flat != before)
+        right = tuple(np.flatnonzero(flat == k) for k in change.before)
+        wrong = tuple(np.flatnonzero(before == k) for k in change.after)
+        return Mend(
+            MendKind.PAINT, t, (), pixels, before[pixels], flat[pixels], change.before,
+            tuple(p for p in right if len(p)), tuple(p for p in wrong if len(p)),
+        )  # fmt: skip
+
+
+def repair(
+    movie: MovieAndCells, model: Model, answers: MaskAnswers | None = None
+) -> Steps[Repaired]:
+    """Repair the masks of a movie by its image; they stay where the image does not object.
+
+    Raises
+    ------
+    InputError
+        Where there are no masks, or no image.
+    """
+    if movie.labels is None or movie.image is None:
+        raise InputError(
+            "to repair cells, both their masks and the movie that they were made from are needed; "
+            "choose both layers"
+        )
+    frames, found = [], []
+    given = Given(labels=(movie.labels,), answers=answers)
+    for step in segment_by_choice(movie.image, given=given, model=model):
+        if isinstance(step, Progress):
+            yield step
+            continue
+        frames.append(step.labels.astype(np.uint32))
+        found += changes(label_frame(movie.labels, step.frame), step.labels, step.frame)
+    return Repaired(movie, np.stack(frames), tuple(found))

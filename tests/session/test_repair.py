@@ -1,0 +1,72 @@
+"""Cells that were brought along are repaired by the image, and each change can be taken back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bridgetrack as bt
+from bridgetrack.errors import InputError
+from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.pipeline.masks import ChangeKind
+from bridgetrack.progress import run
+from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.repair import repair
+
+
+@pytest.fixture(scope="module")
+def damaged():
+    """Five frames of a part of the sample, in which two nuclei are one, and one is missing."""
+    folder = bt.sample_folder()
+    part = np.s_[:5, 60:330, 60:330]
+    image = np.asarray(open_movie(folder / "01").array[:, 0][part])
+    truth = np.asarray(open_labels(folder / "01_GT" / "TRA").array[:, 0][part])
+    a, b = truth[2][:, :-3], truth[2][:, 3:]
+    met = (a > 0) & (b > 0) & (a != b)
+    pairs = zip(a[met].tolist(), b[met].tolist(), strict=True)
+    first, second = next(p for p in pairs if min((truth[2] == k).sum() for k in p) > 150)
+    alone = np.setdiff1d(np.unique(truth[2][40:230, 40:230]), [0, first, second])
+    lost = max(alone.tolist(), key=lambda k: (truth[2] == k).sum())
+    labels = truth.copy()
+    labels[2][labels[2] == second] = first
+    labels[2][labels[2] == lost] = 0
+    given = MovieAndCells(open_labels(labels, axes="TYX"), open_movie(image, axes="TYX"))
+    return given, labels, truth, (first, second, lost), run(repair(given, bt.Session().model))
+
+
+def test_what_is_wrong_is_repaired_and_listed(damaged):
+    _, labels, truth, (first, second, lost), found = damaged
+    assert found.labels.shape == labels.shape
+    kinds = {c.kind for c in found.changes if c.frame == 2}
+    assert ChangeKind.CUT in kinds or ChangeKind.ADDED in kinds
+    cuts = [c for c in found.changes if c.kind == ChangeKind.CUT and first in c.before]
+    added = [c for c in found.changes if c.kind == ChangeKind.ADDED and c.frame == 2]
+    assert any((found.labels[2][truth[2] == lost] == c.after[0]).mean() > 0.5 for c in added)
+    assert [c.frame for c in cuts] == [2] and second not in cuts[0].before
+
+
+def test_each_change_can_be_taken_back(damaged):
+    given, labels, _, (_, _, _), found = damaged
+    session = bt.Session()
+    array = found.labels.copy()
+    session._open(replace(given, labels=open_labels(array, axes="TYX"), pixels=array), None)
+    for change in [c for c in found.changes if c.frame == 2]:
+        frame = array[2].copy()
+        session.accept(found.back(change, array[2]))
+        for label in change.before:
+            there = labels[2] == label
+            assert ((array[2] == label) & there).sum() > 0.9 * there.sum()
+        session.undo()
+        np.testing.assert_array_equal(array[2], frame)
+        session.redo()
+    with pytest.raises(InputError, match="changed since"):
+        change = next(c for c in found.changes if c.after)
+        found.back(change, np.zeros_like(array[0]))
+
+
+def test_a_repair_needs_masks_and_image(damaged):
+    given = damaged[0]
+    with pytest.raises(InputError, match="both"):
+        run(repair(replace(given, image=None), bt.Session().model))
