@@ -17,6 +17,7 @@ from bridgetrack.cli.options import (
     Json,
     Scale,
     Unit,
+    answers_option,
     keep_inputs,
     make,
     one_option_each,
@@ -32,12 +33,14 @@ from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 if TYPE_CHECKING:
+    from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.movie.movie import Movie
     from bridgetrack.segmentation.movie import SegmentedFrame
     from bridgetrack.segmentation.pixels import PixelModel
     from bridgetrack.segmentation.readings import Estimate
 
 BACKENDS = ("builtin", "cellpose", "stardist")
+HOW = ("jointly", "frame", "plain")
 
 
 @one_option_each(SegmentationSettings)
@@ -85,6 +88,20 @@ def segment(
             help="What strokes on another movie taught; strokes on this one are added to it.",
         ),
     ] = None,
+    choose: Annotated[
+        str,
+        typer.Option(
+            "--choose",
+            metavar="HOW",
+            help="How builtin decides between masks that exclude each other: jointly (together "
+            "with what happens to the cells in time), frame (each frame by itself), or plain (one "
+            "reading of every frame; fastest).",
+        ),
+    ] = "jointly",
+    answers: Annotated[
+        Path | None,
+        answers_option("Answers about masks, which hold and which teach what a cell looks like."),
+    ] = None,
     channel: Annotated[
         str,
         typer.Option(
@@ -103,17 +120,24 @@ def segment(
     Beside the labels it leaves LABELS.run.json, which says what was done, and with strokes
     LABELS.pixels.json, which other movies can be segmented with.
     """
+    from bridgetrack.annotations.mask_answers import load_mask_answers
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
 
     wanted = make(SegmentationSettings, **settings)
     parse_choice(backend, BACKENDS, "--backend")
+    parse_choice(choose, HOW, "--choose")
+    if answers is not None and (backend != "builtin" or choose == "plain"):
+        raise typer.BadParameter(
+            "--annotations about masks needs masks to choose among: --backend builtin and "
+            "--choose jointly or frame"
+        )
     taught = strokes is not None or pixel_model is not None
     if taught and backend != "builtin":
         raise typer.BadParameter(f"--strokes and --pixel-model teach builtin, not {backend}")
     beside = [beside_labels(out, "run")]
     beside += [] if strokes is None else [beside_labels(out, "pixels")]
-    inputs = [image, None if network is None else Path(network), strokes, pixel_model]
+    inputs = [image, None if network is None else Path(network), strokes, pixel_model, answers]
     keep_inputs([out, *beside], inputs)
     for place in (out, *beside):
         refuse_other(place)
@@ -127,7 +151,8 @@ def segment(
         start = None if pixel_model is None else load_pixel_model(pixel_model)
         steps = segmenting(
             movie, out, wanted, channel=number, backend=backend, network=network,
-            strokes=strokes, start=start,
+            strokes=strokes, start=start, choose=choose,
+            answers=None if answers is None else load_mask_answers(answers),
         )  # fmt: skip
         found = show(steps, watch)
     path, counts = found.path, found.counts
@@ -145,7 +170,10 @@ def segment(
         "seconds": round(seconds, 3),
         "notes": note_texts(notes),
     }
-    given = {"image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network}
+    given = {
+        "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
+        "annotations": answers,
+    }  # fmt: skip
     write_json({**described(given, movie, found, backend), **record}, beside[0])
     sign(beside[0])
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
@@ -206,9 +234,15 @@ def segmenting(
     network: str | None = None,
     strokes: Path | None = None,
     start: PixelModel | None = None,
+    choose: str = "jointly",
+    answers: MaskAnswers | None = None,
 ) -> Steps[Segmented]:
-    """Segment a movie into a file, taught by strokes where there are some."""
+    """Segment a movie into a file, taught by strokes and answers where there are some."""
+    import numpy as np
+
     from bridgetrack.movie.opening import open_labels
+    from bridgetrack.movie.writers import label_writer
+    from bridgetrack.pipeline.masks import Given, MaskSettings, segment_by_choice
     from bridgetrack.segmentation.movie import segment_to_file
     from bridgetrack.segmentation.readings import estimate_settings
     from bridgetrack.segmentation.strokes import learn_steps
@@ -220,10 +254,21 @@ def segmenting(
         painted, size = open_labels(strokes), settings.diameter
         pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
     estimate = None
-    if pixels is None and backend == "builtin":
+    if backend == "builtin" and (pixels is None or choose != "plain"):
         yield Progress("Looking at the movie", 0.0)
         estimate = estimate_settings(movie, settings, channel=channel)
         settings = estimate.settings
+    if backend == "builtin" and choose != "plain":
+        known = Given(pixels=pixels, answers=answers)
+        how = MaskSettings(choose="jointly" if choose == "jointly" else "frame")
+        with label_writer(out, movie.geometry) as writer:
+            for step in segment_by_choice(movie, settings, how, known, channel=channel):
+                if isinstance(step, Progress):
+                    yield step
+                    continue
+                writer.write(step.labels)
+                counts.append(len(np.unique(step.labels[step.labels > 0])))
+        return Segmented(writer.path, counts, settings, pixels, estimate)
     yield Progress("Segmenting", 0.0)
     model = pixels if pixels is not None else network
     frames = segment_to_file(movie, out, settings, channel=channel, backend=backend, model=model)

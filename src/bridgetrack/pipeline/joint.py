@@ -69,8 +69,8 @@ class JointSettings:
 
     frames: int = 8
     overlap: int = 3
-    trust: float = 1.0
-    bias: float = 0.5
+    trust: float = 1.5
+    bias: float = -0.5
     doubts: int = 0
 
 

@@ -65,8 +65,8 @@ class MaskSettings:
     choose: Literal["jointly", "frame"] = "jointly"
     per_cell: float = option(4.0, least=1)
     loyalty: float = option(2.0, least=0)
-    trust: float = option(1.0, above=0)
-    bias: float = 0.5
+    trust: float = option(1.5, above=0)
+    bias: float = -0.5
     window: int = option(8, least=2)
     overlap: int = option(3, least=1)
 
