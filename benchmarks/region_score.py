@@ -63,13 +63,14 @@ def taught(samples: Sequence[Candidates], count: int, seed: int) -> RegionScore:
     """The starting score after answers about `count` cells."""
     pool = [(s, c) for s in samples for c in np.flatnonzero(s.best > 0.5)]
     chosen = np.random.default_rng(seed).permutation(len(pool))[:count]
-    features, targets = [np.zeros((0, samples[0].features.shape[1]))], [np.zeros(0, np.int8)]
+    targets = [np.full(len(s.features), -1, dtype=np.int8) for s in samples]
     for k in chosen.tolist():
         sample, cell = pool[k]
         near = sample.cell == cell
-        features.append(sample.features[near])
-        targets.append(sample.target[near].astype(np.int8))
-    return teach(starting_score(), np.concatenate(features), np.concatenate(targets))
+        place = next(i for i, s in enumerate(samples) if s is sample)
+        targets[place][near] = sample.target[near]
+    features = np.concatenate([s.features for s in samples])
+    return teach(starting_score(), features, np.concatenate(targets))
 
 
 def figures(score: RegionScore, samples: Sequence[Candidates]) -> Array:

@@ -27,6 +27,7 @@ _VERSION = 1
 _RIDGE = 30.0
 _STEPS = 50
 _SAME = 0.15
+_ANCHOR = 200.0
 _MOST_ODDS = 12.0
 
 
@@ -178,8 +179,10 @@ def teach(
 ) -> RegionScore:
     """A score that has learned from answers; with none it stays what it is.
 
-    Regularised logistic regression on top of the start (Newton's method). Earlier teaching is
-    replaced, so give all answers.
+    Regularised logistic regression on top of the start (Newton's method). Candidates that
+    nothing is said of hold the score to what the start says of them, as much as a fixed number
+    of answers: what answers about cells teach of cuts says nothing of the background. Earlier
+    teaching is replaced, so give all answers.
 
     Parameters
     ----------
@@ -188,17 +191,19 @@ def teach(
     features
         Of the candidates that answers say something of, shape (R, F).
     targets
-        1 for cells, 0 for what is none, -1 for candidates that nothing is known of.
+        1 for cells, 0 for what is none, -1 for candidates that nothing is known of; give some.
     worth
         How much each counts, shape (R,); 1 where None. One answer speaks of many candidates
         that are alike.
     """
     known = targets >= 0
-    counts = np.ones(int(known.sum())) if worth is None else worth[known]
     columns = [list(FEATURES).index(name) for name in score.features]
-    given = np.asarray(features, dtype=np.float64)[known][:, columns]
+    given = np.asarray(features, dtype=np.float64)[:, columns]
     base = score._base(given)
-    inputs, wanted = score._inputs(given, base), targets[known].astype(np.float64)
+    inputs = score._inputs(given, base)
+    wanted = np.where(known, targets, 1 / (1 + np.exp(-base)))
+    quiet = min(1.0, _ANCHOR / max(1, int((~known).sum())))
+    counts = np.where(known, np.ones(len(known)) if worth is None else worth, quiet)
     weights = np.zeros(inputs.shape[1])
     ridge = np.full(len(weights), _RIDGE)
     for _ in range(_STEPS):
