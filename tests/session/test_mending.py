@@ -236,6 +236,27 @@ def test_what_cannot_be_mended_says_why(mended) -> None:
     assert len(session.masks.answers) == state
 
 
+def test_a_project_takes_the_answers_about_masks_along(mended, tmp_path) -> None:
+    session, _, truth, (first, _) = mended
+    session.mend("cut", 1, middle(truth[1] == first))
+    folder = tmp_path / "project"
+    session.save(folder / "movie.json")
+    again = bt.Session.from_project(folder / "movie.json")
+    assert again.masks.answers == session.masks.answers
+    np.testing.assert_array_equal(frame_of(again, 1), frame_of(session, 1))
+    again.undo()
+    assert (frame_of(again, 1) == first).sum() > (frame_of(session, 1) == first).sum()
+    again.close()
+    # A project saved in its place knows nothing of them.
+    bt.Session(np.asarray(truth), answers=tmp_path / "b.annotations.json").save(
+        folder / "movie.json"
+    )
+    fresh = bt.Session.from_project(folder / "movie.json")
+    assert len(fresh.masks.answers) == 0
+    np.testing.assert_array_equal(frame_of(fresh, 1), truth[1])
+    fresh.close()
+
+
 def test_numbers_that_cannot_be_stored_are_refused_before_anything_changes(pixels) -> None:
     image, truth = pixels
     small = np.zeros(truth.shape, np.uint8)

@@ -17,7 +17,7 @@ from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, save_project
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, pixel_model_to_json
-from bridgetrack.session.answers import project_answers, questions_path
+from bridgetrack.session.answers import masks_path, project_answers, questions_path
 from bridgetrack.session.movie import MovieAndCells, TrackedMovie
 
 _PIXELS = "pixel_model"
@@ -73,7 +73,8 @@ def saving(
         if beside.exists() and beside != answers.path:
             # Of an earlier project of this name; opening this one must not bring them back.
             save_annotations(history, beside)
-        _carry_questions(answers.path, beside)
+        for name in (questions_path, masks_path):
+            _carry(None if answers.path is None else name(answers.path), name(beside))
         return notes
 
     return steps()
@@ -99,9 +100,8 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
     return True
 
 
-def _carry_questions(answers: Path | None, beside: Path) -> None:
-    """What the model asked goes with the project, so that it goes on asking where it stood."""
-    here, there = None if answers is None else questions_path(answers), questions_path(beside)
+def _carry(here: Path | None, there: Path) -> None:
+    """What stands beside the answers goes with the project: questions, and answers about masks."""
     if here == there:
         return
     if here is not None and here.exists():
