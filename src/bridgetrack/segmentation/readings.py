@@ -38,6 +38,8 @@ _SIZES = tuple(float(d) for d in 6 * 1.4 ** np.arange(10))
 _AROUND = 5
 _OFF = np.log(2)
 """Clicked cells that are so much larger or smaller than was assumed are no fit."""
+_RATHER = 0.15
+"""Even cells have a structured rim, too: they are rather bright or dark."""
 _CLEAR = 1.5
 """A reading is clear where it is so many times better than the next."""
 _EVEN = 1.8
@@ -244,7 +246,8 @@ def reading_at(
             if len(seen) == len(places):
                 off = np.abs(np.log(np.array(seen) / diameter))
                 size = float(np.median(seen))
-                found.append((float(off.max()), Reading(kind, size, spread=max(seen) / min(seen))))
+                misfit = float(off.max()) + (_RATHER if kind == "texture" else 0)
+                found.append((misfit, Reading(kind, size, spread=max(seen) / min(seen))))
     if not found:
         return None
     furthest, best = min(found, key=lambda each: each[0])
