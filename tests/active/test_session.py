@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from active.active_cases import annotator, session, true_rows
+from bridgetrack.active.options import LearnOptions, SessionOptions
 from bridgetrack.active.session import SOURCE, ActiveSession
 from bridgetrack.active.session_file import (
     load_session,
@@ -24,6 +25,7 @@ from bridgetrack.annotations.annotation import RANDOM, EventRef, Kind
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.learning import LearningOptions
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from training.training_cases import blind_prior, plain_scene
@@ -303,14 +305,23 @@ def test_unreadable_files(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
-def test_what_a_session_keeps_does_not_grow_with_rounds() -> None:
-    one = session()
-    sizes = []
+def test_what_a_session_keeps_does_not_grow_with_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Limits that learning from a dozen answers reaches; without them it keeps up to 14 and 6.
+    few = partial(LearningOptions, max_bounds=4)
+    monkeypatch.setattr("bridgetrack.active.options.LearningOptions", few)
+    monkeypatch.setattr("bridgetrack.learning.bounds.MAX_POINTS", 3)
+    learn = LearnOptions(strength=1e-3, precision=1e-9)
+    one = ActiveSession(plain_scene(), blind_prior(), options=SessionOptions(learn=learn))
+    one.adopt(run(one.update()))
+    kept = []
     for _ in range(4):
-        one.answer(following(one))
+        for _ in range(3):
+            answer_by(one, annotator(), following(one))
         one.adopt(run(one.update()))
         assert one._last is not None
         state = one._last.learned.state
-        sizes.append(0 if state is None else len(state.slopes))
-    assert max(sizes) <= 200
-    assert replace(one.options, queue=3).queue == 3
+        assert state is not None
+        kept.append((len(state.slopes), len(state.points)))
+    assert min(bounds for bounds, _ in kept) > 1, "there is something to keep"
+    assert max(bounds for bounds, _ in kept) <= 5
+    assert max(points for _, points in kept) <= 3

@@ -99,6 +99,8 @@ def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
     state = fit(model, bare, L2(0.1)).state
     for s in bare:
         s.x[:] = -s.x
+    assert state is not None
+    assert not len(carry_over(state.cached, state.samples, bare, model).rows)
     warm, fresh = fit(model, bare, L2(0.1), state=state), fit(model, bare, L2(0.1))
     assert warm.n_inferences > 0
     assert warm.objective == pytest.approx(fresh.objective, abs=2e-3)

@@ -355,7 +355,6 @@ class Annotator:
             self.choose_answer(number)
         elif 1 <= number <= len(self.proposals):
             self._note(Kind.CONFIRM, self.proposals[number - 1].event, "review")
-            self._refresh()
 
     def choose_answer(self, number: int) -> None:
         """The event of the question with this number holds, from 1, the proposed one."""
@@ -374,7 +373,6 @@ class Annotator:
             self.cancel()
         elif self.proposals:
             self._note(Kind.REJECT, self.proposals[0].event, "review")
-            self._refresh()
 
     def cannot_tell(self) -> None:
         """U: somebody looked and could not say."""
@@ -384,7 +382,6 @@ class Annotator:
                 self._questions.cannot_tell(asked)
         elif self.proposals:
             self._note(Kind.CANNOT_TELL, self.proposals[0].event, "review")
-            self._refresh()
 
     def break_link(self) -> None:
         """B: the cell under the pointer does not go where the tracks say."""
