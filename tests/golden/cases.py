@@ -92,7 +92,7 @@ class Bench:
     def found(self) -> Path:
         """Masks of the flat movie with mistakes: cells that are cut in two, and specks."""
         out = self.folder / "found.tif"
-        self.run("segment", self.flat / "01", "--out", out, *FOUND)
+        self.run("segment", "--choose", "plain", self.flat / "01", "--out", out, *FOUND)
         return out
 
     @cached_property
@@ -199,7 +199,7 @@ def simulated(bench: Bench) -> Any:
 def segmented(bench: Bench) -> Any:
     """Pixels that the built-in segmentation finds."""
     default = bench.new("default.tif")
-    shown = bench.json("segment", bench.flat / "01", "--out", default)
+    shown = bench.json("segment", "--choose", "plain", bench.flat / "01", "--out", default)
     return {
         "shown": shown,
         "default": pixels(default)["sha256"],
