@@ -35,7 +35,7 @@ def padded(problem: Problem, values: np.ndarray, fill: float | bool) -> np.ndarr
     return np.append(values, np.full(int((~problem.required).sum()), fill))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 20), st.booleans())
 def test_choice_and_margins_equal_enumeration(
     seed: int, n_slots: int, n_wide: int, pinned: bool
@@ -69,7 +69,7 @@ def test_choice_and_margins_equal_enumeration(
         assert margin == pytest.approx(max(true, 0.0), abs=tolerance)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(2, 20))
 def test_solving_again_after_columns_were_forbidden(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)

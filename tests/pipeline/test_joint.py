@@ -110,7 +110,7 @@ def test_pins_that_exclude_each_other() -> None:
         solve(pins={(2, "left"): 1, (2, "both"): 1})
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(1, 2))
 def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) -> None:
     rng = np.random.default_rng(seed)
