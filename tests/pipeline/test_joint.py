@@ -135,8 +135,9 @@ def test_doubts_name_the_alternative() -> None:
     first = int(both.chosen[0])
     assert found[2].margin[first] <= both.cost + 1e-6
     # Scoring the alternative by more than the doubt's cost turns the choice round.
-    assert "both" in solve({(2, "both"): 5.0 + both.cost + 0.1})[1][2]
-    assert "both" not in solve({(2, "both"): 5.0 + both.cost - 0.1})[1][2]
+    lacking = both.cost / JointSettings().trust
+    assert "both" in solve({(2, "both"): 5.0 + lacking + 0.1})[1][2]
+    assert "both" not in solve({(2, "both"): 5.0 + lacking - 0.1})[1][2]
 
 
 def test_one_frame() -> None:
@@ -157,3 +158,18 @@ def test_a_frame_without_candidates() -> None:
     geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
     run(choose_jointly(gap, geometry, (), shipped_model(), found.append))
     assert [int(c.chosen.sum()) for c in found] == [3, 3, 0, 3, 3, 3]
+
+
+def test_a_movie_without_candidates() -> None:
+    of = candidates({}, {})
+
+    def nothing(t: int) -> Candidates:
+        none: Regions = of(0).regions.select(np.zeros(len(NAMES), dtype=bool))
+        table = measure_regions(none, None, (1.0, 1.0))
+        return Candidates(none, table, np.zeros(0), np.zeros(0, dtype=np.int8))
+
+    found: list[FrameChoice] = []
+    geometry = Geometry(20, SHAPE, (1.0, 1.0))
+    run(choose_jointly(nothing, geometry, (), shipped_model(), found.append))
+    assert [c.frame for c in found] == list(range(20))
+    assert not any(c.chosen.any() for c in found)

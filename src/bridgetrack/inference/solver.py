@@ -269,7 +269,10 @@ def solve_integer(
         model.add_constr(cover == 1 if needed[r] else cover <= 1)
     if start is not None:
         model.start = [(y[int(h)], 1.0) for h in np.flatnonzero(start)]
-    status = model.optimize(max_seconds=max_seconds, max_nodes=max_nodes)
+    try:
+        status = model.optimize(max_seconds=max_seconds, max_nodes=max_nodes)
+    except mip.InterfacingError:  # seen once in thousands of tiny programs; not their fault
+        status = mip.OptimizationStatus.ERROR
     found = status in (mip.OptimizationStatus.OPTIMAL, mip.OptimizationStatus.FEASIBLE)
     bound = float(model.objective_bound) if found else np.inf
     choices = []

@@ -320,9 +320,12 @@ def choose_jointly(
             likely.append(choose_by_frame(known[-1].regions, known[-1].scores - settings.bias))
         stop = n if last == n else last - settings.overlap
         yield Progress("Choosing masks", first / n)
-        if len(known) == 1:
-            decided(_alone(begin, known[0], likely[0]))
-            return gap
+        if n == 1 or not any(len(one.regions) for one in known):
+            for t in range(first, stop):
+                decided(_alone(t, known[t - begin], likely[t - begin]))
+            known, likely = known[stop - 1 - begin :], likely[stop - 1 - begin :]
+            begin, first = stop - 1, stop
+            continue
         window = _Window.of(begin, first, known, likely, geometry, channels)
         solved = yield from window.solve(model, settings, limits)
         gap += solved.solution.gap
@@ -337,7 +340,7 @@ def choose_jointly(
 
 
 def _alone(t: int, candidates: Candidates, chosen: Mask) -> FrameChoice:
-    """A movie of one frame has no events."""
+    """A movie of one frame, and frames without any candidate, have no events."""
     return FrameChoice(t, candidates, chosen, np.abs(candidates.scores), ())
 
 
