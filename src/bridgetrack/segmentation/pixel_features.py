@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
-from bridgetrack.segmentation.signal import Image, Sampling, block_mean, enlarge
+from bridgetrack.segmentation.signal import Image, Sampling, block_mean, cell_signal, enlarge
 
 SCALES = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
 """Widths of the filters in diameters of a cell."""
@@ -21,38 +21,56 @@ _FINEST = 0.7
 _LOCAL = 4
 """So many of the scales show brightness itself; wider ones would tell places in the frame apart."""
 
+_HEIGHTS = 4
+_NOTABLE = 4.0
+"""What stands out by fewer standard deviations of the background is noise."""
+
 Box = tuple[slice, ...]
 
 
 def feature_count(ndim: int) -> int:
     """How many features a pixel of a plane or a volume has."""
-    return len(SCALES) * (ndim + 2) + _LOCAL + len(SCALES) - 1
+    return len(SCALES) * (ndim + 2) + _LOCAL + len(SCALES) - 1 + _HEIGHTS
 
 
-def normalised(image: Image) -> Image:
-    """Brightness of a frame about its median, in units of its range without the extremes."""
+def views_of(image: Image, diameter: float, sampling: Sampling) -> NDArray[np.float32]:
+    """What features are made of, for a whole frame, shape (3, [Z,] Y, X).
+
+    Brightness about the median of the frame, in units of its range without the extremes; and how
+    far brightness and structure exceed the background nearby, in units of its noise.
+    """
     low, level, high = np.percentile(image, [0.5, 50, 99.5])
     spread = float(high - low) or 1.0
-    return np.asarray((image - np.float32(level)) / np.float32(spread), dtype=np.float32)
+    above = [
+        cell_signal(image, kind, diameter, 0.05 * diameter, 5.0, sampling)
+        for kind in ("bright", "texture")
+    ]
+    brightness = (image - np.float32(level)) / np.float32(spread)
+    return np.stack([brightness, *(s.values / np.float32(s.noise) for s in above)])
 
 
-def pixel_features(image: Image, diameter: float, sampling: Sampling) -> NDArray[np.float32]:
+def pixel_features(
+    views: NDArray[np.float32], diameter: float, sampling: Sampling
+) -> NDArray[np.float32]:
     """Features of every pixel of a frame, shape (features, [Z,] Y, X).
 
     Length of the gradient, eigenvalues of the second derivatives and standard deviation of the
     brightness at every scale, brightness at the fine ones, and differences from scale to scale;
     much as scikit-image's ``multiscale_basic_features``, but wide filters run on reduced images,
-    and flat voxels are allowed for. Derivatives are in units of the scale.
+    and flat voxels are allowed for. Derivatives are in units of the scale. To these come how far
+    brightness and structure exceed the background, and the former as a share of the highest and
+    the lowest value within a cell, so that dim cells look like bright ones.
 
     Parameters
     ----------
-    image
-        Brightness as by `normalised`; shape ([Z,] Y, X).
+    views
+        See `views_of`; shape (3, [Z,] Y, X).
     diameter
         Diameter of a typical cell in pixels along x.
     sampling
         Pixel size per axis in units of that along x.
     """
+    image = views[0]
     square = image**2
     found = np.empty((feature_count(image.ndim), *image.shape), dtype=np.float32)
     place, finer = 0, None
@@ -70,7 +88,16 @@ def pixel_features(image: Image, diameter: float, sampling: Sampling) -> NDArray
             found[place] = finer - brightness
             place += 1
         finer = brightness
+    found[place:] = _heights(views[1], views[2], diameter, sampling)
     return found
+
+
+def _heights(bright: Image, structured: Image, diameter: float, sampling: Sampling) -> list[Image]:
+    """How far a pixel stands out, and as a share of what stands out most within a cell."""
+    size = [int(diameter / s) | 1 for s in sampling]
+    highest = np.maximum(ndi.maximum_filter(bright, size, mode="nearest"), _NOTABLE)
+    lowest = np.minimum(ndi.minimum_filter(bright, size, mode="nearest"), -_NOTABLE)
+    return [bright, bright / highest, bright / lowest, structured]
 
 
 def tiles(

@@ -25,16 +25,25 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text
 from bridgetrack.segmentation.pixel_features import (
     feature_count,
-    normalised,
     pixel_features,
     tiles,
+    views_of,
 )
 from bridgetrack.segmentation.signal import Sampling, finite_image, sampling_of
 
 CLASSES = ("background", "cell", "edge")
 """What strokes say of a pixel, by their values 1, 2, 3; an edge lies between cells that touch."""
 
+GUESSED = len(CLASSES)
+"""Added to the class of a pixel that nobody painted, but the built-in segmentation is sure of."""
+
 _TREES = 60
+_WEIGHTS = (0.6, 0.3, 0.1)
+"""Of all pixels of each class; most of a frame is background, and edges are few."""
+_TRUST = 0.15
+"""Weight of what is guessed; with few strokes it says what nobody painted yet."""
+_BELIEVED = 0.2
+"""Guesses are left out that are less probable by the strokes alone."""
 _MOST = 5000
 """Pixels of a class that are learned from; more make the forest slow, not better."""
 _TILE = 2**20
@@ -49,7 +58,7 @@ class PaintedPixels:
     features
         Shape (n, features), see `pixel_features`.
     classes
-        1 to 3, as in `CLASSES`; shape (n,).
+        1 to 3, as in `CLASSES`, and 3 more where it was guessed; shape (n,).
     """
 
     features: NDArray[np.float32]
@@ -117,7 +126,8 @@ class PixelModel:
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes painted, in the order of `CLASSES`."""
-        return tuple(CLASSES[k - 1] for k in np.unique(self.painted.classes))
+        known = np.unique(self.painted.classes)
+        return tuple(CLASSES[k - 1] for k in known[known <= GUESSED])
 
     def check_finds_cells(self) -> None:
         """Complain where nobody painted a cell.
@@ -135,12 +145,16 @@ class PixelModel:
 
     @cached_property
     def _forest(self) -> Any:
-        from sklearn.ensemble import RandomForestClassifier
-
-        forest = RandomForestClassifier(
-            _TREES, min_samples_leaf=3, class_weight="balanced", random_state=0
-        )
-        return forest.fit(self.painted.features, self.painted.classes)
+        features, classes, guessed = self.painted.features, *_parted(self.painted.classes)
+        painted = _grown(features[~guessed], classes[~guessed], guessed[~guessed])
+        likely = painted.predict_proba(features)
+        column = np.minimum(np.searchsorted(painted.classes_, classes), likely.shape[1] - 1)
+        fits = painted.classes_[column] == classes
+        fits &= likely[np.arange(len(classes)), column] >= _BELIEVED
+        kept = ~guessed | fits
+        if kept.sum() == np.count_nonzero(~guessed):
+            return painted
+        return _grown(features[kept], classes[kept], guessed[kept])
 
     def fitted_to(self, geometry: Geometry) -> PixelModel:
         """The model for a movie whose pixels may be larger, smaller or flatter.
@@ -176,10 +190,11 @@ class PixelModel:
         """
         if frame.ndim != self.ndim:
             raise InputError(f"the pixel model takes frames of {self.ndim} axes, not {frame.ndim}")
-        image = normalised(finite_image(frame)[0])
-        found = np.empty((len(self.classes), *image.shape), dtype=np.float32)
-        for outer, inner, place in tiles(image.shape, self.diameter, self.sampling, _TILE):
-            features = pixel_features(image[outer], self.diameter, self.sampling)
+        views = views_of(finite_image(frame)[0], self.diameter, self.sampling)
+        found = np.empty((len(self.classes), *frame.shape), dtype=np.float32)
+        for outer, inner, place in tiles(frame.shape, self.diameter, self.sampling, _TILE):
+            seen = views[(slice(None), *outer)]
+            features = pixel_features(seen, self.diameter, self.sampling)
             found[(slice(None), *place)] = self.of_features(features[(slice(None), *inner)])
         return found
 
@@ -188,6 +203,24 @@ class PixelModel:
         rows = np.ascontiguousarray(features.reshape(len(features), -1).T)
         probable = self._forest.predict_proba(rows).T.astype(np.float32)
         return np.asarray(probable.reshape(-1, *features.shape[1:]))
+
+
+def _parted(given: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Classes 1 to 3 of pixels, and which of them were guessed."""
+    return ((given.astype(np.intp) - 1) % GUESSED) + 1, given > GUESSED
+
+
+def _grown(
+    features: NDArray[np.float32], classes: NDArray[np.intp], guessed: NDArray[np.bool_]
+) -> Any:
+    """A forest in which classes weigh as they should, and guesses a little."""
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    groups = classes + GUESSED * guessed
+    share = np.asarray(_WEIGHTS)[classes - 1] * np.where(guessed, _TRUST, 1 - _TRUST)
+    weights = share / np.bincount(groups)[groups] * len(groups)
+    forest = ExtraTreesClassifier(_TREES, min_samples_leaf=3, max_features=12, random_state=0)
+    return forest.fit(features, classes, sample_weight=weights)
 
 
 def taught_model(taught: Sequence[PaintedPixels], diameter: float, movie: Movie) -> PixelModel:
@@ -211,7 +244,7 @@ def painted_pixels(
     frame
         One channel, shape ([Z,] Y, X).
     marks
-        Strokes on it, 0 to 3, same shape.
+        Strokes on it, 0 to 3, same shape; 4 to 6 for what was guessed.
     diameter
         Diameter of a typical cell in pixels.
     scale
@@ -219,13 +252,13 @@ def painted_pixels(
     """
     sampling = sampling_of(scale, frame.shape, diameter)
     pixels, invalid = finite_image(frame)
-    image = normalised(pixels)
+    views = views_of(pixels, diameter, sampling)
     marks = np.where(invalid, 0, marks)
     features, classes = [np.zeros((0, feature_count(frame.ndim)), np.float32)], []
-    for outer, inner, place in tiles(image.shape, diameter, sampling, _TILE):
+    for outer, inner, place in tiles(frame.shape, diameter, sampling, _TILE):
         here = marks[place] > 0
         if here.any():
-            seen = pixel_features(image[outer], diameter, sampling)
+            seen = pixel_features(views[(slice(None), *outer)], diameter, sampling)
             features.append(seen[(slice(None), *inner)][:, here].T)
             classes.append(marks[place][here])
     known = np.concatenate(classes) if classes else np.zeros(0)
@@ -253,8 +286,8 @@ class _Content(OpenEntry):
             raise ModelError("sampling: pixel sizes must be positive")
         classes = _decoded(self.classes, "classes", np.uint8)
         features = _decoded(self.features, "features", np.float32)
-        if not len(classes) or not np.isin(classes, (1, 2, 3)).all():
-            raise ModelError("classes: these must be 1, 2 or 3")
+        if not len(classes) or not np.isin(classes, range(1, 2 * GUESSED + 1)).all():
+            raise ModelError("classes: these must be 1 to 6")
         columns = feature_count(len(self.sampling))
         if features.size != len(classes) * columns:
             raise ModelError(

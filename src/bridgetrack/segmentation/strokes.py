@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,17 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.progress import Progress, Steps, run
-from bridgetrack.segmentation.builtin import estimate_diameter
+from bridgetrack.segmentation.builtin import estimate_diameter, segment_builtin
 from bridgetrack.segmentation.movie import movie_settings
-from bridgetrack.segmentation.pixels import CLASSES, PixelModel, painted_pixels, taught_model
-from bridgetrack.segmentation.signal import gaussian
+from bridgetrack.segmentation.pixels import (
+    CLASSES,
+    GUESSED,
+    PixelModel,
+    painted_pixels,
+    taught_model,
+)
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.signal import gaussian, sampling_of
 
 _OFF = 1.6
 """Where cells turn out to be so many times as wide as was assumed, the filters are chosen anew."""
@@ -79,14 +86,19 @@ def learn_steps(
     if start is not None:
         start = start.fitted_to(movie.geometry)
         diameter = start.diameter
-    elif diameter is None:
-        diameter = float(movie_settings(movie, channel=number).diameter or 20.0)
+    settings = SegmentationSettings(diameter=diameter)
+    if painted:
+        yield Progress("Looking at the movie", 0.0)
+        settings = movie_settings(movie, settings, channel=number)
+    diameter = float(settings.diameter or 20.0)
     for _ in range(2):
         taught = [] if start is None else [start.painted]
         yield Progress("Learning from strokes", 0.0)
         for k, (t, marks) in enumerate(painted.items()):
             frame = movie.channel_frame(t, number)
-            taught.append(painted_pixels(frame, marks, diameter, movie.geometry.scale))
+            scale = movie.geometry.scale
+            more = with_guesses(frame, marks, settings, scale)
+            taught.append(painted_pixels(frame, more, diameter, scale))
             yield Progress("Learning from strokes", (k + 1) / len(painted))
         model = taught_model(taught, diameter, movie)
         if given is not None or start is not None:
@@ -95,7 +107,52 @@ def learn_steps(
         if seen is None or 1 / _OFF < seen / diameter < _OFF:
             break
         diameter = seen
+        settings = replace(settings, diameter=seen)
     return model
+
+
+def with_guesses(
+    frame: NDArray[Any],
+    marks: NDArray[np.integer[Any]],
+    settings: SegmentationSettings,
+    scale: tuple[float, ...] | None = None,
+) -> NDArray[np.uint8]:
+    """Strokes on a frame, and some pixels of what the built-in segmentation says of the rest.
+
+    Parameters
+    ----------
+    frame
+        One channel, shape ([Z,] Y, X).
+    marks
+        Strokes on it, 0 to 3.
+    settings
+        Decided for the movie.
+    scale
+        Pixel size per axis; only ratios matter.
+
+    Returns
+    -------
+    NDArray[np.uint8]
+        The strokes, and 4 to 6 where background, cell or edge is guessed.
+    """
+    found = np.array(marks, dtype=np.uint8)
+    labels = segment_builtin(frame, settings, scale)
+    if not labels.any() or not found.any():
+        return found
+    diameter = float(settings.diameter or 20.0)
+    sampling = sampling_of(scale, frame.shape, diameter)
+    none = int(labels.max()) + 1
+    lowest = ndi.minimum_filter(np.where(labels > 0, labels, none), 3)
+    highest = ndi.maximum_filter(labels, 3)
+    away = ndi.distance_transform_edt(labels == 0, sampling=sampling)
+    inner = ndi.minimum_filter(labels, 3) == highest
+    edge = (highest > 0) & (lowest < none) & (highest != lowest)
+    near = (away > 1.5) & (away < diameter)
+    for region, value, most in (near, 1, 200), ((labels > 0) & inner, 2, 150), (edge, 3, 40):
+        places = np.flatnonzero(region & (found == 0))
+        some = np.linspace(0, len(places) - 1, min(len(places), most)).round().astype(np.intp)
+        found.flat[places[some]] = value + GUESSED
+    return found
 
 
 def _diameter_seen(model: PixelModel, frames: list[NDArray[Any]]) -> float | None:

@@ -137,7 +137,9 @@ class FindCells(QWidget):
         )
         self.expert.begin_with("Method", self.backend)
         box.addWidget(folded("Advanced settings", self.expert.native))
-        self.teach = TeachPixels(panel, lambda: source.image.layer, self._movie)
+        self.teach = TeachPixels(
+            panel, lambda: source.image.layer, self._movie, self._with_settings
+        )
         self.teach.changed.append(self._on_taught)
         box.addWidget(folded("Teach by painting", self.teach))
         self.go = button(
@@ -213,7 +215,6 @@ class FindCells(QWidget):
             size = min(max(round(found.settings.diameter or 20), 4), 120)
             self.looks.show(replace(shown, diameter=float(size)))
             self.estimate.setText(_told(found))
-            self.teach.use_diameter(float(size))
             self._then(then, movie, found.settings)
 
         self._panel.session.run("settings", lambda: decide(movie), known, self._failed)

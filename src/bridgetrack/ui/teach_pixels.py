@@ -21,7 +21,8 @@ from bridgetrack.segmentation.pixels import (
     painted_pixels,
     taught_model,
 )
-from bridgetrack.segmentation.strokes import UncertainPlace, doubtful_place
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.strokes import UncertainPlace, doubtful_place, with_guesses
 from bridgetrack.ui.layers import camera_of, find_role, placed_like, tag
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import painted_frames
@@ -71,17 +72,18 @@ def teach(
     movie: Movie,
     marks: dict[int, NDArray[np.uint8]],
     known: Taught,
-    diameter: float,
+    settings: SegmentationSettings,
     start: PixelModel | None,
     frame: int,
 ) -> Steps[Taught]:
     """Learn from strokes that changed, and look at a frame with what was learned."""
     yield Progress("Learning from strokes", 0.0)
-    pixels = dict(known.pixels)
+    pixels, diameter, scale = dict(known.pixels), settings.diameter or 20.0, movie.geometry.scale
     for k, (t, drawn) in enumerate(marks.items()):
         if t not in pixels or t not in known.marks or (known.marks[t] != drawn).any():
             picture = movie.channel_frame(t)
-            pixels[t] = painted_pixels(picture, drawn, diameter, movie.geometry.scale)
+            more = with_guesses(picture, drawn, settings, scale)
+            pixels[t] = painted_pixels(picture, more, diameter, scale)
         yield Progress("Learning from strokes", (k + 1) / (len(marks) + 1))
     parts = [*pixels.values(), *([] if start is None else [start.painted])]
     try:
@@ -111,15 +113,20 @@ class TeachPixels(QWidget):
     """Brushes for strokes, and what they teach."""
 
     def __init__(
-        self, panel: Panel, image: Callable[[], Any], movie: Callable[[], Movie | None]
+        self,
+        panel: Panel,
+        image: Callable[[], Any],
+        movie: Callable[[], Movie | None],
+        decided: Callable[[Callable[[Movie, SegmentationSettings], None]], None],
     ) -> None:
         super().__init__()
         self._panel, self._image, self._movie = panel, image, movie
+        self._once_decided = decided
         self._known = Taught({}, {})
         self._watched: Any = None
         self._touched: set[int] = set()
         self._of: Any = None
-        self._diameter: float | None = None
+        self._settings: SegmentationSettings | None = None
         self._start: PixelModel | None = None
         self.changed: list[Callable[[], None]] = []
         box = QVBoxLayout(self)
@@ -176,15 +183,10 @@ class TeachPixels(QWidget):
         for each in (*self.brushes.values(), self.forget):
             each.setEnabled(image is not None)
         if image is not self._of:
-            self._of, self._diameter, self._start = image, None, None
+            self._of, self._settings, self._start = image, None, None
             self._known, self._touched = Taught({}, {}), set()
             self.words.setText("")
         self._refresh()
-
-    def use_diameter(self, diameter: float) -> None:
-        """The size of cells, known before the first stroke is learned from."""
-        if self._diameter is None:
-            self._diameter = diameter
 
     def _refresh(self) -> None:
         kept = self._panel.session.pixels
@@ -313,13 +315,22 @@ class TeachPixels(QWidget):
         )
         if same and known.frame == frame and (known.model is not None or start is None):
             return
-        diameter = start.diameter if start is not None else self._diameter or 20.0
+        if self._settings is None:
+            self._once_decided(self._begin)
+            return
+        settings = self._settings
         self._panel.session.run(
             "pixels",
-            lambda: teach(movie, marks, known, diameter, start, frame),
+            lambda: teach(movie, marks, known, settings, start, frame),
             self._on_taught,
             lambda error: self.words.setText(str(error)),
         )
+
+    def _begin(self, _: Movie, settings: SegmentationSettings) -> None:
+        """Go on once it is known what suits the movie; sliders moved later do not matter."""
+        size = settings.diameter if self._start is None else self._start.diameter
+        self._settings = replace(settings, diameter=size)
+        self.learn()
 
     def _on_taught(self, found: Taught) -> None:
         self._known = found
@@ -401,7 +412,7 @@ class TeachPixels(QWidget):
             viewer.dims.set_point(axis + k, value)
         camera = camera_of(viewer)
         camera.center = (0.0, *world[-2:])
-        size = 12 * (self._diameter or 20.0) * float(image.scale[-1])
+        size = 12 * ((self._settings and self._settings.diameter) or 20.0) * float(image.scale[-1])
         camera.zoom = max(camera.zoom, 600 / size)
         self.words.setText(f"These pixels are {place.doubt:.0%} uncertain: what are they?")
 
@@ -409,6 +420,6 @@ class TeachPixels(QWidget):
         movie, kept = self._movie(), self._panel.session.pixels
         if movie is None or kept is None:
             return
-        self._start = kept.fitted_to(movie.geometry)
+        self._start, self._settings = kept.fitted_to(movie.geometry), None
         self._known = Taught({}, {})
         self.learn()
