@@ -25,7 +25,7 @@ from bridgetrack.regions.mend import MendSite, remove
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.segmentation.movie import SegmentedFrame
 from bridgetrack.segmentation.settings import SegmentationSettings
-from drawn_movie import PLACES, drawn
+from drawn_movie import PLACES, SIZE, drawn
 
 
 def found(image: Movie, **about: object) -> list[np.ndarray]:
@@ -72,6 +72,15 @@ def test_an_answer_holds() -> None:
     masks_now = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in chosen]
     assert masks_now[1][65, 70] == 0
     assert all(m.max() >= len(PLACES) - 1 for m in masks_now)  # nothing else is lost
+
+
+def test_an_answer_where_nothing_is_teaches_nothing() -> None:
+    labels = np.zeros((3, SIZE, SIZE), dtype=np.int32)
+    labels[1, 40:50, 40:50] = 1
+    site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
+    answers = MaskAnswers(open_labels(labels).geometry).added(remove(site, (45, 45)))
+    got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), given=Given(answers=answers))
+    assert not any(mask.any() for mask in got)
 
 
 def test_each_kind_of_change() -> None:

@@ -262,6 +262,8 @@ def _taught(score: RegionScore, reader: _Reader, answers: MaskAnswers) -> Region
                 said = reader.said(regions)
                 features.append(found)
                 known.append(np.where(said == 0, -1, said > 0).astype(np.int8))
+    if not known:  # all answers are in frames without a candidate
+        return score
     wanted = np.concatenate(known)
     n_right = sum(len(answer.right) for answer in answers)
     n_wrong = n_right + sum(len(answer.wrong) for answer in answers)
