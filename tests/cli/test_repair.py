@@ -74,6 +74,7 @@ def test_each_way_of_choosing(movie: Path, how: str) -> None:
     out = movie / f"{how}.tif"
     assert call("segment", movie / "images.tif", "--out", out, "--choose", how) == 0
     assert len(tifffile.imread(out)) == 4
+    assert json.loads((movie / f"{how}.run.json").read_text())["choose"] == how
 
 
 def test_a_way_that_is_not_known(movie: Path, capsys: pytest.CaptureFixture[str]) -> None:

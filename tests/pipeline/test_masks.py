@@ -61,6 +61,21 @@ def test_labels_brought_along_are_mended() -> None:
         assert (got[0][labels[0] == k] == k).mean() > 0.7
 
 
+def test_what_was_brought_along_is_among_the_choices() -> None:
+    images, labels = drawn()
+    odd = np.zeros_like(labels)
+    odd[:, 84:90, 5:60] = 1  # where the image shows nothing
+    odd[:, 70:94, 62:66] = 2  # across a nucleus
+    chosen: list[FrameChoice] = []
+    known = Given(labels=(open_labels(odd),))
+    few = MaskSettings(per_cell=1.0)
+    run(choose_masks(open_movie(images), chosen.append, settings=few, given=known))
+    for c in chosen:
+        regions = c.candidates.regions
+        areas = regions.area[regions.votes[:, regions.sources.index("labels")] > 0]
+        assert {6 * 55, 24 * 4} <= set(areas.tolist())
+
+
 def test_an_answer_holds() -> None:
     images, labels = drawn()
     image, masks = open_movie(images), open_labels(labels)

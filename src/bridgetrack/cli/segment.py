@@ -174,7 +174,8 @@ def segment(
         "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
         "annotations": answers,
     }  # fmt: skip
-    write_json({**described(given, movie, found, backend), **record}, beside[0])
+    done = described(given, movie, found, backend) | {"choose": choose} | record
+    write_json(done, beside[0])
     sign(beside[0])
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
     lines = [

@@ -291,7 +291,8 @@ def _candidates(
         if SOURCE in regions.sources:
             drawn = regions.source == regions.sources.index(SOURCE)
         wrong = (said < 0) & ~drawn
-        keep = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=drawn)
+        sure = drawn | (own & ~wrong)  # what was brought along is always among the choices
+        keep = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=sure)
         kept = regions.select(keep)
         table = measure_regions(kept, movie.frame(t), movie.geometry.scale)
         yield Candidates(kept, table, scores[keep], drawn[keep].astype(np.int8))
