@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.progress import run
-from bridgetrack.regions.candidates import brought, scored_regions
-from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.regions import concatenate, no_regions, overlaps, regions_of_labels
+from bridgetrack.movie import open_movie
+from bridgetrack.movie.movie import Movie
+from bridgetrack.regions.describe import FEATURES, Described, describe_frame, described
+from bridgetrack.regions.propose import propose_frame
+from bridgetrack.regions.regions import (
+    Regions,
+    concatenate,
+    no_regions,
+    overlaps,
+    regions_of_labels,
+)
 from bridgetrack.regions.score import (
     RegionScore,
     answer_targets,
@@ -25,13 +32,41 @@ from bridgetrack.regions.score import (
     starting_score,
     teach,
 )
+from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.simulation.movie import simulate
 from bridgetrack.simulation.settings import SimulationSettings
 
 START = starting_score()
 MOVIE = simulate(SimulationSettings(frames=3, cells=60, seed=91, density=0.3))
 IMAGE = open_movie(MOVIE.image)
-SCORED = run(scored_regions(IMAGE, per_cell=None))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Candidates of all frames with their features."""
+
+    regions: Regions
+    features: np.ndarray
+
+    @property
+    def log_odds(self) -> np.ndarray:
+        return START.log_odds(self.features)
+
+
+def candidates_of(movie: Movie) -> Scored:
+    known = movie_settings(movie)
+
+    def frames() -> Iterator[Described]:
+        for t in range(movie.n_frames):
+            image = movie.channel_frame(t)
+            regions = propose_frame(image, known, t=t)
+            yield Described(regions, describe_frame(regions, image, known))
+
+    regions, features = zip(*described(frames()), strict=True)
+    return Scored(concatenate(regions), np.concatenate(features))
+
+
+SCORED = candidates_of(IMAGE)
 
 
 def truth_of(t: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -200,13 +235,3 @@ def test_pruning_keeps_the_cells() -> None:
     assert found >= 0.96 * before
     assert before > 0.95 * cells
     assert len(prune(no_regions((3, 4)), np.zeros(0))) == 0
-
-
-def test_labels_brought_along_are_never_pruned() -> None:
-    odd = np.zeros_like(MOVIE.labels)
-    odd[:, 5:8, 5:40] = 9
-    kept = run(scored_regions(IMAGE, [open_labels(odd)], per_cell=1.0))
-    assert kept.regions.sources[-1] == "labels"
-    assert brought(kept.regions).sum() == 3
-    assert len(kept.regions) == len(kept.features) == len(kept.log_odds) < len(SCORED.regions)
-    assert kept.regions.frames.tolist() == [0, 1, 2]
