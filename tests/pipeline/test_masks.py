@@ -1,4 +1,4 @@
-"""Cells chosen among candidates of a movie, and what a choice changed of labels brought along."""
+"""Cells chosen among candidates of a movie."""
 
 from __future__ import annotations
 
@@ -11,15 +11,8 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.joint import FrameChoice
-from bridgetrack.pipeline.masks import (
-    ChangeKind,
-    Given,
-    MaskSettings,
-    changes,
-    choose_masks,
-    keep_numbers,
-    segment_by_choice,
-)
+from bridgetrack.pipeline.mask_changes import ChangeKind, changes, keep_numbers
+from bridgetrack.pipeline.masks import Given, MaskSettings, choose_masks, segment_by_choice
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendSite, remove
 from bridgetrack.regions.regions import labels_of
@@ -96,44 +89,3 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     answers = MaskAnswers(open_labels(labels).geometry).added(remove(site, (45, 45)))
     got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), given=Given(answers=answers))
     assert not any(mask.any() for mask in got)
-
-
-def test_each_kind_of_change() -> None:
-    before, after = np.zeros((2, 30, 30), dtype=np.int32)
-    before[2:8, 2:14] = 1
-    after[2:8, 2:8], after[2:8, 8:14] = 1, 2  # cut
-    before[12:18, 2:8], before[12:18, 8:14] = 2, 3
-    after[12:18, 2:14] = 3  # joined
-    before[22:26, 2:6] = 4  # dropped
-    after[22:26, 20:24] = 4  # added
-    before[2:8, 20:26] = 5
-    after[2:8, 20:24] = 5  # another outline
-    before[12:18, 20:26], after[12:18, 20:26] = 6, 6  # the same
-    told = {c.kind: (c.before, c.after) for c in changes(before, after, 3)}
-    assert told == {
-        ChangeKind.CUT: ((1,), (1, 2)),
-        ChangeKind.JOINED: ((2, 3), (3,)),
-        ChangeKind.DROPPED: ((4,), ()),
-        ChangeKind.ADDED: ((), (4,)),
-        ChangeKind.OUTLINE: ((5,), (5,)),
-    }
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_numbers_are_kept_and_stay_apart(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    before = np.kron(rng.integers(0, 6, (4, 4)), np.ones((3, 3), int)).astype(np.int32)
-    after = before.copy()
-    after[rng.random(after.shape) < 0.2] = 0
-    _, renamed = np.unique(after, return_inverse=True)
-    shuffled = renamed.reshape(after.shape).astype(np.int32)
-    kept = keep_numbers(before, shuffled)
-    pairs = np.unique(np.stack([shuffled.ravel(), kept.ravel()]), axis=1)
-    assert len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == pairs.shape[1]
-    assert (kept[shuffled == 0] == 0).all()
-    for label in np.unique(before[before > 0]):
-        old, new = before == label, after == label
-        if (old & new).sum() > 0.5 * (old | new).sum():
-            assert (kept[new] == label).all()
-    assert not changes(before, before, 0)

@@ -10,7 +10,7 @@ import pytest
 import bridgetrack as bt
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.pipeline.masks import ChangeKind
+from bridgetrack.pipeline.mask_changes import ChangeKind
 from bridgetrack.progress import run
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.repair import repair

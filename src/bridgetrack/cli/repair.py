@@ -33,7 +33,8 @@ def repaired_labels(
     """
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer
-    from bridgetrack.pipeline.masks import Given, changes, segment_by_choice
+    from bridgetrack.pipeline.mask_changes import changes
+    from bridgetrack.pipeline.masks import Given, segment_by_choice
 
     if not isinstance(cells, Movie) or image is None:
         raise InputError(

@@ -1,13 +1,12 @@
-"""Find the cells of a movie by choosing among candidate regions; and what a choice changed."""
+"""Find the cells of a movie by choosing among candidate regions."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from bridgetrack.pipeline.joint import (
     choose_jointly,
     measure_regions,
 )
+from bridgetrack.pipeline.mask_changes import keep_numbers
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
@@ -35,13 +35,8 @@ from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
-_SAME = 0.9
-"""Intersection over union from which two regions are taken for the same."""
-_MOSTLY = 0.5
 _WORTH = 8.0
 """Candidates that one answer counts for, though it speaks of many that are alike."""
 
@@ -296,122 +291,3 @@ def _candidates(
         kept = regions.select(keep)
         table = measure_regions(kept, movie.frame(t), movie.geometry.scale)
         yield Candidates(kept, table, scores[keep], drawn[keep].astype(np.int8))
-
-
-class ChangeKind(StrEnum):
-    """What happened to labels that were brought along."""
-
-    CUT = "cut"
-    JOINED = "joined"
-    ADDED = "added"
-    DROPPED = "dropped"
-    OUTLINE = "outline"
-
-
-@dataclass(frozen=True)
-class Change:
-    """One difference between two label frames.
-
-    Parameters
-    ----------
-    frame
-        Where.
-    kind
-        What happened.
-    before, after
-        Labels that stood there, and that stand there now.
-    place
-        Mean pixel of what is concerned, ``([z,] y, x)``.
-    """
-
-    frame: int
-    kind: ChangeKind
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    place: tuple[float, ...]
-
-
-def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Give cells of a frame the numbers that they had; new ones get numbers above those.
-
-    A cell keeps its number where most of the old and of the new mask are the same.
-
-    Parameters
-    ----------
-    before, after
-        Label frames of one shape.
-    """
-    old, new, shared, size_old, size_new = _compare(before, after)
-    like = shared / (size_old[old] + size_new[new] - shared)
-    same = like > _MOSTLY  # no cell is so like two others
-    numbers = np.arange(len(size_new)) + int(before.max(initial=0))
-    numbers[0] = 0
-    numbers[new[same]] = old[same]
-    return np.asarray(numbers[after], dtype=np.int32)
-
-
-def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[Change]:
-    """What was cut, joined, added, dropped or outlined anew between two label frames.
-
-    Parameters
-    ----------
-    before, after
-        Label frames of one shape.
-    frame
-        Number of the frame.
-    """
-    old, new, shared, size_old, size_new = _compare(before, after)
-    within_old = shared > _MOSTLY * size_new[new]
-    within_new = shared > _MOSTLY * size_old[old]
-    found: list[tuple[ChangeKind, Index, Index]] = []
-    pieces, wholes = new[within_old], old[within_old]
-    for label in _repeated(wholes):
-        found.append((ChangeKind.CUT, np.array([label]), pieces[wholes == label]))
-    parts, unions = old[within_new], new[within_new]
-    for label in _repeated(unions):
-        found.append((ChangeKind.JOINED, parts[unions == label], np.array([label])))
-    none = np.zeros(0, dtype=np.int64)
-    touched = np.union1d(wholes, parts)
-    for label in np.setdiff1d(np.flatnonzero(size_old)[1:], touched):
-        found.append((ChangeKind.DROPPED, np.array([label]), none))
-    touched = np.union1d(pieces, unions)
-    for label in np.setdiff1d(np.flatnonzero(size_new)[1:], touched):
-        found.append((ChangeKind.ADDED, none, np.array([label])))
-    named_old = np.concatenate([none, *(b for _, b, _ in found)])
-    named_new = np.concatenate([none, *(a for _, _, a in found)])
-    like = shared / (size_old[old] + size_new[new] - shared)
-    other = (within_old | within_new) & (like < _SAME)
-    other &= ~np.isin(old, named_old) & ~np.isin(new, named_new)
-    for a, b in zip(old[other], new[other], strict=True):
-        found.append((ChangeKind.OUTLINE, np.array([a]), np.array([b])))
-    return [
-        Change(
-            frame,
-            kind,
-            tuple(b.tolist()),
-            tuple(a.tolist()),
-            _place(before, b) if len(b) else _place(after, a),
-        )
-        for kind, b, a in found
-    ]
-
-
-def _compare(before: NDArray[Any], after: NDArray[Any]) -> tuple[Index, Index, Index, Index, Index]:
-    """Pairs of labels that share pixels, how many, and all sizes by label (0 is background)."""
-    old, new = before.ravel().astype(np.int64), after.ravel().astype(np.int64)
-    size_old, size_new = np.bincount(old, minlength=1), np.bincount(new, minlength=1)
-    both = (old > 0) & (new > 0)
-    key, shared = np.unique(old[both] * len(size_new) + new[both], return_counts=True)
-    size_old[0] = size_new[0] = max(1, int(size_old[0]))
-    return key // len(size_new), key % len(size_new), shared, size_old, size_new
-
-
-def _repeated(labels: Index) -> Index:
-    """Labels that occur twice or more."""
-    found, count = np.unique(labels, return_counts=True)
-    return found[count > 1]
-
-
-def _place(frame: NDArray[Any], labels: Index) -> tuple[float, ...]:
-    """Mean pixel of some labels."""
-    return tuple(float(axis.mean()) for axis in np.nonzero(np.isin(frame, labels)))

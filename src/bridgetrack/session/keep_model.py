@@ -14,8 +14,8 @@ from bridgetrack.models.library import check_name, free_name
 from bridgetrack.models.preview import preview_png
 from bridgetrack.pipeline.movie_record import preview_picture
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.movie import TrackedMovie
 from bridgetrack.session.start_choice import StartChoice, look_at
+from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.session.training import Trainer
 
 JOB = "keep the model"

@@ -18,7 +18,8 @@ from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_pr
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, pixel_model_to_json
 from bridgetrack.session.answers import masks_path, project_answers, questions_path
-from bridgetrack.session.movie import MovieAndCells, TrackedMovie
+from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.tracked_movie import TrackedMovie
 
 _PIXELS = "pixel_model"
 """Under which note a project keeps what strokes taught."""

@@ -22,7 +22,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
 from bridgetrack.session.answers import Answers, questions_path, words_of
-from bridgetrack.session.movie import TrackedMovie
+from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.session.training import Trainer, sentence
 
 JOB = "suggest"

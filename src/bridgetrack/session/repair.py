@@ -12,7 +12,8 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.masks import Change, Given, changes, segment_by_choice
+from bridgetrack.pipeline.mask_changes import Change, changes
+from bridgetrack.pipeline.masks import Given, segment_by_choice
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.session.movie import MovieAndCells

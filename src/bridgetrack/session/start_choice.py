@@ -21,7 +21,7 @@ from bridgetrack.pipeline.project import is_project
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.movie import TrackedMovie
+from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.session.training import Trainer, sentence
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training

@@ -15,7 +15,7 @@ from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
-from bridgetrack.session.movie import TrackedMovie
+from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.train import train_steps

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from qtpy.QtWidgets import QCheckBox, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
-from bridgetrack.pipeline.masks import Change, ChangeKind
+from bridgetrack.pipeline.mask_changes import Change, ChangeKind
 from bridgetrack.session.repair import Repaired, repair
 from bridgetrack.ui.layers import placed_like, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work

@@ -1,0 +1,489 @@
+"""The open movie with its answers, its model and its tracks, kept in step; no window needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from psygnal import Signal
+
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.models.model import Model
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie import check_same_extent
+from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_tracking, track_scene
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.mend import Mend, MendKind, Place
+from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.session.answers import (
+    Answers,
+    UndoOrder,
+    autosave_path,
+    masks_path,
+    steps_of,
+    words_of,
+)
+from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
+from bridgetrack.session.masks import ACTS, MovieMasks, check_places
+from bridgetrack.session.movie import MovieAndCells, Prints, measured
+
+
+def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | None, set[int], int]:
+    """The masks as they were mended; frames mended anew, and how many could not be."""
+    if movie.labels is None:
+        return None, set(), 0
+    file = None if path is None else masks_path(path)
+    masks = MovieMasks(movie.labels, movie.image, movie.pixels, file)
+    return masks, *masks.restore()
+
+
+@dataclass(frozen=True)
+class _Began:
+    """What a model began with, and the file of the answers that it learned from."""
+
+    model: Model
+    answers: Path | None
+
+
+class TrackedMovie(BackgroundWork):
+    """A movie with its answers, model and tracks, and the work on them.
+
+    Every change is announced by a signal.
+
+    Attributes
+    ----------
+    movie
+        The movie with its cells; None while none is open.
+    answers
+        What people said about it, kept on disk.
+    scene
+        Its cells with what can happen to them; None until they are measured.
+    tracking
+        The tracks under the present model and answers; None until there are any.
+    model
+        The model in use.
+    masks
+        The segmentation, as it is mended; None where there is none.
+    proposed
+        Changes of masks in other frames that the last one suggests, in order of time.
+
+    Signals: `masks_changed` with the frames whose masks were changed here.
+    """
+
+    movie_changed = Signal()
+    scene_changed = Signal()
+    answers_changed = Signal()
+    model_changed = Signal()
+    tracking_changed = Signal()
+    masks_changed = Signal(object)
+
+    def __init__(self, runner: Runner | None = None) -> None:
+        super().__init__(runner or InlineRunner())
+        self.movie: MovieAndCells | None = None
+        self.answers: Answers | None = None
+        self.scene: Scene | None = None
+        self.tracking: Tracking | None = None
+        self.model: Model = shipped_model()
+        self.pixels: PixelModel | None = None
+        self.masks: MovieMasks | None = None
+        self.proposed: list[Mend] = []
+        self._steps = UndoOrder()
+        self._stepping = False
+        self._base: Scene | None = None
+        self._prints: Prints = {}
+        self._touched: set[int] | None = set()
+        self._began: _Began | None = None
+        self._earlier: list[tuple[Model, _Began | None]] = []
+        self._tracked_answers: AnnotationSet | None = None
+
+    # ------------------------------------------------------------------ movie
+
+    def open(self, movie: MovieAndCells, answers_path: Path | None = None) -> bool:
+        """Take a movie, resume its answers, and make it ready in the background.
+
+        The answers are kept beside the movie where no path is given. False, and a message, where it
+        could not begin.
+        """
+        path = answers_path or autosave_path(movie.path, movie.name, movie.geometry)
+        return self._open(movie, path)
+
+    def _open(self, movie: MovieAndCells, path: Path | None) -> bool:
+        self.message.emit("info", "")
+        try:
+            if movie.image is not None and movie.labels is not None:
+                check_same_extent(movie.image, movie.labels)
+            answers = Answers(path, movie.geometry)
+            masks, mended, lost = _masks_of(movie, path)
+        except (BridgetrackError, OSError) as error:
+            self.tell(error)
+            return False
+        self.close()
+        self.movie, self.answers, self.masks = movie, answers, masks
+        self._steps = steps_of(answers.history, None if masks is None else masks.answers)
+        self._take_masks()
+        answers.changed.connect(self._on_answers)
+        self.movie_changed.emit()
+        if mended:
+            self.masks_changed.emit(mended)
+            self.message.emit("info", f"What you mended in {len(mended)} frames is there again.")
+        if lost:
+            self.message.emit(
+                "warning",
+                f"In {lost} frames the masks are others than those that you mended; they stay.",
+            )
+        self.answers_changed.emit()
+        self.measure()
+        return True
+
+    def close(self) -> None:
+        """Let go of the movie and end the work on it; the answers stay on disk."""
+        self._runner.close()
+        if self.answers is not None:
+            self.answers.changed.disconnect(self._on_answers)
+        self.movie = self.answers = self.scene = self.tracking = self._base = self.masks = None
+        self.proposed, self._steps = [], UndoOrder()
+        self._tracked_answers = None
+
+    def forget(self) -> None:
+        """Let go of the movie and say so."""
+        if self.movie is not None:
+            self.close()
+            self.movie_changed.emit()
+            self.answers_changed.emit()
+            self.tracking_changed.emit()
+
+    def measure(
+        self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
+    ) -> None:
+        """Measure the cells anew, after painting those of the frames touched (None: any).
+
+        Tracking follows. `movie` is the same movie with other cells, where they are a table.
+        """
+        if self.movie is None or self.answers is None:
+            return
+        movie = self.movie = movie or self.movie
+        self._follow_painting()
+        annotations = self.answers.annotations
+        for name in ("track", "correct"):
+            self._runner.cancel(name)
+        # What was touched before measuring that is cancelled now counts as well.
+        touched = None if touched is None or self._touched is None else {*self._touched, *touched}
+        self._touched = touched
+        known = None if self._base is None else (self._base, self._prints)
+
+        def work() -> Steps[tuple[Scene, Scene, Prints]]:
+            base, prints = yield from measured(movie, known, touched)
+            return base, annotate(base, annotations), prints
+
+        self.run("measure", work, self._measured)
+
+    def _follow_painting(self) -> None:
+        """Answers about painting that was undone elsewhere go."""
+        with self.telling():
+            more = 0 if self.masks is None else self.masks.follow_painting()
+            for _ in range(abs(more)):
+                self._steps = (
+                    self._steps.then("masks") if more > 0 else self._steps.without_last("masks")
+                )
+
+    def _measured(self, found: tuple[Scene, Scene, Prints]) -> None:
+        # Every later scene is made from the same base, so that it does not depend on the order
+        # of the answers.
+        self._base, scene, self._prints = found
+        self._touched = set()
+        self.scene, self.tracking = scene, None
+        self.scene_changed.emit()
+        lost = scene.anchored.lost
+        if lost:
+            self.message.emit(
+                "warning",
+                f"{len(lost)} of your answers name cells that are not there any more, e.g. "
+                f"{lost[0].cell}: {lost[0].reason}. They are kept.",
+            )
+        self.track()
+
+    # ------------------------------------------------------------------ answers
+
+    @property
+    def annotations(self) -> AnnotationSet | None:
+        """The present answers, None without a movie."""
+        return None if self.answers is None else self.answers.annotations
+
+    def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
+        """Write an answer down in place of those that it contradicts, and say it back."""
+        answers = self.answers
+        if answers is not None:
+            with self.telling():
+                noted, replaced = answers.answer(kind, [event], source, seconds)
+                more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
+                self.message.emit("info", f"Noted: {words_of(noted)}.{more}")
+
+    def remove_answers(self, cell: CellRef) -> None:
+        """Remove the answers about a cell."""
+        answers = self.answers
+        if answers is None:
+            return
+        found = [a.id for a in answers.annotations.at(*cell.cell)]
+        if not found:
+            self.message.emit("info", "There is no answer about this cell to delete.")
+            return
+        with self.telling():
+            answers.remove(*found)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether an answer or a change of masks can be taken back."""
+        return bool(self._steps.past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether something was taken back that can be repeated."""
+        return bool(self._steps.future)
+
+    def undo(self) -> None:
+        """Take the last answer or change of masks back."""
+        if not self.can_undo:
+            self.message.emit("info", "There is nothing to undo.")
+            return
+        with self.telling():
+            self._step(self._steps.past[-1], "undo", self._steps.back())
+
+    def redo(self) -> None:
+        """Repeat what was taken back last."""
+        if not self.can_redo:
+            self.message.emit("info", "There is nothing to redo.")
+            return
+        with self.telling():
+            self._step(self._steps.future[-1], "redo", self._steps.forth())
+
+    def _step(self, of: str, way: str, steps: UndoOrder) -> None:
+        """Undo or redo in one of the two stores."""
+        before, self._steps, self._stepping = self._steps, steps, True
+        self.proposed = []
+        try:
+            if of == "answers":
+                getattr(self.answers, way)()
+                return
+            assert self.masks is not None
+            frame, done = getattr(self.masks, way)()
+        except BridgetrackError:
+            self._steps = before
+            raise
+        finally:
+            self._stepping = False
+        if not done:
+            self.message.emit("info", "The masks have changed there since and stay as they are.")
+        self._on_masks({frame})
+
+    def _on_answers(self) -> None:
+        if not self._stepping:
+            self._steps = self._steps.then("answers")
+        self.answers_changed.emit()
+        self._catch_up()
+
+    # ------------------------------------------------------------------ masks
+
+    def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
+        """Mend the masks of a frame; the tracks follow, and the answer is kept.
+
+        Parameters
+        ----------
+        kind
+            ``"cut"``: the cell at a place is two; of two places in a cell each is in one of
+            them, and a line between two others cuts what it crosses. ``"join"``: the cells at
+            two places are one. ``"grow"``: here is a cell. ``"remove"``: this is no cell.
+            ``"outline"``: this cell has another outline, the next at each call.
+        frame
+            Number of the frame.
+        *places
+            Where, in pixels: ``(y, x)`` or ``(z, y, x)``.
+
+        Returns
+        -------
+        Mend
+            What was changed.
+
+        Raises
+        ------
+        InputError
+            Where that cannot be done; the message says why and what to do.
+        OutputError
+            Where the answer cannot be saved; then nothing has changed.
+        """
+        masks, detections = self._mendable()
+        what = check_places(kind, places)
+        return self.accept(ACTS[what](masks.site(frame, detections), *places))
+
+    def accept(self, mend: Mend) -> Mend:
+        """Make a change of masks that was proposed; returns and raises as `mend`."""
+        masks, detections = self._mendable()
+        made = masks.make(mend, detections)
+        self.cancel("propose")
+        mine = any(m is mend for m in self.proposed)
+        self.proposed = [m for m in self.proposed if m is not mend] if mine else []
+        self._steps = self._steps.then("masks")
+        self._on_masks({made.frame})
+        return made
+
+    def propose_same(self, mend: Mend) -> list[Mend]:
+        """The same change of masks in frames before and after, as far as they show the same.
+
+        Nothing is changed; `accept` makes one of them.
+        """
+        masks, detections = self._mendable()
+        self.run("propose", lambda: masks.same(mend, detections), self._on_proposed)
+        return self.proposed
+
+    def forget_proposed(self) -> None:
+        """Let go of what is proposed for the masks of other frames."""
+        self._on_proposed([])
+
+    def _on_proposed(self, found: list[Mend]) -> None:
+        self.proposed = found
+        self.answers_changed.emit()
+
+    def note_painting(self, frame: int, pixels: Any, before: Any) -> None:
+        """Keep what somebody painted in a frame as an answer: these cells are right.
+
+        Parameters
+        ----------
+        frame
+            Number of the frame.
+        pixels
+            Places in the flat frame that were painted, ascending.
+        before
+            Their labels before.
+        """
+        if self.masks is not None:
+            with self.telling():
+                if self.masks.painted(frame, pixels, before):
+                    self._steps = self._steps.then("masks")
+                    self.answers_changed.emit()
+
+    def _mendable(self) -> tuple[MovieMasks, Detections]:
+        if self.movie is None:
+            raise InputError("there is no movie in this session; open one first")
+        if self.masks is None:
+            raise InputError(
+                "the cells are a table of points, which has no masks to mend; move, add or delete "
+                "points instead"
+            )
+        if self._base is None:
+            raise InputError("the cells are still being measured; try again in a moment")
+        return self.masks, self._base.detections
+
+    def _on_masks(self, frames: set[int]) -> None:
+        self._take_masks()
+        self.masks_changed.emit(frames)
+        self.answers_changed.emit()
+        self.measure(touched=frames)
+
+    def _take_masks(self) -> None:
+        movie, masks = self.movie, self.masks
+        if movie is not None and masks is not None and movie.labels is not masks.labels:
+            self.movie = replace(movie, labels=masks.labels)
+
+    def _catch_up(self) -> None:
+        """Honour answers that came after the last tracking, once nothing else is under way."""
+        tracking, annotations, base = self.tracking, self.annotations, self._base
+        if tracking is None or annotations is None or base is None:
+            return
+        if annotations is self._tracked_answers or self.busy("measure", "track", "correct"):
+            return
+
+        def work() -> Steps[Correction]:
+            yield Progress("Honouring your answer", 0.0)
+            return resolve_tracking(tracking, annotate(base, annotations))
+
+        self.run("correct", work, lambda c: self._tracked(c.tracking, annotations))
+
+    def finish_correcting(self, then: Callable[[Scene], None]) -> None:
+        """Call `then` with a scene that holds all present answers."""
+        base, annotations = self._base, self.annotations
+        if base is None or annotations is None:
+            return
+        if self.scene is not None and annotations is self._tracked_answers:
+            then(self.scene)
+            return
+
+        def work() -> Steps[Scene]:
+            yield Progress("Collecting your answers", 0.0)
+            return annotate(base, annotations)
+
+        self.run("collect", work, then)
+
+    # ------------------------------------------------------------------ tracking
+
+    def track(self) -> Tracking | None:
+        """Track with the present model and answers; None while that is under way."""
+        base, annotations, model = self._base, self.annotations, self.model
+        if base is None or annotations is None:
+            return None
+        self._runner.cancel("correct")
+
+        def work() -> Steps[Tracking]:
+            yield Progress("Choosing events", 0.0)
+            return (yield from track_scene(annotate(base, annotations), model))
+
+        self.run("track", work, lambda tracking: self._tracked(tracking, annotations))
+        return None if self.busy("track") else self.tracking
+
+    def _tracked(self, tracking: Tracking, annotations: AnnotationSet) -> None:
+        self.scene, self.tracking = tracking.scene, tracking
+        self._tracked_answers = annotations
+        self.tracking_changed.emit()
+        self._catch_up()
+
+    @property
+    def start(self) -> Model:
+        """What learning starts from: the model in use, or what that one began with.
+
+        A model that learned from the answers about this movie must not learn from them twice,
+        nor keep what it learned from a slip that was mended since.
+        """
+        began, answers = self._began, self.answers
+        if began is None or answers is None or answers.path != began.answers:
+            return self.model
+        return began.model
+
+    def set_model(self, model: Model, start: Model | None = None) -> None:
+        """Use other weights; the movie is tracked anew.
+
+        `start` is what they were learned from, where they were learned from this movie's answers.
+        """
+        if self._fits(model):
+            began = None
+            if start is not None and self.answers is not None:
+                began = _Began(start, self.answers.path)
+            self._earlier += [(self.model, self._began)] if model is not self.model else []
+            self._use(model, began)
+
+    @property
+    def has_earlier_model(self) -> bool:
+        """Whether another model was in use before the present one."""
+        return bool(self._earlier)
+
+    def earlier_model(self) -> None:
+        """Take the last change of the model back."""
+        if self._earlier and self._fits(self._earlier[-1][0]):
+            self._use(*self._earlier.pop())
+
+    def _fits(self, model: Model) -> bool:
+        try:
+            if self.scene is not None:
+                model.aligned(self.scene.matrix.features)
+        except BridgetrackError as error:
+            self.tell(error)
+            return False
+        return True
+
+    def _use(self, model: Model, began: _Began | None) -> None:
+        self.model, self._began = model, began
+        self.model_changed.emit()
+        self.track()
