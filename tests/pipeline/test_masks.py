@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.joint import FrameChoice
-from bridgetrack.pipeline.mask_changes import ChangeKind, changes, keep_numbers
+from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.pipeline.masks import Given, MaskSettings, choose_masks, segment_by_choice
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendSite, remove
