@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mip
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,6 +54,64 @@ def test_equals_enumeration(seed: int, n_slots: int, n_wide: int) -> None:
     best = brute_force(problem, scores)
     assert solution.value == pytest.approx(best, abs=1e-6)
     assert solution.bound == pytest.approx(best, abs=1e-5)
+
+
+def test_a_program_that_the_solver_answers_with_an_error() -> None:
+    """HiGHS fails on this one, which property tests met."""
+    slots = [
+        "100100011000",
+        "000010100010",
+        "000100000101",
+        "000001110110",
+        "010001001011",
+        "001011011100",
+    ]
+    rows = sp.csr_matrix([[float(c) for c in row] for row in slots])
+    scores = np.array(
+        [
+            -6.656395775011432, 10.679515059868631, -0.0818087141942545, 4.760811091546341,
+            4.107444352997394, -3.2199781049474643, -15.339236790165849, -8.35443175274574,
+            7.819462528377207, -8.675709199158288, -4.628765794913669, -6.609991816209277,
+        ]
+    )  # fmt: skip
+    best = brute_force(Problem(sp.csr_matrix(rows.T)), scores)
+    found = solve_integer(rows, scores, None, 20_000, 10.0)
+    np.testing.assert_array_equal(rows @ found.x, 1)
+    assert found.value == found.bound == pytest.approx(best)
+    free = np.arange(6) > 2
+    part = solve_integer(rows, scores, None, 20_000, 10.0, free)
+    assert part.value >= found.value
+    assert solve(Problem(sp.csr_matrix(rows.T)), scores).value == pytest.approx(best)
+
+
+def failing(*_: object, **__: object) -> None:
+    raise mip.InterfacingError("Unknown error in call to HiGHS.")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(0, 8))
+def test_where_the_solver_fails_all_choices_are_looked_at(
+    seed: int, n_slots: int, n_wide: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(random_covers(rng, n_slots, n_wide), n_slots)
+    scores, free = random_scores(rng, problem.n_columns), rng.random(n_slots) < 0.3
+    rows = sp.csr_matrix(problem.incidence.T)
+    expected = solve_integer(rows, scores, None, 20_000, 10.0, free)
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(mip.Model, "optimize", failing)
+        found = solve_integer(rows, scores, None, 20_000, 10.0, free)
+    assert found.value == pytest.approx(expected.value, abs=1e-6)
+    assert ((rows @ found.x)[~free] == 1).all()
+    assert ((rows @ found.x)[free] <= 1).all()
+
+
+def test_where_the_solver_fails_and_choices_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, scores = odd_cycles(20)
+    monkeypatch.setattr(mip.Model, "optimize", failing)
+    rows = sp.csr_matrix(problem.incidence.T)
+    with pytest.raises(SolverError):
+        solve_integer(rows, scores, None, 20_000, 10.0)
 
 
 @settings(max_examples=60, deadline=None)

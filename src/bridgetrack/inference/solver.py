@@ -28,6 +28,8 @@ Mask = NDArray[np.bool_]
 
 SOLVER = "HiGHS"
 _NO_CHOICE = "the events cannot explain every cell once (no feasible choice)"
+_FEW = 4_000_000
+"""Choices times columns up to which all are looked at, where the solver fails."""
 _IMPOSSIBLE = (
     mip.OptimizationStatus.INFEASIBLE,
     mip.OptimizationStatus.INT_INFEASIBLE,
@@ -272,6 +274,10 @@ def solve_integer(
     try:
         status = model.optimize(max_seconds=max_seconds, max_nodes=max_nodes)
     except mip.InterfacingError:  # seen once in thousands of tiny programs; not their fault
+        best = _best_of_all(matrix, scores, needed)
+        if best is not None:
+            value = float(scores[best].sum())
+            return Integral(best, value, value)
         status = mip.OptimizationStatus.ERROR
     found = status in (mip.OptimizationStatus.OPTIMAL, mip.OptimizationStatus.FEASIBLE)
     bound = float(model.objective_bound) if found else np.inf
@@ -293,6 +299,22 @@ def solve_integer(
     if status == mip.OptimizationStatus.OPTIMAL:
         bound = max(value, min(bound, value + gap * max(1.0, abs(value))))
     return Integral(best, value, max(bound, value))
+
+
+def _best_of_all(matrix: sp.csr_matrix, scores: Array, needed: Mask) -> Mask | None:
+    """The best choice by going through all; None where there is none, or too many to look at."""
+    choices, covered = np.zeros((1, len(scores)), dtype=bool), np.zeros((1, len(needed)), bool)
+    by_column = matrix.tocsc()
+    for h in range(len(scores)):
+        slots = by_column.indices[by_column.indptr[h] : by_column.indptr[h + 1]]
+        fits = ~covered[:, slots].any(axis=1)
+        with_it, covers = choices[fits], covered[fits]
+        with_it[:, h], covers[:, slots] = True, True
+        choices, covered = np.concatenate([choices, with_it]), np.concatenate([covered, covers])
+        if choices.size > _FEW:
+            return None
+    valid = choices[covered[:, needed].all(axis=1)]
+    return valid[np.argmax(valid @ scores)] if len(valid) else None
 
 
 def _covers(count: Array, needed: Mask) -> bool:
