@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -29,20 +28,19 @@ from bridgetrack.cli.record import geometry_record, versions, write_json
 from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.notes import Note, NoteKind
-from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.segmentation.settings import Choice, Choose, SegmentationSettings
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.movie.movie import Movie
-    from bridgetrack.segmentation.movie import SegmentedFrame
     from bridgetrack.segmentation.pixels import PixelModel
     from bridgetrack.segmentation.readings import Estimate
 
 BACKENDS = ("builtin", "cellpose", "stardist")
-HOW = ("jointly", "frame", "plain")
 
 
+@one_option_each(Choice)
 @one_option_each(SegmentationSettings)
 def segment(
     *,
@@ -88,16 +86,6 @@ def segment(
             help="What strokes on another movie taught; strokes on this one are added to it.",
         ),
     ] = None,
-    choose: Annotated[
-        str,
-        typer.Option(
-            "--choose",
-            metavar="HOW",
-            help="How builtin decides between masks that exclude each other: jointly (together "
-            "with what happens to the cells in time), frame (each frame by itself), or plain (one "
-            "reading of every frame; fastest).",
-        ),
-    ] = "jointly",
     answers: Annotated[
         Path | None,
         answers_option("Answers about masks, which hold and which teach what a cell looks like."),
@@ -124,9 +112,10 @@ def segment(
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
 
+    choose = settings.pop("choose")
     wanted = make(SegmentationSettings, **settings)
     parse_choice(backend, BACKENDS, "--backend")
-    parse_choice(choose, HOW, "--choose")
+    parse_choice(choose, get_args(Choose), "--choose")
     if answers is not None and (backend != "builtin" or choose == "plain"):
         raise typer.BadParameter(
             "--annotations about masks needs masks to choose among: --backend builtin and "
@@ -235,7 +224,7 @@ def segmenting(
     network: str | None = None,
     strokes: Path | None = None,
     start: PixelModel | None = None,
-    choose: str = "jointly",
+    choose: Choose = "jointly",
     answers: MaskAnswers | None = None,
 ) -> Steps[Segmented]:
     """Segment a movie into a file, taught by strokes and answers where there are some."""
@@ -243,8 +232,7 @@ def segmenting(
 
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer
-    from bridgetrack.pipeline.masks import Given, MaskSettings, segment_by_choice
-    from bridgetrack.segmentation.movie import segment_to_file
+    from bridgetrack.pipeline.finding import Finding
     from bridgetrack.segmentation.readings import estimate_settings
     from bridgetrack.segmentation.strokes import learn_steps
 
@@ -259,28 +247,16 @@ def segmenting(
         yield Progress("Looking at the movie", 0.0)
         estimate = estimate_settings(movie, settings, channel=channel)
         settings = estimate.settings
-    if backend == "builtin" and choose != "plain":
-        known = Given(pixels=pixels, answers=answers)
-        how = MaskSettings(choose="jointly" if choose == "jointly" else "frame")
-        with label_writer(out, movie.geometry) as writer:
-            for step in segment_by_choice(movie, settings, how, known, channel=channel):
-                if isinstance(step, Progress):
-                    yield step
-                    continue
-                writer.write(step.labels)
-                counts.append(len(np.unique(step.labels[step.labels > 0])))
-        return Segmented(writer.path, counts, settings, pixels, estimate)
-    yield Progress("Segmenting", 0.0)
     model = pixels if pixels is not None else network
-    frames = segment_to_file(movie, out, settings, channel=channel, backend=backend, model=model)
-
-    def told(done: SegmentedFrame) -> Progress:
-        counts.append(int(done.labels.max(initial=0)))
-        return Progress("Segmenting", (done.frame + 1) / done.n_frames)
-
-    with closing(frames):
-        path = yield from relayed(frames, told)
-    return Segmented(path, counts, settings, pixels, estimate)
+    finding = Finding(settings, choose, backend, model)
+    with label_writer(out, movie.geometry) as writer:
+        for step in finding.steps(movie, answers, channel=channel):
+            if isinstance(step, Progress):
+                yield step
+                continue
+            writer.write(step.labels)
+            counts.append(len(np.unique(step.labels[step.labels > 0])))
+    return Segmented(writer.path, counts, settings, pixels, estimate)
 
 
 def beside_labels(out: Path, what: str) -> Path:

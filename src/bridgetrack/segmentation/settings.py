@@ -11,6 +11,7 @@ from bridgetrack.option import check_options, option
 Foreground = Literal["auto", "bright", "dark", "texture"]
 Threshold = Literal["auto", "background", "global", "local"]
 Seeds = Literal["both", "distance", "log"]
+Choose = Literal["jointly", "frame", "plain"]
 
 
 @dataclass(frozen=True)
@@ -110,3 +111,18 @@ class Appearance:
             sensitivity=SegmentationSettings().sensitivity * 8 ** (1 - 2 * self.faint),
             depth=depth * 10 ** (1 - 2 * self.split),
         )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How masks are chosen that exclude each other.
+
+    Parameters
+    ----------
+    choose
+        How builtin decides between masks that exclude each other, where jointly is together with
+        what happens to the cells in time, frame is each frame by itself, and plain takes one
+        reading of every frame, which is fastest.
+    """
+
+    choose: Choose = "jointly"

@@ -1,0 +1,84 @@
+"""Finding the cells of a movie: one way in, for the window and for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.models.model import Model
+from bridgetrack.movie.movie import Movie
+from bridgetrack.pipeline.masks import Given, MaskSettings, segment_by_choice
+from bridgetrack.progress import Progress
+from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
+from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.settings import Choose, SegmentationSettings
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How the cells of a movie are found; everything but its image and what people say of masks.
+
+    Parameters
+    ----------
+    settings
+        Of the built-in segmentation; what is left open is decided by the movie.
+    choose
+        See `Choice`; counts for the built-in segmentation only.
+    backend, model
+        See `make_segmenter`.
+    given
+        Labels brought along, which are repaired.
+    """
+
+    settings: SegmentationSettings | None = None
+    choose: Choose = "jointly"
+    backend: str = "builtin"
+    model: PixelModel | str | None = None
+    given: Movie | None = None
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it chooses among candidates, so that answers about masks count."""
+        return self.backend == "builtin" and self.choose != "plain"
+
+    def steps(
+        self,
+        image: Movie,
+        answers: MaskAnswers | None = None,
+        weights: Model | None = None,
+        *,
+        channel: int | str = 0,
+    ) -> Iterator[Progress | SegmentedFrame]:
+        """Find the cells, giving each frame's labels between the steps of the work.
+
+        Parameters
+        ----------
+        image
+            The movie.
+        answers
+            What people said of masks.
+        weights
+            Of events; the shipped ones where None.
+        channel
+            Number or name of the channel that shows the cells.
+        """
+        if self.backend == "builtin" and self.choose != "plain":
+            pixels = self.model if isinstance(self.model, PixelModel) else None
+            labels = () if self.given is None else (self.given,)
+            yield from segment_by_choice(
+                image,
+                self.settings,
+                MaskSettings(choose=self.choose),
+                Given(labels=labels, pixels=pixels, answers=answers),
+                weights,
+                channel=channel,
+            )
+            return
+        yield Progress("Finding cells", 0.0)
+        frames = segment_movie(
+            image, self.settings, channel=channel, backend=self.backend, model=self.model
+        )
+        for done in frames:
+            yield done
+            yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
