@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.joint import FrameChoice
@@ -87,3 +88,14 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     answers = MaskAnswers(open_labels(labels).geometry).added(remove(site, (45, 45)))
     got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), given=Given(answers=answers))
     assert not any(mask.any() for mask in got)
+
+
+def test_movies_of_other_extents_are_refused() -> None:
+    images, labels = drawn()
+    movie = open_movie(images)
+    for other in (
+        Given(labels=(open_labels(labels[:2]),)),
+        Given(probability=open_movie(images[:, :50])),
+    ):
+        with pytest.raises(InputError, match="shape"):
+            found(movie, given=other)

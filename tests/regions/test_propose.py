@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.errors import InputError
-from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.progress import Progress, run
-from bridgetrack.regions.propose import SOURCES, propose_frame, propose_regions
-from bridgetrack.regions.regions import Regions, regions_of_labels
+from bridgetrack.movie import open_movie
+from bridgetrack.regions.propose import SOURCES, cell_probability, propose_frame
+from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
 from bridgetrack.segmentation import SegmentationSettings
 from pictures import blobs, photograph
 
@@ -28,7 +26,7 @@ def best_overlap(regions: Regions, t: int, cells: np.ndarray) -> np.ndarray:
 
 
 def test_every_cell_and_the_union_of_touching_ones_are_candidates() -> None:
-    regions = run(propose_regions(open_movie(PICTURES), settings=BRIGHT))
+    regions = concatenate([propose_frame(PICTURES[t], BRIGHT, t=t) for t in range(3)])
     assert regions.frames.tolist() == [0, 1, 2]
     for t in range(3):
         assert (best_overlap(regions, t, TRUTH[t]) > 0.7).all()
@@ -55,55 +53,46 @@ def best_overlap_with(regions: Regions, cell: np.ndarray) -> np.ndarray:
 
 
 def test_labels_brought_along_are_candidates_of_their_name() -> None:
-    odd = np.zeros_like(TRUTH)
-    odd[:, 70:85, 100:118] = 4
-    regions = run(
-        propose_regions(
-            open_movie(PICTURES), [open_labels(odd), open_labels(TRUTH)], settings=BRIGHT
-        )
-    )
-    assert regions.sources == (*SOURCES, "labels", "labels 2")
-    first = regions.select(regions.votes[:, regions.sources.index("labels")] > 0)
-    assert len(first) == 3
-    np.testing.assert_array_equal(first.mask(1), odd[1] == 4)
-    second = regions.votes[:, regions.sources.index("labels 2")]
-    assert second.sum() == 3 * len(CENTRES)
+    odd = np.zeros_like(TRUTH[1])
+    odd[70:85, 100:118] = 4
+    regions = propose_frame(PICTURES[1], BRIGHT, labels={"odd": odd, "true": TRUTH[1]}, t=1)
+    assert regions.sources == (*SOURCES, "odd", "true")
+    [first] = np.flatnonzero(regions.votes[:, regions.sources.index("odd")])
+    np.testing.assert_array_equal(regions.mask(first), odd == 4)
+    assert regions.votes[:, regions.sources.index("true")].sum() == len(CENTRES)
 
 
 def test_probability_is_another_reading() -> None:
-    probability = np.stack([(frame > 0) * 0.9 + 0.05 for frame in TRUTH]).astype(np.float32)
-    flat = np.stack([photograph(frame * 0, seed=t) for t, frame in enumerate(TRUTH)])
-    regions = run(
-        propose_regions(open_movie(flat), probability=open_movie(probability), settings=BRIGHT)
-    )
+    probability = (TRUTH[0] > 0) * 0.9 + 0.05
+    regions = propose_frame(photograph(TRUTH[0] * 0, seed=0), BRIGHT, probability=probability)
     assert best_overlap(regions, 0, TRUTH[0]).min() > 0.7
     assert regions.votes[:, regions.sources.index("probability")].sum() > 0
 
 
-def test_stacks_and_chosen_frames() -> None:
+def test_an_edge_between_cells_is_no_cell() -> None:
+    cell, edge = np.full((2, 4, 5), 0.75), np.zeros((2, 4, 5))
+    edge[:, :, 2] = 0.5
+    movie = open_movie(np.stack([edge, cell], axis=1), axes="TCYX", channels=["Edge", "cell"])
+    found = cell_probability(movie, 1)
+    np.testing.assert_allclose(found[:, 2], 0.25)
+    np.testing.assert_allclose(np.delete(found, 2, axis=1), 0.75)
+
+
+def test_stacks() -> None:
     grid = np.indices((10, 40, 40))
     cells = np.zeros((10, 40, 40), dtype=int)
     for k, centre in enumerate([(5, 10, 10), (5, 10, 20), (5, 30, 28)], start=1):
         inside = ((grid - np.reshape(centre, (3, 1, 1, 1))) ** 2).sum(axis=0) < 25
         cells[inside & (cells == 0)] = k
     rng = np.random.default_rng(0)
-    stack = np.stack([100.0 * (cells > 0) + rng.normal(20, 3, cells.shape) for _ in range(3)])
-    settings = SegmentationSettings(diameter=10, foreground="bright")
-    movie = open_movie(stack.astype(np.float32), axes="TZYX")
-    steps = []
-    regions = run(propose_regions(movie, settings=settings, frames=[2]), steps.append)
+    stack = 100.0 * (cells > 0) + rng.normal(20, 3, cells.shape)
+    regions = propose_frame(stack, SegmentationSettings(diameter=10, foreground="bright"), t=2)
     assert regions.frames.tolist() == [2]
     assert regions.shape == (10, 40, 40)
     assert (best_overlap(regions, 2, cells) > 0.6).all()
-    assert steps == [Progress("proposing regions", share) for share in (0.0, 1.0)]
 
 
 @pytest.mark.parametrize("shape", [(20, 30), (5, 20, 30)])
 def test_an_empty_frame_has_no_candidates(shape: tuple[int, ...]) -> None:
     assert len(propose_frame(np.full(shape, 7.0), BRIGHT)) == 0
     assert len(propose_frame(np.full(shape, np.nan), BRIGHT)) == 0
-
-
-def test_extents_must_agree() -> None:
-    with pytest.raises(InputError, match="shape"):
-        run(propose_regions(open_movie(PICTURES), [open_labels(TRUTH[:2])], settings=BRIGHT))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from bridgetrack.regions.regions import (
     labels_of,
     layer_numbers,
     layers,
-    load_regions,
     no_regions,
     overlaps,
     regions_of_labels,
@@ -64,7 +62,11 @@ def test_exclusions_forbid_what_overlaps_and_nothing_else(regions: Regions) -> N
     assert not any(a < b for a in atoms for b in atoms)
     assert len(set(atoms)) == len(atoms)
     shared = {
-        frozenset(regions.at(int(t), place).tolist()) for t in regions.frames for place in range(35)
+        frozenset(
+            r for r in range(len(regions)) if regions.frame[r] == t and regions.mask(r).flat[place]
+        )
+        for t in regions.frames
+        for place in range(35)
     }
     assert set(atoms) == {
         s for s in shared if len(s) > 1 and not any(s < other for other in shared)
@@ -109,7 +111,6 @@ def test_numbers_of_a_frame() -> None:
     np.testing.assert_allclose(regions.centroid(), [[1, 2], [0, 0.5], [0, 1.5]])
     assert regions.membership(2).toarray().sum(axis=0)[:4].tolist() == [1, 2, 1, 0]
     assert overlaps(regions).toarray().tolist() == [[3, 0, 0], [0, 2, 1], [0, 1, 2]]
-    assert regions.at(2, 1).tolist() == [1, 2]
     assert regions.mask(0).sum() == 3
     assert regions.sources == ("source 2", "source 0")
     assert regions.votes.tolist() == [[0, 1], [1, 0], [1, 0]]
@@ -132,7 +133,7 @@ def test_measuring_layers_measures_every_candidate() -> None:
     assert area == {1: 4, 2: 2, 3: 3}
 
 
-def test_stacks(tmp_path: Path) -> None:
+def test_stacks() -> None:
     labels = np.zeros((3, 4, 5), dtype=np.uint16)
     labels[1:, 1:3, 2:4] = 7
     labels[0, 0, 0] = 3
@@ -140,17 +141,6 @@ def test_stacks(tmp_path: Path) -> None:
     assert regions.area.tolist() == [1, 8]
     np.testing.assert_array_equal(labels_of(regions, np.array([1]), 4) > 0, labels == 7)
     np.testing.assert_allclose(regions.centroid()[1], [1.5, 1.5, 2.5])
-
-
-@settings(max_examples=20, deadline=None)
-@given(some_regions())
-def test_saved_and_loaded(tmp_path_factory: pytest.TempPathFactory, regions: Regions) -> None:
-    path = tmp_path_factory.mktemp("saved") / "regions.npz"
-    read = load_regions(regions.save(path))
-    assert read.sources == regions.sources
-    assert read.shape == regions.shape
-    for name in ("frame", "starts", "pixels", "source", "votes", "persistence"):
-        np.testing.assert_array_equal(getattr(read, name), getattr(regions, name))
 
 
 def test_no_regions() -> None:
@@ -162,38 +152,6 @@ def test_no_regions() -> None:
     assert empty.centroid().shape == (0, 2)
     assert labels_of(empty, np.zeros(0, dtype=bool), 0).shape == SHAPE
     assert len(concatenate([empty, made([(0, {1})])])) == 1
-
-
-@pytest.mark.parametrize("content", [b"", b"no zip", "text", "pickle", "lacking", "wrong"])
-def test_other_files_are_refused(tmp_path: Path, content: bytes | str) -> None:
-    path = tmp_path / "regions.npz"
-    good = {
-        name: getattr(made([(0, {1, 2})]), name)
-        for name in (
-            "shape",
-            "frame",
-            "starts",
-            "pixels",
-            "sources",
-            "source",
-            "votes",
-            "persistence",
-        )
-    }
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    elif content == "pickle":
-        np.savez(path, **{**good, "version": 1, "sources": np.array([{}], dtype=object)})
-    elif content == "lacking":
-        np.savez(path, version=1, frame=np.zeros(2))
-    elif content == "wrong":
-        np.savez(path, **{**good, "version": 1, "pixels": np.array([1, 99])})
-    else:
-        path.write_text(content)
-    with pytest.raises(InputError, match=r"regions\.npz"):
-        load_regions(path)
-    with pytest.raises(InputError, match="no such file"):
-        load_regions(tmp_path / "none.npz")
 
 
 def test_pieces_that_do_not_fit_are_refused() -> None:

@@ -81,7 +81,7 @@ class Given:
     labels
         Label movies brought along; each of their cells is a candidate.
     probability
-        How probably each pixel belongs to a cell, see `propose_regions`.
+        How probably each pixel belongs to a cell, see `cell_probability`.
     pixels
         What strokes taught; gives the probability where no movie of it is there.
     answers

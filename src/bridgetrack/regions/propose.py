@@ -19,8 +19,7 @@ from skimage.filters import threshold_otsu
 
 from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
-from bridgetrack.movie.movie import Movie, check_same_extent, label_frame
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.movie.movie import Movie
 from bridgetrack.regions.regions import (
     Array,
     Index,
@@ -40,7 +39,6 @@ from bridgetrack.segmentation.cells import (
     foreground_mask,
     merge_shallow,
 )
-from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import (
     Image,
@@ -62,98 +60,6 @@ _BULGE = 0.5
 _SAMPLES = 60
 _BIGGEST = 6.0
 SOURCES = ("intensity", "shape", "threshold", "blobs", "built-in", "probability")
-
-
-def propose_regions(
-    image: Movie,
-    labels: Sequence[Movie] = (),
-    probability: Movie | None = None,
-    settings: SegmentationSettings | None = None,
-    frames: Sequence[int] | None = None,
-    *,
-    channel: int | str = 0,
-) -> Steps[Regions]:
-    """Candidate regions of a movie, frame by frame; one frame is in memory at a time.
-
-    Parameters
-    ----------
-    image
-        The movie.
-    labels
-        Label movies brought along; each of their cells is a candidate.
-    probability
-        How probably each pixel belongs to a cell, 0 to 1, of the same extent. Where a channel is
-        called ``"edge"``, it says how probably cells touch there.
-    settings
-        Of the built-in segmentation; what they leave open is decided once for the movie.
-    frames
-        Which frames; all of them unless given.
-    channel
-        Number or name of the channel that shows the cells.
-
-    Raises
-    ------
-    InputError
-        Where the movies differ in extent, or a frame cannot be read.
-    """
-    found = [no_regions(image.geometry.shape or (), (*SOURCES, *label_sources(labels)))]
-    times = range(image.n_frames) if frames is None else frames
-    yield Progress("proposing regions", 0.0)
-    for proposal in proposals(image, labels, probability, settings, times, channel=channel):
-        found.append(proposal.regions)
-        yield Progress("proposing regions", (len(found) - 1) / len(times))
-    return concatenate(found)
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """Candidates of one frame and what they were proposed from.
-
-    Parameters
-    ----------
-    regions
-        Candidates.
-    image
-        The channel that was read, shape ([Z,] Y, X).
-    probability
-        As `cell_probability` gives it, None where there is none.
-    settings
-        Complete settings.
-    """
-
-    regions: Regions
-    image: NDArray[Any]
-    probability: Image | None
-    settings: SegmentationSettings
-
-
-def proposals(
-    image: Movie,
-    labels: Sequence[Movie],
-    probability: Movie | None,
-    settings: SegmentationSettings | None,
-    frames: Sequence[int],
-    *,
-    channel: int | str = 0,
-) -> Iterator[Proposal]:
-    """The frames of `propose_regions` one by one."""
-    for movie in (*labels, *([probability] if probability else [])):
-        check_same_extent(image, movie)
-    number = image.channel_number(channel)
-    settings = movie_settings(image, settings, channel=number)
-    names = label_sources(labels)
-    for t in frames:
-        pixels = image.channel_frame(t, number)
-        likely = None if probability is None else cell_probability(probability, t)
-        regions = propose_frame(
-            pixels,
-            settings,
-            scale=image.geometry.scale,
-            labels={n: label_frame(m, t) for n, m in zip(names, labels, strict=True)},
-            probability=likely,
-            t=t,
-        )
-        yield Proposal(regions, pixels, likely, settings)
 
 
 def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:

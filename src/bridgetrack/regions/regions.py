@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +13,10 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.labels import numbered
 from bridgetrack.errors import InputError
-from bridgetrack.files import replacing
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-_VERSION = 1
-_WHOLE = ("frame", "starts", "pixels", "source", "votes")
 
 
 @dataclass(frozen=True)
@@ -123,12 +117,6 @@ class Regions:
         flat[self.region_pixels(r)] = True
         return flat.reshape(self.shape)
 
-    def at(self, t: int, place: int) -> Index:
-        """Regions of frame `t` that cover a place in the flat frame, ascending."""
-        rows = self.rows(t)
-        part = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
-        return self.owner[part][self.pixels[part] == place]
-
     def membership(self, t: int) -> sp.csr_matrix:
         """Regions of frame `t` × pixels of a frame, entries 0 or 1."""
         rows = self.rows(t)
@@ -153,51 +141,6 @@ class Regions:
         columns = ("frame", "source", "votes", "persistence")
         part = {name: getattr(self, name)[chosen] for name in columns}
         return replace(self, starts=starts, pixels=pixels, **part)
-
-    def save(self, path: Path) -> Path:
-        """Write a compressed ``.npz`` in one step.
-
-        Raises
-        ------
-        OutputError
-            Where it cannot be written.
-        """
-        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
-        with replacing(path, "the candidate regions", text=False) as file:
-            np.savez_compressed(file, **arrays, version=_VERSION)
-        return path
-
-
-def load_regions(path: Path) -> Regions:
-    """Read what `Regions.save` wrote; nothing in the file is run.
-
-    Raises
-    ------
-    InputError
-        Where the file is not one of candidate regions, or was damaged.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            read = {name: file[name] for name in file.files}
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file") from error
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not a file of candidate regions ({error})") from error
-    missing = [f.name for f in fields(Regions) if f.name not in read]
-    if missing or "version" not in read:
-        raise InputError(f"{path}: not a file of candidate regions (it lacks {missing})")
-    if read.pop("version") != _VERSION:
-        raise InputError(f"{path}: candidate regions of another version; propose them again")
-    try:
-        whole = {n: read[n].astype(np.int64, casting="safe") for n in _WHOLE}
-        return Regions(
-            shape=tuple(int(n) for n in read["shape"]),
-            sources=tuple(str(name) for name in read["sources"]),
-            persistence=read["persistence"].astype(np.float64, casting="safe"),
-            **whole,
-        )
-    except (InputError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"{path}: the candidate regions are damaged ({error})") from error
 
 
 def no_regions(shape: tuple[int, ...], sources: Sequence[str] = ("none",)) -> Regions:
