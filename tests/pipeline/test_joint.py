@@ -132,12 +132,31 @@ def test_doubts_name_the_alternative() -> None:
     doubts = {frozenset(NAMES[r] for r in d.instead): d for d in found[2].doubts}
     both = doubts[frozenset({"both"})]
     assert {NAMES[r] for r in both.chosen} == {"left", "right"}
+    assert (both.frames, both.events) == (1, 4), "two cells come and two go; one would merge"
     first = int(both.chosen[0])
     assert found[2].margin[first] <= both.cost + 1e-6
     # Scoring the alternative by more than the doubt's cost turns the choice round.
     lacking = both.cost / JointSettings().trust
     assert "both" in solve({(2, "both"): 5.0 + lacking + 0.1})[1][2]
     assert "both" not in solve({(2, "both"): 5.0 + lacking - 0.1})[1][2]
+
+
+def test_some_frames_of_a_movie() -> None:
+    found: list[FrameChoice] = []
+    source, asked = candidates({}, {}), []
+
+    def of(t: int) -> Candidates:
+        asked.append(t)
+        return source(t)
+
+    geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
+    few = JointSettings(frames=3, overlap=1)
+    work = choose_jointly(
+        of, geometry, (), shipped_model(), found.append, few, frames=range(1, 5)
+    )
+    run(work)
+    assert asked == [c.frame for c in found] == [1, 2, 3, 4]
+    assert [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found] == [set(TRUE)] * 4
 
 
 def test_one_frame() -> None:

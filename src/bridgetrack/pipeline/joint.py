@@ -110,6 +110,8 @@ class Doubt:
         By how much the total score would fall; an upper bound of 0 means a tie.
     frames
         How many frames would change with it.
+    events
+        How many events would change: the greater number of those that go and those that come.
     """
 
     frame: int
@@ -117,6 +119,7 @@ class Doubt:
     instead: Index
     cost: float
     frames: int
+    events: int
 
 
 @dataclass(frozen=True)
@@ -275,6 +278,7 @@ def choose_jointly(
     decided: Callable[[FrameChoice], object],
     settings: JointSettings | None = None,
     limits: Limits | None = None,
+    frames: range | None = None,
 ) -> Steps[float]:
     """Choose regions together with what happens to them, a window of frames at a time.
 
@@ -292,6 +296,8 @@ def choose_jointly(
         Windows, and how regions weigh against events.
     limits
         When the solver gives up.
+    frames
+        Successive frames to choose in; all where None.
 
     Yields
     ------
@@ -307,20 +313,20 @@ def choose_jointly(
     InputError
         Where answers about regions exclude each other.
     """
-    settings, n = settings or JointSettings(), geometry.n_frames
+    settings, frames = settings or JointSettings(), frames or range(geometry.n_frames)
     known: list[Candidates] = []
     likely: list[Mask] = []
-    gap, first, begin = 0.0, 0, 0
+    n, gap, first, begin = frames.stop, 0.0, frames.start, frames.start
     while first < n:
         last = min(first + settings.frames, n)
         while begin + len(known) < last:
             t = begin + len(known)
-            yield Progress("Finding candidates", t / n)
+            yield Progress("Finding candidates", (t - frames.start) / len(frames))
             known.append(candidates(t))
             likely.append(choose_by_frame(known[-1].regions, known[-1].scores - settings.bias))
         stop = n if last == n else last - settings.overlap
-        yield Progress("Choosing masks", first / n)
-        if n == 1 or not any(len(one.regions) for one in known):
+        yield Progress("Choosing masks", (first - frames.start) / len(frames))
+        if len(frames) == 1 or not any(len(one.regions) for one in known):
             for t in range(first, stop):
                 decided(_alone(t, known[t - begin], likely[t - begin]))
             known, likely = known[stop - 1 - begin :], likely[stop - 1 - begin :]
@@ -454,7 +460,9 @@ class _Solved:
             here = np.flatnonzero(changed[part])
             told.update(here.tolist())
             frames = len(np.unique(frame[changed]))
-            yield Doubt(t, here[exist[here]], here[~exist[here]], float(cost), frames)
+            present = scene.hypotheses.event != Event.FALSE
+            events = int(max(present[added].sum(), present[dropped].sum()))
+            yield Doubt(t, here[exist[here]], here[~exist[here]], float(cost), frames, events)
 
     def _naming(self, region: int) -> Index:
         """Hypotheses in which a region exists and that cover its deciding slot."""

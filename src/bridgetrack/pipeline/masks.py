@@ -53,7 +53,7 @@ class MaskSettings:
         Candidates among which to choose, for every cell.
     loyalty
         Added to the log-odds of labels brought along.
-    trust, bias, window, overlap
+    trust, bias, window, overlap, doubts
         See `JointSettings`; window counts frames.
     """
 
@@ -64,12 +64,13 @@ class MaskSettings:
     bias: float = -0.5
     window: int = option(8, least=2)
     overlap: int = option(3, least=1)
+    doubts: int = option(0, least=0)
 
     @property
     def joint(self) -> JointSettings:
         """Those of the integer program."""
         overlap = min(self.overlap, self.window - 1)
-        return JointSettings(self.window, overlap, self.trust, self.bias)
+        return JointSettings(self.window, overlap, self.trust, self.bias, self.doubts)
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ def choose_masks(
     model: Model | None = None,
     *,
     channel: int | str = 0,
+    frames: range | None = None,
 ) -> Steps[float]:
     """Choose the cells of a movie among candidate regions; a window of frames is in memory.
 
@@ -125,6 +127,8 @@ def choose_masks(
         Weights of events; the shipped ones where None.
     channel
         Number or name of the channel that shows the cells.
+    frames
+        Successive frames to choose in; all where None.
 
     Yields
     ------
@@ -141,6 +145,7 @@ def choose_masks(
         Where movies differ in extent, or answers exclude each other.
     """
     settings, given = settings or MaskSettings(), given or Given()
+    frames = frames or range(movie.n_frames)
     for other in (*given.labels, *([given.probability] if given.probability else [])):
         check_same_extent(movie, other)
     yield Progress("Looking at the movie", 0.0)
@@ -151,10 +156,10 @@ def choose_masks(
     if given.answers is not None and len(given.answers):
         yield Progress("Learning from answers", 0.0)
         score = _taught(score, reader, given.answers)
-    source = _candidates(reader, score, settings)
+    source = _candidates(reader, score, settings, frames)
     if settings.choose == "frame":
-        for t, one in enumerate(source):
-            yield Progress("Choosing masks", t / movie.n_frames)
+        for t, one in zip(frames, source, strict=True):
+            yield Progress("Choosing masks", (t - frames.start) / len(frames))
             scores = np.where(one.pinned == 0, settings.trust * one.scores - settings.bias, 0)
             scores = scores + 1e6 * one.pinned
             decided(FrameChoice(t, one, choose_by_frame(one.regions, scores), np.abs(scores), ()))
@@ -167,6 +172,7 @@ def choose_masks(
             model or shipped_model(),
             decided,
             settings.joint,
+            frames=frames,
         )
     )
 
@@ -270,12 +276,12 @@ def _taught(score: RegionScore, reader: _Reader, answers: MaskAnswers) -> Region
 
 
 def _candidates(
-    reader: _Reader, score: RegionScore, settings: MaskSettings
+    reader: _Reader, score: RegionScore, settings: MaskSettings, frames: range
 ) -> Iterator[Candidates]:
     """Candidates of every frame in order, scored and pruned; three frames are in memory."""
     movie, names = reader.movie, label_sources(reader.given.labels)
-    frames = (reader.frame(t) for t in range(movie.n_frames))
-    for t, (regions, features) in enumerate(described(frames)):
+    found = described(reader.frame(t) for t in frames)
+    for t, (regions, features) in zip(frames, found, strict=True):
         scores = score.log_odds(features)
         own = np.zeros(len(regions), dtype=bool)
         for name in names:
