@@ -151,9 +151,7 @@ def test_some_frames_of_a_movie() -> None:
 
     geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
     few = JointSettings(frames=3, overlap=1)
-    work = choose_jointly(
-        of, geometry, (), shipped_model(), found.append, few, frames=range(1, 5)
-    )
+    work = choose_jointly(of, geometry, (), shipped_model(), found.append, few, frames=range(1, 5))
     run(work)
     assert asked == [c.frame for c in found] == [1, 2, 3, 4]
     assert [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found] == [set(TRUE)] * 4
