@@ -11,8 +11,8 @@ from bridgetrack.cli.console import plural
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
-from bridgetrack.movie.movie import Movie, label_frame
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.movie.movie import Movie
+from bridgetrack.progress import Steps
 
 LABELS, LIST = "repaired", "repairs.csv"
 REPAIRED = [LABELS, LIST]
@@ -33,22 +33,15 @@ def repaired_labels(
     """
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer
-    from bridgetrack.pipeline.mask_changes import changes
-    from bridgetrack.pipeline.masks import Given, segment_by_choice
+    from bridgetrack.pipeline.repair import repair_masks
 
     if not isinstance(cells, Movie) or image is None:
         raise InputError(
             "--repair needs labels and the image that they were made from: give a label movie, "
             "not a table, and --image"
         )
-    found = []
     with label_writer(folder / LABELS, cells.geometry) as writer:
-        for step in segment_by_choice(image, given=Given(labels=(cells,)), model=model):
-            if isinstance(step, Progress):
-                yield step
-                continue
-            writer.write(step.labels)
-            found += changes(label_frame(cells, step.frame), step.labels, step.frame)
+        found = yield from repair_masks(cells, image, writer.write, model)
     rows = [
         {
             "frame": c.frame,

@@ -12,9 +12,9 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.mask_changes import Change, changes
-from bridgetrack.pipeline.masks import Given, segment_by_choice
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.pipeline.mask_changes import Change
+from bridgetrack.pipeline.repair import repair_masks
+from bridgetrack.progress import Steps
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.session.movie import MovieAndCells
 
@@ -86,12 +86,8 @@ def repair(
             "to repair cells, both their masks and the movie that they were made from are needed; "
             "choose both layers"
         )
-    frames, found = [], []
-    given = Given(labels=(movie.labels,), answers=answers)
-    for step in segment_by_choice(movie.image, given=given, model=model):
-        if isinstance(step, Progress):
-            yield step
-            continue
-        frames.append(step.labels.astype(np.uint32))
-        found += changes(label_frame(movie.labels, step.frame), step.labels, step.frame)
-    return Repaired(movie, np.stack(frames), tuple(found))
+    frames: list[NDArray[np.uint32]] = []
+    changes = yield from repair_masks(
+        movie.labels, movie.image, lambda f: frames.append(f.astype(np.uint32)), model, answers
+    )
+    return Repaired(movie, np.stack(frames), changes)

@@ -1,0 +1,61 @@
+"""Labels brought along, repaired by the image that they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.models.model import Model
+from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.pipeline.mask_changes import Change, changes
+from bridgetrack.pipeline.masks import Given, segment_by_choice
+from bridgetrack.progress import Progress, Steps
+
+
+def repair_masks(
+    labels: Movie,
+    image: Movie,
+    repaired: Callable[[NDArray[np.int32]], Any],
+    model: Model,
+    answers: MaskAnswers | None = None,
+) -> Steps[tuple[Change, ...]]:
+    """Repair the masks of a movie; they stay where the image does not object.
+
+    Parameters
+    ----------
+    labels, image
+        The masks, and what they were made from.
+    repaired
+        Called with the labels of every frame, in order.
+    model
+        Weights of events.
+    answers
+        What people said of masks.
+
+    Yields
+    ------
+    Progress
+
+    Returns
+    -------
+    tuple of Change
+        What was cut, joined, added, dropped and outlined anew, in order of time.
+
+    Raises
+    ------
+    InputError
+        Where the movies differ in extent, or answers exclude each other.
+    """
+    found: list[Change] = []
+    given = Given(labels=(labels,), answers=answers)
+    for step in segment_by_choice(image, given=given, model=model):
+        if isinstance(step, Progress):
+            yield step
+            continue
+        repaired(step.labels)
+        found += changes(label_frame(labels, step.frame), step.labels, step.frame)
+    return tuple(found)
