@@ -27,7 +27,8 @@ from scipy import ndimage as ndi
 
 import bridgetrack as bt
 from bridgetrack.errors import InputError
-from bridgetrack.regions.mend import MendSite, cut, grow, join, outline, remove
+from bridgetrack.regions.acts import cut, grow, join, outline, remove
+from bridgetrack.regions.mend import MendSite
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.builtin import complete_settings
 

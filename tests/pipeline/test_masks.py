@@ -13,7 +13,8 @@ from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.pipeline.masks import Given, MaskSettings, choose_masks, segment_by_choice
 from bridgetrack.progress import run
-from bridgetrack.regions.mend import MendSite, remove
+from bridgetrack.regions.acts import remove
+from bridgetrack.regions.mend import MendSite
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.segmentation.movie import SegmentedFrame
 from bridgetrack.segmentation.settings import SegmentationSettings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,27 +17,16 @@ from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.regions import mend as mends
+from bridgetrack.regions.acts import agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
-from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place, agreement
+from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
 from bridgetrack.regions.regions import Array, Regions
+from bridgetrack.regions.same_mend import same_mend
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 Index = NDArray[np.int64]
-
-ACTS: dict[MendKind, Callable[..., Mend]] = {
-    MendKind.CUT: mends.cut,
-    MendKind.JOIN: mends.join,
-    MendKind.GROW: mends.grow,
-    MendKind.REMOVE: mends.remove,
-    MendKind.OUTLINE: mends.outline,
-}
-"""What each kind of click does."""
-
-PLACES = {MendKind.CUT: (1, 2), MendKind.JOIN: (2, 2)}
-"""Fewest and most places of a kind; one for all others."""
 
 _FAR = 5
 """Frames on either side in which the same is looked for."""
@@ -287,7 +275,7 @@ class MovieMasks:
                 if not 0 <= t < self.labels.n_frames:
                     break
                 free = self.site(t, detections)
-                following = mends.same(replace(free, free=free.free + len(found)), seen)
+                following = same_mend(replace(free, free=free.free + len(found)), seen)
                 if following is None:
                     break
                 found.append(following)
@@ -336,24 +324,6 @@ def _judge(score: RegionScore, settings: SegmentationSettings, scale: tuple[floa
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     return judge
-
-
-def check_places(kind: MendKind | str, places: tuple[Place, ...]) -> MendKind:
-    """A kind of click, which must have as many places as it needs.
-
-    Raises
-    ------
-    InputError
-        Where there is no such kind, or it has another number of places.
-    """
-    known = [str(k) for k in ACTS]
-    if kind not in known:
-        raise InputError(f"masks cannot be mended by {kind!r}; choose among {', '.join(known)}")
-    least, most = PLACES.get(MendKind(kind), (1, 1))
-    if not least <= len(places) <= most:
-        wanted = f"{least} or {most}" if least < most else str(most)
-        raise InputError(f"{kind} needs {wanted} place(s), not {len(places)}")
-    return MendKind(kind)
 
 
 def _last(answers: tuple[MaskAnswer, ...]) -> MaskAnswer | None:

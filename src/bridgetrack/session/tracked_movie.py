@@ -19,6 +19,7 @@ from bridgetrack.movie import check_same_extent
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_tracking, track_scene
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, Place
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.answers import (
@@ -30,7 +31,7 @@ from bridgetrack.session.answers import (
     words_of,
 )
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
-from bridgetrack.session.masks import ACTS, MovieMasks, check_places
+from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells, Prints, measured
 
 
@@ -317,8 +318,7 @@ class TrackedMovie(BackgroundWork):
             Where the answer cannot be saved; then nothing has changed.
         """
         masks, detections = self._mendable()
-        what = check_places(kind, places)
-        return self.accept(ACTS[what](masks.site(frame, detections), *places))
+        return self.accept(act(kind, masks.site(frame, detections), *places))
 
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that was proposed; returns and raises as `mend`."""

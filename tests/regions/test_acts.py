@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.regions.mend import Mend, MendKind, MendSite, cut, grow, join, outline, remove
+from bridgetrack.regions.acts import cut, grow, join, outline, remove
+from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.segmentation import SegmentationSettings
 from pictures import blobs, photograph
 

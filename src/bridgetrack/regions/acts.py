@@ -1,0 +1,509 @@
+"""What a click does to the masks of one frame: cut, join, grow, remove, outline anew.
+
+Only the pixels around the click are looked at, so a large frame costs no more than a small one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage as ndi
+from skimage.segmentation import watershed
+
+from bridgetrack.errors import InputError
+from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.regions.propose import propose_frame
+from bridgetrack.regions.regions import Array, Index, Mask, Regions, no_regions
+from bridgetrack.regions.tree import merge_tree
+from bridgetrack.segmentation.signal import Image, Sampling, finite_image, gaussian
+
+_REACH = 2.5  # diameters around a click that are looked at
+_GAP = 0.75  # of a diameter, up to which two masks can be joined
+_LEAST_PIECE = 0.1  # of a cell that is cut
+_WITHIN = 0.8  # of a candidate's pixels that must lie in the cell that it is a piece of
+_COVERED = 0.5  # of a cell's pixels that two pieces must hold
+_FREE = 0.7  # of a candidate's pixels that no other cell may have
+_ALIKE = 0.9  # overlap above which two outlines are one
+_OUTLINES = 9  # outlines to choose from
+_NARROW = 0.75  # half the width of a drawn line, in pixels; no two pixels touch across it
+
+
+def cut(site: MendSite, *places: Place) -> Mend:
+    """These are two cells; the larger piece keeps the number.
+
+    Parameters
+    ----------
+    site
+        The frame.
+    *places
+        One in the cell: it is cut where the candidates, or else its shape, say. Two in the cell:
+        one in each piece. Two of which one lies outside: a line between them cuts.
+
+    Raises
+    ------
+    InputError
+        Where there is no cell, or nothing to cut it along.
+    """
+    if len(places) == 1:
+        label = site.cell_at(places[0])
+        part = _part(site, places, (label,))
+        return _cut(part, places, label, _best_cut(part, label))
+    first, second = (site.label_at(p) for p in places)
+    if first and first == second:
+        part = _part(site, places, (first,))
+        return _cut(part, places, first, _seeded(part, first, places))
+    label = _crossed(site, places)
+    part = _part(site, places, (label,))
+    return _cut(part, places, label, _along_line(part, label, places))
+
+
+def join(site: MendSite, *places: Place) -> Mend:
+    """The two cells at two places are one, with the number of the larger; a gap is closed.
+
+    Raises
+    ------
+    InputError
+        Where a place has no cell, both have the same, or they lie far apart.
+    """
+    labels = tuple(site.cell_at(p) for p in places)
+    if len(set(labels)) != 2:
+        raise InputError(
+            f"frame {site.frame}: cell {labels[0]} was pointed at twice; joining needs two cells"
+        )
+    part = _part(site, places, labels)
+    first, second = (part.labels == label for label in labels)
+    away = float(ndi.distance_transform_edt(~first, sampling=site.sampling)[second].min())
+    if away > _GAP * site.diameter:
+        raise InputError(
+            f"frame {site.frame}: cells {labels[0]} and {labels[1]} are {away:.0f} pixels apart; "
+            "only cells beside each other can be joined: paint what lies between them"
+        )
+    both = _bridged(first | second, part.labels == 0, away, site.sampling)
+    kept = labels[int(second.sum() > first.sum())]
+    return part.mend(MendKind.JOIN, places, [(both, kept)], [first, second])
+
+
+def grow(site: MendSite, place: Place) -> Mend:
+    """There is a cell here: the best candidate that leaves others alone, or what stands out.
+
+    Raises
+    ------
+    InputError
+        Where a cell is drawn there already, or nothing stands out from its surroundings.
+    """
+    taken = site.label_at(place)
+    if taken:
+        raise InputError(
+            f"frame {site.frame}: cell {taken} is drawn here already; cut it if it is two cells, "
+            "or take its next outline"
+        )
+    part = _part(site, (place,), ())
+    outlines = _outlines(part, place, 0)
+    mask = outlines[0] if outlines else _stands_out(part, place)
+    return part.mend(MendKind.GROW, (place,), [(mask, site.free)], [])
+
+
+def remove(site: MendSite, place: Place) -> Mend:
+    """What is drawn at a place is no cell.
+
+    Raises
+    ------
+    InputError
+        Where nothing is drawn there.
+    """
+    label = site.cell_at(place)
+    part = _part(site, (place,), (label,))
+    return part.mend(MendKind.REMOVE, (place,), [(part.labels == label, 0)], [part.labels == label])
+
+
+def outline(site: MendSite, place: Place) -> Mend:
+    """The cell at a place has another outline: the next of the candidates there, best first.
+
+    Saying it again leads through all of them and then to the best again.
+
+    Raises
+    ------
+    InputError
+        Where there is no cell, or no other outline.
+    """
+    label = site.cell_at(place)
+    part = _part(site, (place,), (label,))
+    now = part.labels == label
+    found = _outlines(part, place, label)
+    alike = [_overlap(mask, now) for mask in found]
+    same = int(np.argmax(alike)) if alike and max(alike) > _ALIKE else -1
+    if not found or (len(found) == 1 and same == 0):
+        raise InputError(
+            f"frame {site.frame}: there is no other outline of cell {label}; paint it as it is"
+        )
+    chosen = found[(same + 1) % len(found)]
+    return part.mend(MendKind.OUTLINE, (place,), [(chosen, label)], [now])
+
+
+_ACTS: dict[MendKind, tuple[Callable[..., Mend], int, int]] = {
+    MendKind.CUT: (cut, 1, 2),
+    MendKind.JOIN: (join, 2, 2),
+    MendKind.GROW: (grow, 1, 1),
+    MendKind.REMOVE: (remove, 1, 1),
+    MendKind.OUTLINE: (outline, 1, 1),
+}
+"""What each kind of click does, with the fewest and most places that it needs."""
+
+
+def act(kind: MendKind | str, site: MendSite, *places: Place) -> Mend:
+    """What a click of some kind does.
+
+    Raises
+    ------
+    InputError
+        Where there is no such kind, it has another number of places, or it cannot be done there.
+    """
+    known = [str(k) for k in _ACTS]
+    if kind not in known:
+        raise InputError(f"masks cannot be mended by {kind!r}; choose among {', '.join(known)}")
+    does, least, most = _ACTS[MendKind(kind)]
+    if not least <= len(places) <= most:
+        wanted = f"{least} or {most}" if least < most else str(most)
+        raise InputError(f"{kind} needs {wanted} place(s), not {len(places)}")
+    return does(site, *places)
+
+
+# ---------------------------------------------------------------------- around the click
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The part of a frame around a click."""
+
+    site: MendSite
+    box: tuple[slice, ...]
+    labels: NDArray[np.int64]
+
+    def of(self, frame: NDArray[Any]) -> NDArray[Any]:
+        return frame[self.box]
+
+    def local(self, place: Place) -> tuple[int, ...]:
+        pixel = self.site.pixel(place)
+        return tuple(p - b.start for p, b in zip(pixel, self.box, strict=True))
+
+    def flat(self, mask: Mask) -> Index:
+        """Places of a mask in the flat frame."""
+        inside = np.nonzero(mask)
+        whole = tuple(i + b.start for i, b in zip(inside, self.box, strict=True))
+        return np.ravel_multi_index(whole, self.site.labels.shape).astype(np.int64)
+
+    def candidates(self) -> tuple[list[Mask], Array]:
+        """Candidates as masks, and how good each is, 0 to 1."""
+        site = self.site
+        image = None if site.image is None else self.of(site.image)
+        if image is None and site.probability is None:
+            return [], np.zeros(0)
+        probability = None if site.probability is None else self.of(site.probability)
+        seen = probability if image is None else image
+        assert seen is not None
+        regions = no_regions(self.labels.shape)
+        if min(seen.shape[-2:]) > 2 and np.ptp(finite_image(seen)[0]) > 0:
+            regions = propose_frame(
+                seen, site.settings, scale=site.scale, probability=probability, t=0
+            )
+        worth = agreement(regions) if site.judge is None else site.judge(regions, image)
+        low, high = float(worth.min(initial=0)), float(worth.max(initial=0))
+        worth = (worth - low) / (high - low) if high > low else np.ones(len(worth))
+        return [regions.mask(r) for r in range(len(regions))], worth
+
+    def mend(
+        self,
+        kind: MendKind,
+        places: tuple[Place, ...],
+        cells: list[tuple[Mask, int]],
+        wrong: list[Mask],
+    ) -> Mend:
+        """The change that leaves some masks with their labels in place of those that were wrong."""
+        after = self.labels.copy()
+        for mask in wrong:
+            after[mask] = 0
+        for mask, label in cells:
+            after[mask] = label
+        changed = after != self.labels
+        kept = [(mask, label) for mask, label in cells if label]
+        return Mend(
+            kind,
+            self.site.frame,
+            places,
+            self.flat(changed),
+            self.labels[changed],
+            after[changed],
+            tuple(label for _, label in kept),
+            tuple(self.flat(mask) for mask, _ in kept),
+            tuple(self.flat(mask) for mask in wrong),
+        )
+
+
+def _part(site: MendSite, places: tuple[Place, ...], labels: tuple[int, ...]) -> _Part:
+    """What lies within some diameters of the places and of whole cells."""
+    points = [np.array([site.pixel(p) for p in places])]
+    for label in labels:
+        found = ndi.find_objects((site.labels == label).astype(np.uint8))[0]
+        points.append(np.array([[s.start for s in found], [s.stop - 1 for s in found]]))
+    reach = np.ceil(_REACH * site.diameter / np.asarray(site.sampling)).astype(int)
+    around = np.concatenate([points[0] - reach, points[0] + reach + 1])
+    for whole in points[1:]:
+        around = np.concatenate([around, whole - reach // 4, whole + reach // 4 + 1])
+    low = np.maximum(around.min(axis=0), 0)
+    high = np.minimum(around.max(axis=0), site.labels.shape)
+    box = tuple(slice(int(a), int(b)) for a, b in zip(low, high, strict=True))
+    return _Part(site, box, site.labels[box].astype(np.int64))
+
+
+def agreement(regions: Regions) -> Array:
+    """How many readings and kinds of readings agree on each candidate, shape (R,)."""
+    kinds = (regions.votes > 0).sum(axis=1)
+    return np.asarray(kinds + np.log1p(regions.votes.sum(axis=1)) + regions.persistence)
+
+
+def _overlap(first: Mask, second: Mask) -> float:
+    union = int((first | second).sum())
+    return int((first & second).sum()) / union if union else 0.0
+
+
+def _piece_at(mask: Mask, at: tuple[int, ...]) -> Mask:
+    """The connected piece of a mask that holds a pixel."""
+    pieces = ndi.label(mask)[0]
+    return np.asarray((pieces == pieces[at]) & mask)
+
+
+# ---------------------------------------------------------------------- two cells
+
+
+def _cut(part: _Part, places: tuple[Place, ...], label: int, pieces: tuple[Mask, Mask]) -> Mend:
+    large, small = sorted(pieces, key=lambda p: -int(p.sum()))
+    cells = [(large, label), (small, part.site.free)]
+    return part.mend(MendKind.CUT, places, cells, [part.labels == label])
+
+
+def _best_cut(part: _Part, label: int) -> tuple[Mask, Mask]:
+    """Pieces apart already, else the best pair of candidates, else the deepest valley."""
+    mask = part.labels == label
+    markers = _loose_pieces(mask)
+    if markers is None:
+        markers = _pair_of_candidates(part, mask)
+    if markers is None:
+        markers = _deepest_valley(part, mask)
+    if markers is None:
+        raise InputError(
+            f"frame {part.site.frame}: cell {label} shows no valley to cut it along; click beside "
+            "it on both sides to draw the cut, or paint one of the two cells"
+        )
+    return _spread(markers, mask, part.site.sampling)
+
+
+def _loose_pieces(mask: Mask) -> tuple[Mask, Mask] | None:
+    pieces, n = ndi.label(mask)
+    size = np.bincount(pieces.ravel())[1:]
+    if n < 2 or np.sort(size)[-2] < _LEAST_PIECE * mask.sum():
+        return None
+    first, second = np.argsort(-size, kind="stable")[:2] + 1
+    return pieces == first, pieces == second
+
+
+def _pair_of_candidates(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
+    """The two that share no pixel, lie in the mask, and are the best and hold most of it."""
+    found, worth = part.candidates()
+    whole = int(mask.sum())
+    fits = [
+        (c & mask, float(q))
+        for c, q in zip(found, worth, strict=True)
+        if _LEAST_PIECE * whole <= int((c & mask).sum()) <= (1 - _LEAST_PIECE) * whole
+        and int((c & mask).sum()) >= _WITHIN * int(c.sum())
+    ]
+    if len(fits) < 2:
+        return None
+    flat = np.stack([c[mask] for c, _ in fits]).astype(np.float64)
+    area, quality = flat.sum(axis=1), np.array([q for _, q in fits])
+    shared = flat @ flat.T
+    smaller = np.minimum(area[:, None], area)
+    held = (area[:, None] + area - shared) / whole
+    value = held * (0.2 + np.sqrt(quality[:, None] * quality)) * (smaller / whole) ** 0.25
+    value[(shared > 0.1 * smaller) | (held < _COVERED)] = -1
+    a, b = np.unravel_index(int(np.argmax(value)), value.shape)
+    if value[a, b] < 0:
+        return None
+    first, second = fits[a][0], fits[b][0]
+    return first & ~second, second & ~first
+
+
+def _deepest_valley(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
+    """The two hills of distance and brightness that are parted by the deepest valley."""
+    height = _landscape(part, mask)
+    tree = merge_tree(height, mask)
+    least = _LEAST_PIECE * int(mask.sum())
+    best, pair = 0.0, None
+    for node in np.unique(tree.parent[tree.parent >= 0]):
+        first, second = np.flatnonzero(tree.parent == node)[:2]
+        depth = float(min(tree.peak[first], tree.peak[second]) - tree.birth[node])
+        if depth > best and min(tree.area[first], tree.area[second]) >= least:
+            best, pair = depth, (first, second)
+    if pair is None:
+        return None
+    markers = []
+    for node in pair:
+        marker = np.zeros(mask.size, dtype=bool)
+        marker[tree.pixels[tree.start[node] : tree.stop[node]]] = True
+        markers.append(marker.reshape(mask.shape))
+    return markers[0], markers[1]
+
+
+def _landscape(part: _Part, mask: Mask) -> Image:
+    """Distance to the outline in radii and, where there is an image, how it stands out."""
+    site = part.site
+    distance = ndi.distance_transform_edt(np.pad(mask, 1), sampling=site.sampling)
+    inner = tuple(slice(1, -1) for _ in mask.shape)
+    height = gaussian(distance[inner].astype(np.float32), 0.03 * site.diameter, site.sampling)
+    height *= 2 / site.diameter
+    if site.image is not None:
+        values = finite_image(part.of(site.image))[0].astype(np.float32)
+        smooth = gaussian(values, 0.08 * site.diameter, site.sampling)
+        sign = -1 if site.settings.foreground == "dark" else 1
+        spread = float(np.ptp(smooth[mask])) or 1.0
+        if site.settings.foreground != "texture":
+            height += 0.5 * sign * smooth / spread
+    return np.asarray(height, dtype=np.float32)
+
+
+def _spread(markers: tuple[Mask, Mask], mask: Mask, sampling: Sampling) -> tuple[Mask, Mask]:
+    """Every pixel of the mask goes to the marker that is nearer."""
+    away = [ndi.distance_transform_edt(~m, sampling=sampling) for m in markers]
+    seeds = np.where(markers[0], 1, np.where(markers[1], 2, 0))
+    owner = watershed(np.minimum(*away), seeds, mask=mask)
+    # What no marker reaches lies apart from both.
+    owner = np.where(owner == 0, np.where(away[0] <= away[1], 1, 2), owner)
+    return (owner == 1) & mask, (owner == 2) & mask
+
+
+def _seeded(part: _Part, label: int, places: tuple[Place, ...]) -> tuple[Mask, Mask]:
+    """The watershed of a cell from two places in it."""
+    mask = part.labels == label
+    seeds = np.zeros(mask.shape, dtype=np.int32)
+    for k, place in enumerate(places, 1):
+        seeds[part.local(place)] = k
+    if len(np.unique(seeds)) < 3:
+        raise InputError(
+            f"frame {part.site.frame}: both clicks are on one pixel of cell {label}; click one "
+            "place in each of the two cells"
+        )
+    # Seeds may lie beside the summits, so their own pixels are what rises highest.
+    height = _landscape(part, mask)
+    grid = np.stack(np.nonzero(mask), axis=1) * np.asarray(part.site.sampling)
+    points = np.array([part.local(p) for p in places]) * np.asarray(part.site.sampling)
+    away = np.linalg.norm(grid[:, None] - points[None], axis=2)
+    near = away.min(axis=1) <= np.linalg.norm(points[0] - points[1]) / 4
+    index = np.nonzero(mask)
+    seeds[tuple(i[near] for i in index)] = away[near].argmin(axis=1) + 1
+    owner = watershed(-height, seeds, mask=mask)
+    return owner == 1, owner == 2
+
+
+def _crossed(site: MendSite, places: tuple[Place, ...]) -> int:
+    """The cell that a line between two places crosses, the one with most of it."""
+    ends = np.array([site.pixel(p) for p in places], dtype=np.float64)
+    steps = int(np.ceil(np.abs(ends[1] - ends[0]).max())) + 1
+    points = np.rint(np.linspace(ends[0], ends[1], 2 * steps)).astype(int)
+    met = site.labels[tuple(points.T)].astype(np.int64)
+    numbers, counts = np.unique(met[met > 0], return_counts=True)
+    if not len(numbers):
+        raise InputError(
+            f"frame {site.frame}: the line crosses no cell; draw it across the one to cut"
+        )
+    return int(numbers[np.argmax(counts)])
+
+
+def _along_line(part: _Part, label: int, places: tuple[Place, ...]) -> tuple[Mask, Mask]:
+    """The pieces on both sides of a line, or of a longer one where it ends within the cell.
+
+    In three dimensions the cut stands upright on the plane.
+    """
+    mask = part.labels == label
+    start, stop = (np.array(part.local(p)[-2:], dtype=np.float64) for p in places)
+    length = float(np.linalg.norm(stop - start))
+    if length == 0:
+        raise InputError(f"frame {part.site.frame}: the line has no length; click two places")
+    along = (stop - start) / length
+    index = np.nonzero(mask)
+    offset = np.stack(index[-2:], axis=1) - start
+    forth, aside = offset @ along, np.abs(offset @ np.array([-along[1], along[0]]))
+    for margin in (1.0, np.inf):
+        on_line = (aside <= _NARROW) & (forth >= -margin) & (forth <= length + margin)
+        left = mask.copy()
+        left[tuple(i[on_line] for i in index)] = False
+        pieces, n = ndi.label(left)
+        if n >= 2:
+            size = np.bincount(pieces.ravel())[1:]
+            first, second = np.argsort(-size, kind="stable")[:2] + 1
+            return _spread((pieces == first, pieces == second), mask, part.site.sampling)
+    raise InputError(
+        f"frame {part.site.frame}: this line does not divide cell {label}; draw it right across"
+    )
+
+
+# ---------------------------------------------------------------------- one cell
+
+
+def _bridged(both: Mask, free: Mask, away: float, sampling: Sampling) -> Mask:
+    """Two masks with the free pixels between them, and the holes that these enclose."""
+    radius = away / 2 + 1
+    grown = ndi.distance_transform_edt(~both, sampling=sampling) <= radius
+    closed = ndi.distance_transform_edt(np.pad(grown, 1), sampling=sampling) > radius
+    inner = tuple(slice(1, -1) for _ in both.shape)
+    whole = both | (closed[inner] & free)
+    return np.asarray(whole | (ndi.binary_fill_holes(whole) & free))
+
+
+def _outlines(part: _Part, place: Place, label: int) -> list[Mask]:
+    """Candidates at a place without the pixels of other cells, best first, no two alike."""
+    found, worth = part.candidates()
+    at = part.local(place)
+    others = (part.labels > 0) & (part.labels != label)
+    chosen: list[Mask] = []
+    for k in np.argsort(-worth, kind="stable"):
+        mask = found[k]
+        if not mask[at] or int((mask & ~others).sum()) < _FREE * int(mask.sum()):
+            continue
+        mask = _piece_at(mask & ~others, at)
+        if all(_overlap(mask, other) <= _ALIKE for other in chosen):
+            chosen.append(mask)
+        if len(chosen) == _OUTLINES:
+            break
+    return chosen
+
+
+def _stands_out(part: _Part, place: Place) -> Mask:
+    """Free pixels about as bright (or dark) as the place, within a diameter of it.
+
+    The limit is half way between the place and what surrounds it.
+    """
+    site, at = part.site, part.local(place)
+    dot = np.ones(part.labels.shape, dtype=bool)
+    dot[at] = False
+    away = ndi.distance_transform_edt(dot, sampling=site.sampling)
+    free = part.labels == 0
+    near = (away <= 0.75 * site.diameter) & free
+    seen = site.image if site.probability is None else site.probability
+    if seen is None:
+        return _piece_at((away <= site.diameter / 2) & free, at)
+    values = finite_image(part.of(seen))[0].astype(np.float32)
+    smooth = gaussian(values, 0.08 * site.diameter, site.sampling)
+    around = free & (away > 0.75 * site.diameter) & (away <= 2 * site.diameter)
+    level = float(np.median(smooth[around])) if around.any() else float(np.median(smooth))
+    noise = float(np.median(np.abs(smooth[around] - level))) if around.any() else 0.0
+    rise = float(smooth[at]) - level
+    if abs(rise) <= 3 * noise or rise == 0:
+        raise InputError(
+            f"frame {site.frame}: nothing stands out at pixel {site.pixel(place)}; paint the cell"
+        )
+    inside = np.sign(rise) * (smooth - level) > abs(rise) / 2
+    mask = _piece_at(near & inside, at)
+    return np.asarray(mask | (ndi.binary_fill_holes(mask) & free))
