@@ -15,6 +15,7 @@ from bridgetrack.annotations.mask_answers import (
     MaskStore,
     as_candidates,
     change_of,
+    honoured,
     load_mask_answers,
     pixels_of,
     runs_of,
@@ -103,8 +104,31 @@ def test_ids_and_labels_are_never_given_twice() -> None:
     again = answers.added(CUT)
     assert [a.id for a in again] == ["m2"] and not again.future
     assert again.last_label == 9
-    fewer = again.without(["m2"])
+    fewer = again.exchanged(again.past, ())
     assert (len(fewer), fewer.last_id, fewer.last_label) == (0, 2, 9)
+
+
+def test_answers_come_back_where_they_stood() -> None:
+    three = MaskAnswers(MOVIE).added(CUT).added(CUT).added(CUT)
+    middle = three.past[1:2]
+    fewer = three.exchanged(middle, ())
+    assert [a.id for a in fewer] == ["m1", "m3"]
+    assert fewer.exchanged((), middle) == three
+
+
+def test_masks_honour_answers_or_do_not() -> None:
+    answers = MaskAnswers(MOVIE).added(CUT)
+    t = CUT.frame
+    after = np.zeros(SHAPE, int)
+    after.ravel()[LEFT], after.ravel()[RIGHT] = 3, 9
+    assert honoured(after, answers, t)
+    assert honoured(np.full(SHAPE, 3), answers, t + 1), "nothing was said of that frame"
+    one = np.where(after > 0, 3, 0)
+    assert not honoured(one, answers, t)
+    assert not honoured(np.zeros(SHAPE, int), answers, t)
+    wiped = MaskAnswers(MOVIE).added(said(MendKind.REMOVE, [], [BOTH]))
+    assert honoured(np.zeros(SHAPE, int), wiped, t)
+    assert not honoured(one, wiped, t)
 
 
 def test_undo_and_redo_lead_back_and_forth() -> None:

@@ -105,6 +105,13 @@ class MaskAnswer:
         return max((r[-1][0] + r[-1][1] for r in runs if r), default=0)
 
     @property
+    def pixels(self) -> Index:
+        """Places in the flat frame that it is about, ascending."""
+        sets = [pixels_of(runs) for runs in (*self.right, *self.wrong)]
+        changed = pixels_of(run[:2] for run in self.change)
+        return np.unique(np.concatenate([changed, *sets]))
+
+    @property
     def highest(self) -> int:
         """The highest label that it changed or gave."""
         return max((max(run[2:]) for run in self.change), default=0)
@@ -216,10 +223,11 @@ class MaskAnswers:
         """With the answer that was taken back last."""
         return replace(self, past=(*self.past, *self.future[-1:]), future=self.future[:-1])
 
-    def without(self, ids: Iterable[str]) -> MaskAnswers:
-        """Without some answers, for good."""
-        gone = set(ids)
-        return replace(self, past=tuple(a for a in self.past if a.id not in gone))
+    def exchanged(self, gone: Iterable[MaskAnswer], come: Iterable[MaskAnswer]) -> MaskAnswers:
+        """Without some answers and with others, which come where they stood before."""
+        ids = {a.id for a in gone}
+        past = [*(a for a in self.past if a.id not in ids), *come]
+        return replace(self, past=tuple(sorted(past, key=lambda a: _number(a.id))), future=())
 
 
 def _number(answer_id: str) -> int:
@@ -347,6 +355,42 @@ def _standing(answers: MaskAnswers) -> dict[int, _Said]:
             limits += [_SAME if answer.right else _GONE] * len(no_cells)
         found[t] = _Said(_rows(right, n_pixels), _rows(wrong, n_pixels), np.array(limits))
     return found
+
+
+def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
+    """Whether the masks of a frame are as the answers about it say.
+
+    Parameters
+    ----------
+    labels
+        Labels of the frame, shape ([Z,] Y, X).
+    answers
+        Answers about its movie.
+    frame
+        Number of the frame.
+    """
+    known = _standing(replace(answers, past=tuple(a for a in answers if a.frame == frame)))
+    if frame not in known:
+        return True
+    said, flat = known[frame], labels.reshape(-1).astype(np.int64)
+    sizes = np.bincount(flat)
+    for k in range(said.right.shape[0]):
+        there = flat[_row(said.right, k)]
+        if there[0] == 0 or sizes[there[0]] != len(there) or (there != there[0]).any():
+            return False
+    for k, limit in enumerate(said.limits):
+        there = flat[_row(said.wrong, k)]
+        shared = np.bincount(there, minlength=len(sizes))[1:]
+        union = len(there) + sizes[1:] - shared
+        of = np.minimum(len(there), sizes[1:]) if limit == _GONE else union
+        if (shared > limit * of).any():
+            return False
+    return True
+
+
+def _row(sets: sp.csr_matrix, k: int) -> Index:
+    """Pixels of one of some sets."""
+    return np.asarray(sets.indices[sets.indptr[k] : sets.indptr[k + 1]], dtype=np.int64)
 
 
 def _likeness(first: Index, second: Index) -> float:

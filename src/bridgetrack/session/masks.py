@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, MaskStore
+from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, MaskStore, honoured
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
@@ -30,6 +31,29 @@ Index = NDArray[np.int64]
 
 _FAR = 5
 """Frames on either side in which the same is looked for."""
+
+
+@dataclass(frozen=True)
+class MaskStep:
+    """Several changes of masks, and of answers about them, that are undone as one.
+
+    Parameters
+    ----------
+    mends
+        What changes in the masks, in this order; each where the masks are what it begins with.
+    added, removed
+        Answers that come, and that go.
+    """
+
+    mends: tuple[Mend, ...] = ()
+    added: tuple[MaskAnswer, ...] = ()
+    removed: tuple[MaskAnswer, ...] = ()
+
+    @property
+    def inverse(self) -> MaskStep:
+        """The step back."""
+        mends = tuple(m.inverse for m in reversed(self.mends))
+        return MaskStep(mends, self.removed, self.added)
 
 
 class _EditedFrames:
@@ -82,6 +106,8 @@ class MovieMasks:
         self._image, self._pixels = image, pixels
         self._store = MaskStore(path, labels.geometry)
         self._edited: _EditedFrames | None = None
+        self._done: list[MaskStep] = []
+        self._undone: list[MaskStep] = []
         self._settings: SegmentationSettings | None = None
 
     @property
@@ -100,7 +126,7 @@ class MovieMasks:
         -------
         frames, lost
             The frames changed, and in how many others the masks are neither those before nor
-            those after; these stay as they are.
+            what the answers say; these stay as they are.
         """
         frames, lost = set(), 0
         for t in {a.frame for a in self.answers}:
@@ -111,7 +137,7 @@ class MovieMasks:
             if np.array_equal(there, before):
                 self._write(t, pixels, after)
                 frames.add(t)
-            else:
+            elif not honoured(self._frame(t), self.answers, t):
                 lost += 1
         return frames, lost
 
@@ -198,7 +224,9 @@ class MovieMasks:
         right = [(k, np.flatnonzero(labels.reshape(-1) == k)) for k in cells[cells > 0].tolist()]
         there = [(k, p) for k, p in right if len(p)]
         numbers, sets = tuple(k for k, _ in there), tuple(p for _, p in there)
-        said = Mend(MendKind.PAINT, t, (), pixels, before, after, numbers, sets, ())
+        gone = np.setdiff1d(before, [0, *numbers])
+        wiped = tuple(pixels[before == k] for k in gone.tolist())
+        said = Mend(MendKind.PAINT, t, (), pixels, before, after, numbers, sets, wiped)
         self._store.keep(self.answers.added(said))
         return True
 
@@ -224,7 +252,55 @@ class MovieMasks:
         there = self._frame(answer.frame).reshape(-1)[answer.mend.pixels]
         return bool(np.array_equal(there, labels))
 
-    def undo(self) -> tuple[int, bool]:
+    def several(self, mends: Sequence[Mend]) -> MaskStep:
+        """Changes that were prepared one after the other, each an answer, as one step."""
+        answers = self.answers
+        for mend in mends:
+            self._check_numbers(mend)
+            answers = answers.added(mend)
+        return MaskStep(tuple(mends), answers.past[len(self.answers) :])
+
+    def removing(self, ids: Collection[str]) -> MaskStep:
+        """What takes some answers back, with what they changed in the masks."""
+        gone = tuple(a for a in self.answers if a.id in ids)
+        return MaskStep(tuple(a.mend.inverse for a in reversed(gone)), removed=gone)
+
+    def take(self, step: MaskStep) -> tuple[set[int], bool]:
+        """Make a step; the frames concerned, and whether the masks were what it begins with.
+
+        Raises
+        ------
+        InputError
+            Where the number of a new cell cannot be stored.
+        OutputError
+            Where the answers cannot be saved; then nothing has changed.
+        """
+        for mend in step.mends:
+            self._check_numbers(mend)
+        done = self._take(step)
+        self._done.append(step)
+        self._undone.clear()
+        return done
+
+    def undo_step(self) -> tuple[set[int], bool]:
+        """Take the last step back; returns and raises as `take`."""
+        done = self._take(self._done[-1].inverse)
+        self._undone.append(self._done.pop())
+        return done
+
+    def redo_step(self) -> tuple[set[int], bool]:
+        """Repeat the step undone last; returns and raises as `take`."""
+        done = self._take(self._undone[-1])
+        self._done.append(self._undone.pop())
+        return done
+
+    def _take(self, step: MaskStep) -> tuple[set[int], bool]:
+        if step.added or step.removed:
+            self._store.keep(self.answers.exchanged(step.removed, step.added))
+        done = [self._follow(mend) for mend in step.mends]
+        return {m.frame for m in step.mends}, all(done)
+
+    def undo(self) -> tuple[set[int], bool]:
         """Take the last answer back; its frame, and whether the masks changed with it.
 
         Raises
@@ -234,16 +310,20 @@ class MovieMasks:
         """
         mend = self.answers.past[-1].mend.inverse
         self._store.keep(self.answers.undone())
-        return mend.frame, self._follow(mend)
+        return {mend.frame}, self._follow(mend)
 
-    def redo(self) -> tuple[int, bool]:
+    def redo(self) -> tuple[set[int], bool]:
         """Repeat the answer undone last; returns and raises as `undo`."""
         mend = self.answers.future[-1].mend
         self._store.keep(self.answers.redone())
-        return mend.frame, self._follow(mend)
+        return {mend.frame}, self._follow(mend)
+
+    def fits(self, mend: Mend) -> bool:
+        """Whether the masks are what a change begins with."""
+        return mend.fits(self._frame(mend.frame))
 
     def _follow(self, mend: Mend) -> bool:
-        fits = mend.fits(self._frame(mend.frame))
+        fits = self.fits(mend)
         if fits:
             self._write(mend.frame, mend.pixels, mend.after)
         return fits

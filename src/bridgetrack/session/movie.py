@@ -10,6 +10,7 @@ from typing import Any
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.scene import Scene, fingerprints, prepare, remeasure
 from bridgetrack.progress import Steps
 
@@ -40,6 +41,8 @@ class MovieAndCells:
     pixels
         The array (time, [z,] y, x) that `labels` show, for masks that are mended to be written
         into it; None to leave it alone.
+    found
+        How the masks were found, where they were found here.
     """
 
     labels: Movie | None
@@ -50,6 +53,7 @@ class MovieAndCells:
     layers: tuple[Any, Any] = (None, None)
     table: Detections | None = None
     pixels: Any = None
+    found: Finding | None = None
 
     def __post_init__(self) -> None:
         if (self.labels is None) == (self.table is None):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.models.model import Model
@@ -31,7 +32,8 @@ from bridgetrack.session.answers import (
     words_of,
 )
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
-from bridgetrack.session.masks import MovieMasks
+from bridgetrack.session.choosing import chosen_again, highest_named
+from bridgetrack.session.masks import MaskStep, MovieMasks
 from bridgetrack.session.movie import MovieAndCells, Prints, measured
 
 
@@ -264,7 +266,7 @@ class TrackedMovie(BackgroundWork):
             self._step(self._steps.future[-1], "redo", self._steps.forth())
 
     def _step(self, of: str, way: str, steps: UndoOrder) -> None:
-        """Undo or redo in one of the two stores."""
+        """Undo or redo an annotation, an answer about masks, or a step of several of these."""
         before, self._steps, self._stepping = self._steps, steps, True
         self.proposed = []
         try:
@@ -272,7 +274,8 @@ class TrackedMovie(BackgroundWork):
                 getattr(self.answers, way)()
                 return
             assert self.masks is not None
-            frame, done = getattr(self.masks, way)()
+            act = way if of == "masks" else f"{way}_step"
+            frames, done = getattr(self.masks, act)()
         except BridgetrackError:
             self._steps = before
             raise
@@ -280,7 +283,7 @@ class TrackedMovie(BackgroundWork):
             self._stepping = False
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
-        self._on_masks({frame})
+        self._on_masks(frames)
 
     def _on_answers(self) -> None:
         if not self._stepping:
@@ -330,6 +333,79 @@ class TrackedMovie(BackgroundWork):
         self._steps = self._steps.then("masks")
         self._on_masks({made.frame})
         return made
+
+    def accept_all(self, mends: Sequence[Mend]) -> None:
+        """Make changes that were prepared one after the other, as one step; raises as `mend`."""
+        masks, _ = self._mendable()
+        if mends:
+            self._take(masks.several(mends))
+
+    def remove_mask_answers(self, *ids: str) -> None:
+        """Take answers about masks back, as one step; the masks are as before where they can be.
+
+        Raises
+        ------
+        OutputError
+            Where that cannot be saved; then nothing has changed.
+        """
+        masks, _ = self._mendable()
+        step = masks.removing(ids)
+        if step.removed and not self._take(step):
+            self.message.emit("info", "The masks have changed there since and stay as they are.")
+
+    def _take(self, step: MaskStep) -> bool:
+        masks, _ = self._mendable()
+        frames, done = masks.take(step)
+        self._steps = self._steps.then("steps")
+        self.proposed = []
+        self._on_masks(frames)
+        return done
+
+    def choose_again(self) -> None:
+        """Choose the masks of all frames anew with the answers about them, as one step.
+
+        They are chosen as they were found; masks brought along stay where neither the image nor
+        an answer objects. Frames in which masks change meanwhile stay as they are.
+
+        Raises
+        ------
+        InputError
+            Where there are no masks, or no image.
+        """
+        masks, _ = self._mendable()
+        movie, weights, answers = self.movie, self.model, masks.answers
+        assert movie is not None
+        if movie.image is None:
+            raise InputError(
+                "masks are chosen by the image that they were made from, which is not there; "
+                "choose it as well"
+            )
+        named = highest_named(answers, self.annotations or ())
+        self.run(
+            "choose",
+            lambda: chosen_again(movie, answers, weights, named),
+            lambda changes: self._on_chosen(changes, answers),
+        )
+
+    def _on_chosen(self, changes: list[Mend], answers: MaskAnswers) -> None:
+        masks, _ = self._mendable()
+        said = {a.id: a.frame for a in (*answers, *masks.answers)}
+        old, new = ({a.id for a in each} for each in (answers, masks.answers))
+        since = {said[i] for i in old ^ new}
+        mends = tuple(m for m in changes if m.frame not in since and masks.fits(m))
+        if mends:
+            with self.telling():
+                self._take(MaskStep(mends))
+                self.message.emit(
+                    "info", f"The masks changed in {len(mends)} frame(s). Undo (Z) takes that back."
+                )
+        elif not changes:
+            self.message.emit("info", "The masks are as they were: nothing better was found.")
+        if len(mends) < len(changes):
+            self.message.emit(
+                "warning",
+                f"In {len(changes) - len(mends)} frame(s) you changed masks meanwhile; these stay.",
+            )
 
     def propose_same(self, mend: Mend) -> list[Mend]:
         """The same change of masks in frames before and after, as far as they show the same.

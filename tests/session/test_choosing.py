@@ -1,0 +1,186 @@
+"""Masks chosen again after answers about them, which hold; undo brings the earlier ones back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bridgetrack as bt
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.mask_answers import honoured
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.regions.mend import MendKind
+from bridgetrack.session.movie import MovieAndCells
+from drawn_movie import PLACES, drawn
+
+T = 2
+
+
+@pytest.fixture(scope="module")
+def images():
+    """A movie of nuclei drawn by hand, two of which touch, and its true labels."""
+    return drawn()
+
+
+@pytest.fixture
+def opened(images, tmp_path):
+    """A session in which the touching nuclei are one in frame T; its label array; the truth."""
+    picture, truth = images
+    array = truth.copy()
+    array[T][array[T] == 2] = 1
+    movie = MovieAndCells(
+        open_labels(array, axes="TYX"), open_movie(picture, axes="TYX"), pixels=array
+    )
+    session = bt.Session()
+    assert session.open(movie, tmp_path / "a.annotations.json")
+    yield session, array, truth
+    session.close()
+
+
+def at(k: int, t: int) -> tuple[float, float]:
+    """Where a nucleus is in a frame."""
+    return PLACES[k][0] + t, PLACES[k][1] + 0.5 * t
+
+
+def cells(frame: np.ndarray) -> list[frozenset[int]]:
+    """The pixels of each cell of a frame."""
+    return [frozenset(np.flatnonzero(frame.ravel() == k)) for k in np.unique(frame[frame > 0])]
+
+
+def test_answers_hold_when_masks_are_chosen_again(opened) -> None:
+    session, array, _ = opened
+    cut = session.mend("cut", T, at(0, T))
+    session.mend("remove", 1, at(3, 1))  # the image shows a cell there, which would come back
+    event = session.ask().event
+    session.note(Kind.CONFIRM, event, "click")
+    before, answers = array.copy(), session.masks.answers
+    session.choose_again()
+    assert session.masks.answers == answers and len(session.annotations) == 1
+    assert {frozenset(p.tolist()) for p in cut.right} <= set(cells(array[T]))
+    assert array[1][tuple(np.rint(at(3, 1)).astype(int))] == 0
+    # Cells that stay keep their numbers, so that answers go on naming them.
+    for t in range(len(array)):
+        for k in np.unique(before[t][before[t] > 0]):
+            there = before[t] == k
+            assert ((array[t] == k) & there).sum() > 0.7 * there.sum()
+    assert not session.scene.anchored.lost
+    after = array.copy()
+    if (after != before).any():
+        session.undo()
+        np.testing.assert_array_equal(array, before)
+        session.redo()
+        np.testing.assert_array_equal(array, after)
+
+
+def test_masks_found_here_are_chosen_as_they_were_found(opened, images, tmp_path) -> None:
+    session, array, truth = opened
+    found = replace(session.movie, found=Finding(choose="frame"))
+    array[:] = truth
+    array[T][array[T] == 5] = 0  # as if it had not been found
+    assert session.open(found, tmp_path / "b.annotations.json")
+    session.mend("remove", 1, at(3, 1))
+    before = array.copy()
+    session.choose_again()
+    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > array[T - 1].max() - 1
+    assert array[1][tuple(np.rint(at(3, 1)).astype(int))] == 0
+    after = array.copy()
+    session.undo()
+    np.testing.assert_array_equal(array, before)
+    session.undo()
+    assert array[1][tuple(np.rint(at(3, 1)).astype(int))] > 0
+    session.redo()
+    session.redo()
+    np.testing.assert_array_equal(array, after)
+    # Opened again on the masks as they are, nothing is missed.
+    heard = []
+    session.message.connect(lambda level, words: heard.append(level))
+    assert session.open(found, tmp_path / "b.annotations.json")
+    assert "warning" not in heard
+
+
+def test_frames_that_change_meanwhile_stay(opened) -> None:
+    session, array, _ = opened
+    answers = session.masks.answers
+    session.mend("remove", 1, at(3, 1))
+    frame = array[1].copy()
+    heard = []
+    session.message.connect(lambda level, words: heard.append((level, words)))
+    pixels = np.flatnonzero(array[1])[:9]
+    change = session.masks.answers.past[0].mend
+    late = replace(change, pixels=pixels, before=frame.ravel()[pixels].astype(int), right=(),
+                   after=np.zeros(9, int), wrong=())  # fmt: skip
+    other = replace(late, frame=0, before=array[0].ravel()[pixels].astype(int))
+    session._on_chosen([late, other], answers)
+    np.testing.assert_array_equal(array[1], frame)
+    assert (array[0].ravel()[pixels] == 0).all()
+    assert ("warning", "In 1 frame(s) you changed masks meanwhile; these stay.") in heard
+
+
+def test_masks_are_not_chosen_without_an_image(opened, images) -> None:
+    with pytest.raises(InputError, match="no movie"):
+        bt.Session().choose_again()
+    with pytest.raises(InputError, match="image"):
+        bt.Session(images[1]).choose_again()
+
+
+def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
+    session, array, _ = opened
+    start = array.copy()
+    session.mend("cut", T, at(0, T))
+    session.mend("remove", 1, at(3, 1))
+    session.mend("remove", 0, at(4, 0))
+    before, all_three = array.copy(), session.masks.answers
+    session.remove_mask_answers("m1", "m3")
+    assert [a.id for a in session.masks.answers] == ["m2"]
+    np.testing.assert_array_equal(array[[0, T]], start[[0, T]])
+    np.testing.assert_array_equal(array[1], before[1])
+    session.undo()
+    np.testing.assert_array_equal(array, before)
+    assert session.masks.answers.past == all_three.past
+    session.redo()
+    session.undo()
+    for _ in range(3):
+        session.undo()
+    np.testing.assert_array_equal(array, start)
+    assert not session.can_undo and len(session.masks.answers) == 0
+
+
+def test_several_changes_are_one_step(opened, tmp_path) -> None:
+    session, array, _ = opened
+    start = array.copy()
+    mends = []
+    for k, t in ((3, 0), (4, 1)):
+        session.mend("remove", t, at(k, t))
+        mends.append(session.masks.answers.past[-1].mend)
+        session.undo()
+    session.accept_all(mends)
+    assert [a.kind for a in session.masks.answers] == [MendKind.REMOVE] * 2
+    gone = array.copy()
+    session.undo()
+    np.testing.assert_array_equal(array, start)
+    assert len(session.masks.answers) == 0
+    session.redo()
+    np.testing.assert_array_equal(array, gone)
+    (tmp_path / "a.masks.json").write_text("{}")
+    with pytest.raises(OutputError):
+        session.remove_mask_answers(session.masks.answers.past[0].id)
+    with pytest.raises(OutputError):
+        session.undo()
+    np.testing.assert_array_equal(array, gone)
+    assert session.can_undo
+
+
+def test_what_is_painted_away_stays_away(opened) -> None:
+    session, array, _ = opened
+    before, pixels = array[1].copy(), np.flatnonzero(array[1] == 4)
+    array[1].ravel()[pixels] = 0
+    session.note_painting(1, pixels, np.full(len(pixels), 4))
+    session.measure(touched={1})
+    session.choose_again()
+    assert honoured(array[1], session.masks.answers, 1)
+    assert not honoured(before, session.masks.answers, 1)
+    assert array[0][tuple(np.rint(at(3, 0)).astype(int))] > 0
