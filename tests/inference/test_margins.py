@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.errors import SolverError
+from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.margins import (
     best_without,
     exact_margin,
     margin_bounds,
+    nearby_alternative,
     reduced_costs,
 )
 from bridgetrack.inference.solve import Limits, solve
@@ -103,6 +104,33 @@ def test_bounds_never_exceed_exact_margins_on_tracking_problems(seed: int) -> No
         again = solve(problem, scores, forbidden)
         assert exact == pytest.approx(solution.value - again.value, abs=1e-5)
     assert (bounds[checked] > 0).any()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_what_is_chosen_anew_nearby_is_no_better_than_the_best(seed: int, hops: int) -> None:
+    problem, scores = tracking_problem(np.random.default_rng(seed), 12, 4)
+    solution = solve(problem, scores)
+    allowed = np.ones(problem.n_columns, dtype=bool)
+    for column in np.flatnonzero(solution.chosen)[::5].tolist():
+        exact = exact_margin(problem, scores, solution, column)
+        try:
+            cost, added, dropped = nearby_alternative(
+                problem, scores, solution, column, [column], allowed, hops=hops
+            )
+        except InfeasibleError:
+            continue
+        after = solution.chosen.copy()
+        after[dropped], after[added] = False, True
+        assert column in dropped
+        np.testing.assert_array_equal(problem.incidence[after].sum(axis=0), 1)
+        assert cost == pytest.approx(solution.value - scores[after].sum(), abs=1e-5)
+        assert cost >= exact - 1e-5
+        if hops == 4:
+            whole = nearby_alternative(
+                problem, scores, solution, column, [column], allowed, hops=99
+            )
+            assert whole[0] == pytest.approx(exact, abs=1e-5)
 
 
 def test_bounds_after_a_limit_stay_below_the_drop() -> None:

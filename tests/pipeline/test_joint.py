@@ -127,7 +127,7 @@ def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) 
 
 def test_doubts_name_the_alternative() -> None:
     scores = {(2, "both"): 5.0}
-    found, names = solve(scores, settings=JointSettings(doubts=6))
+    found, names = solve(scores, settings=JointSettings(doubts=6, doubtful=20.0))
     assert names[2] == set(TRUE)
     doubts = {frozenset(NAMES[r] for r in d.instead): d for d in found[2].doubts}
     both = doubts[frozenset({"both"})]
@@ -139,6 +139,17 @@ def test_doubts_name_the_alternative() -> None:
     lacking = both.cost / JointSettings().trust
     assert "both" in solve({(2, "both"): 5.0 + lacking + 0.1})[1][2]
     assert "both" not in solve({(2, "both"): 5.0 + lacking - 0.1})[1][2]
+
+
+def test_a_doubt_may_be_a_cell_that_is_missing() -> None:
+    scores = {(3, "alone"): -4.0}
+    pins = {(t, n): -1 for t in range(N_FRAMES) for n in ("alone", "top", "bottom")}
+    del pins[3, "alone"]
+    found, names = solve(scores, pins, JointSettings(doubts=6, doubtful=20.0))
+    assert names[3] == {"left", "right"}
+    come = [d for d in found[3].doubts if not len(d.chosen)]
+    assert {NAMES[r] for d in come for r in d.instead} >= {"alone"}
+    assert not [d for d in found[2].doubts if "alone" in {NAMES[r] for r in d.instead}], "pinned"
 
 
 def test_some_frames_of_a_movie() -> None:

@@ -197,6 +197,53 @@ def best_without(
             limit = limit * 4 + 1.0 if limit < 1e6 else np.inf
 
 
+def nearby_alternative(
+    problem: Problem,
+    scores: Array,
+    solution: Solution,
+    column: int,
+    banned: Sequence[int] | NDArray[np.integer],
+    allowed: Mask,
+    most: float = np.inf,
+    hops: int = 3,
+) -> tuple[float, Index, Index]:
+    """As `best_without`, but only what lies near is chosen anew: the cost is an upper bound.
+
+    In problems whose relaxation is not whole, the exact alternative can take as long as the
+    whole problem.
+
+    Parameters
+    ----------
+    problem, scores, solution, column, banned, allowed
+        See `best_without`.
+    most
+        Reduced cost up to which an event is taken for an alternative.
+    hops
+        How many events away from the column others may change.
+
+    Raises
+    ------
+    InfeasibleError
+        Where nothing nearby can take its place.
+    """
+    free = allowed.copy()
+    free[np.asarray(banned, dtype=np.int64)] = False
+    near = (free & (reduced_costs(problem, scores, solution) <= most)) | solution.chosen
+    inside = np.zeros(problem.n_slots)
+    inside[problem.incidence[column].indices] = 1.0
+    chosen = np.flatnonzero(solution.chosen)
+    for _ in range(hops):
+        for columns in (np.flatnonzero(near), chosen):
+            met = columns[problem.incidence[columns] @ inside > 0]
+            inside[problem.incidence[met].indices] = 1.0
+    old = chosen[problem.incidence[chosen] @ inside > 0]
+    answer = _solve_part(problem, scores, np.flatnonzero(near & free), np.flatnonzero(inside))
+    if answer is None:
+        raise InfeasibleError("nothing else nearby can explain these cells")
+    drop = max(float(scores[old].sum()) - answer[0], 0.0)
+    return drop, np.setdiff1d(answer[1], old), np.setdiff1d(old, answer[1])
+
+
 def _upper_bound(
     problem: Problem, scores: Array, free: Mask, column: int, own: NDArray[np.int32]
 ) -> float:

@@ -26,7 +26,7 @@ from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix, compute_features
 from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_alternatives
 from bridgetrack.hypotheses.events import Event, Events, active_slots
-from bridgetrack.inference.margins import best_without, margin_bounds
+from bridgetrack.inference.margins import margin_bounds, nearby_alternative
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import Limits, solve_steps
 from bridgetrack.models.model import Model
@@ -48,6 +48,10 @@ _COMPARING = (
 """Features that compare a move with others: here most of those are alternatives of the same."""
 
 
+SAME = 0.5
+"""Intersection over union above which two regions are one cell."""
+
+
 @dataclass(frozen=True)
 class JointSettings:
     """How regions are chosen together with their events.
@@ -65,6 +69,8 @@ class JointSettings:
         one by having two events.
     doubts
         Alternatives worked out per frame, for questions and explanations.
+    doubtful
+        Cost up to which alternatives are worked out.
     """
 
     frames: int = 8
@@ -72,6 +78,7 @@ class JointSettings:
     trust: float = 1.5
     bias: float = -0.5
     doubts: int = 0
+    doubtful: float = 3.0
 
 
 @dataclass(frozen=True)
@@ -107,11 +114,12 @@ class Doubt:
     chosen, instead
         Regions of that frame that would go, and that would come, rows of its candidates.
     cost
-        By how much the total score would fall; an upper bound of 0 means a tie.
+        By how much the total score would fall at most: events far away stay as they are.
     frames
         How many frames would change with it.
     events
         How many events would change: the greater number of those that go and those that come.
+        A region with another outline (`SAME`) is the same cell.
     """
 
     frame: int
@@ -401,7 +409,7 @@ class _Window:
                 f"answers about cells in frames {frames} exclude each other: two cells that were "
                 "said to exist share pixels; take one of these answers back"
             ) from error
-        return _Solved(self, scores, allowed, solution, settings.doubts)
+        return _Solved(self, scores, allowed, solution, settings)
 
 
 @dataclass(frozen=True)
@@ -412,7 +420,7 @@ class _Solved:
     scores: Array
     allowed: Mask
     solution: Solution
-    n_doubts: int
+    settings: JointSettings
 
     def exist(self) -> list[Mask]:
         """Which candidates of every frame exist."""
@@ -434,35 +442,71 @@ class _Solved:
         for t in wanted:
             k = t - window.begin
             part = slice(int(start[k]), int(start[k + 1]))
-            doubts = tuple(self._doubts(t, part, margin[part], exist[k]))
-            yield FrameChoice(t, window.known[k], exist[k], margin[part], doubts)
+            doubts: list[Doubt] = []
+            if self.settings.doubts:
+                found = self._doubts(t, part, margin[part], exist[k])
+                doubts = sorted(found, key=lambda d: d.cost)[: self.settings.doubts]
+            yield FrameChoice(t, window.known[k], exist[k], margin[part], tuple(doubts))
 
     def _doubts(self, t: int, part: slice, margin: Array, exist: Mask) -> Iterator[Doubt]:
-        """The chosen regions of a frame that cost least to give up, and what would come."""
-        scene, frame = self.window.scene, self.window.scene.regions.frame
-        open_ = np.flatnonzero(exist & (self.window.pinned[part] == 0))
+        """What would change at little cost: regions that go, and those that come."""
+        scene, most = self.window.scene, self.settings.doubtful
+        doubtful = (self.window.pinned[part] == 0) & (margin <= most)
+        open_ = np.flatnonzero((exist | self._apart(part, exist)) & doubtful)
+        deciding = scene.deciding(self.solution.chosen)
         told: set[int] = set()
-        for r in open_[np.argsort(margin[open_], kind="stable")][: self.n_doubts].tolist():
+        for r in open_[np.argsort(margin[open_], kind="stable")].tolist():
             if r in told:
                 continue
-            column = int(scene.deciding(self.solution.chosen)[part.start + r])
-            named = self._naming(part.start + r)
-            guess = 2.0 * float(margin[r]) + 1.0
+            column = int(deciding[part.start + r])
+            named = self._naming(part.start + r) if exist[r] else np.array([column])
             try:
-                cost, added, dropped = best_without(
-                    scene.problem, self.scores, self.solution, column, named, self.allowed, guess
+                cost, added, dropped = nearby_alternative(
+                    scene.problem, self.scores, self.solution, column, named, self.allowed, most
                 )
             except InfeasibleError:
                 continue
+            if cost > most:
+                continue
             after = self.solution.chosen.copy()
             after[dropped], after[added] = False, True
-            changed = scene.exist(after) != scene.exist(self.solution.chosen)
-            here = np.flatnonzero(changed[part])
+            before, then = scene.exist(self.solution.chosen), scene.exist(after)
+            changed = np.flatnonzero(before != then)
+            here = np.flatnonzero((before != then)[part])
             told.update(here.tolist())
-            frames = len(np.unique(frame[changed]))
-            present = scene.hypotheses.event != Event.FALSE
-            events = int(max(present[added].sum(), present[dropped].sum()))
-            yield Doubt(t, here[exist[here]], here[~exist[here]], float(cost), frames, events)
+            frames = len(np.unique(scene.regions.frame[changed]))
+            gone, come = here[exist[here]], here[~exist[here]]
+            events = self._changed_events(changed[before[changed]], changed[then[changed]],
+                                          dropped, added)  # fmt: skip
+            yield Doubt(t, gone, come, float(cost), frames, events)
+
+    def _apart(self, part: slice, exist: Mask) -> Mask:
+        """Regions of a frame that share no pixel with those that exist."""
+        t = int(self.window.scene.regions.frame[part.start]) if len(exist) else 0
+        member = self.window.scene.regions.membership(t)
+        taken = np.asarray(member[exist].sum(axis=0)).ravel()
+        return np.asarray(member @ taken == 0).ravel()
+
+    def _changed_events(self, gone: Index, come: Index, dropped: Index, added: Index) -> int:
+        """How many events differ once regions with another outline are taken for the same."""
+        regions, events = self.window.scene.regions, self.window.scene.hypotheses
+        same = {}
+        for new in come.tolist():
+            for old in gone[regions.frame[gone] == regions.frame[new]].tolist():
+                a, b = regions.region_pixels(new), regions.region_pixels(old)
+                shared = len(np.intersect1d(a, b, assume_unique=True))
+                if shared > SAME * (len(a) + len(b) - shared):
+                    same[new] = old
+        keys = []
+        for columns in (dropped, added):
+            listed = columns[events.event[columns] != Event.FALSE]
+            names = zip(listed.tolist(), events.sources[listed].tolist(),
+                        events.targets[listed].tolist(), strict=True)  # fmt: skip
+            keys.append({
+                (int(events.event[k]), *(frozenset(same.get(r, r) for r in side) for side in sides))
+                for k, *sides in names
+            })  # fmt: skip
+        return max(len(keys[0] - keys[1]), len(keys[1] - keys[0]))
 
     def _naming(self, region: int) -> Index:
         """Hypotheses in which a region exists and that cover its deciding slot."""
