@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 PROJECT = Path(__file__).parents[1]
 
@@ -36,18 +40,78 @@ def test_every_widget_opens_beside_napari_alone(tmp_path: Path) -> None:
     build = "from hatchling.build import build_wheel; import sys; print(build_wheel(sys.argv[1]))"
     built = _run([sys.executable, "-c", build, str(tmp_path)], PROJECT)
     wheel = tmp_path / built.split()[-1]
-    _run([sys.executable, "-m", "venv", "fresh"], tmp_path)
-    scripts = tmp_path / "fresh" / ("Scripts" if os.name == "nt" else "bin")
-    python = str(scripts / "python")
-    _run(
-        [python, "-m", "pip", "install", "-q", "--no-compile", str(wheel), "napari[pyqt6]"],
-        tmp_path,
-    )
+    fresh = tmp_path / "fresh"
+    _run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], tmp_path)
+    python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
+    show = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = Path(_run([python, "-c", show], tmp_path).strip())
+    [own] = metadata.distributions(name="bridgetrack", path=[_unpacked(wheel, tmp_path)])
+    wanted = [Requirement(r) for r in own.requires or ()]
+    linked = _link([*wanted, Requirement("napari[pyqt6]")], packages)
+    assert "bridgetrack" not in linked
+    assert len(linked) > 50
+    # pip refuses where something that is declared is not there, for it may not load anything
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-compile"]
+    _run([*pip, "--no-index", str(wheel), "napari[pyqt6]"], tmp_path)
     home = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "PYTHONPATH": ""}
     opened = _run([python, "-P", "-c", OPEN_EVERY_WIDGET], tmp_path, home)
     manifest = (PROJECT / "napari.yaml").read_text()
     expected = manifest.split("\n  widgets:\n")[1].split("\n  sample_data:")[0].count("- command")
     assert opened.count("opened ") == expected > 0
+
+
+def _unpacked(wheel: Path, folder: Path) -> str:
+    shutil.unpack_archive(wheel, folder / "unpacked", "zip")
+    return str(folder / "unpacked")
+
+
+def _link(wanted: list[Requirement], packages: Path) -> set[str]:
+    """Link what is required, and what that requires in turn, from where the tests run."""
+    owners: dict[str, set[str]] = {}
+    for found in metadata.distributions():
+        name = found.name
+        for top in {parts[0] for parts in _files(found)}:
+            owners.setdefault(top, set()).add(name)
+    seen: set[tuple[str, str]] = set()
+    linked: set[str] = set()
+    todo = [(r, extra) for r in wanted for extra in ("", *r.extras) if _applies(r, "")]
+    while todo:
+        requirement, extra = todo.pop()
+        if (requirement.name, extra) in seen:
+            continue
+        seen.add((requirement.name, extra))
+        found = metadata.distribution(requirement.name)
+        if found.name not in linked:
+            linked.add(found.name)
+            base = Path(str(found.locate_file("")))
+            # a folder that another package has files in is not linked as a whole
+            files = (p if len(owners[p[0]]) > 1 else p[:1] for p in _files(found))
+            for parts in dict.fromkeys(files):
+                _link_one(base.joinpath(*parts), packages.joinpath(*parts))
+        for text in found.requires or ():
+            more = Requirement(text)
+            if _applies(more, extra):
+                todo += [(more, name) for name in ("", *more.extras)]
+    return linked
+
+
+def _files(found: metadata.Distribution) -> list[tuple[str, ...]]:
+    """Parts of the path of every file, without programs and pages of a manual."""
+    rows = csv.reader((found.read_text("RECORD") or "").splitlines())
+    every = [tuple(row[0].split("/")) for row in rows]
+    return [parts for parts in every if parts[0] not in ("..", "")]
+
+
+def _link_one(there: Path, here: Path) -> None:
+    here.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        here.symlink_to(there)
+    except OSError:  # links are not for everybody on Windows
+        (shutil.copytree if there.is_dir() else shutil.copy)(there, here)
+
+
+def _applies(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
 def _run(command: list[str], folder: Path, extra: dict[str, str] | None = None) -> str:
