@@ -30,10 +30,22 @@ def opened(viewer, qtbot, pixels):
     return state, box, truth[2] == lost
 
 
+def top(box):
+    """The rows of the list, folded ones as one."""
+    return [box.list.topLevelItem(k) for k in range(box.list.topLevelItemCount())]
+
+
+def click(qtbot, box, row):
+    """Click a row of the list with the mouse."""
+    box.list.scrollToItem(row)
+    place = box.list.visualItemRect(row).center()
+    qtbot.mouseClick(box.list.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
 def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     state, box, lost = opened
     session, given = state.session, viewer.layers["cells"].data.copy()
-    assert box.on.isEnabled() and not box.table.isVisibleTo(box)
+    assert box.on.isEnabled() and not box.list.isVisibleTo(box)
     box.on.click()
     qtbot.waitUntil(lambda: "cells repaired" in viewer.layers, timeout=120_000)
     layer = viewer.layers["cells repaired"]
@@ -42,24 +54,39 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     )
     np.testing.assert_array_equal(viewer.layers["cells"].data, given)
     assert (layer.data[2][lost] > 0).mean() > 0.6
-    assert box.table.rowCount() > 0 and "added" in box.words.text()
-    rows = range(box.table.rowCount())
-    row = next(
-        k
-        for k in rows
-        if [box.table.item(k, c).text() for c in (0, 1)] == ["2", "added"]
-        and (layer.data[2][lost] == int(box.table.item(k, 2).text())).any()
+    assert "added" in box.words.text()
+    rows = top(box)
+    kinds = [row.text(0) for row in rows]
+    assert kinds[-1].endswith("outlines drawn anew") and not rows[-1].isExpanded()
+    assert "drawn anew" not in kinds[:-1]
+    assert [kinds.index(k) for k in ("cut", "added", "dropped") if k in kinds] == sorted(
+        kinds.index(k) for k in ("cut", "added", "dropped") if k in kinds
     )
-    box.table.selectRow(row)
-    n = box.table.rowCount()
+    row = next(
+        r
+        for r in rows
+        if (r.text(0), r.text(1)) == ("added", "2")
+        and (layer.data[2][lost] == int(r.text(2))).any()
+    )
+    click(qtbot, box, row)
+    assert state.canvas.frame == 2
+    repaired = layer.data.copy()
     qtbot.mouseClick(box.back, Qt.MouseButton.LeftButton)
     assert (layer.data[2][lost] > 0).mean() < 0.2
-    assert box.table.rowCount() == n - 1
+    assert len(top(box)) == len(rows) - 1
     session.undo()
-    assert (layer.data[2][lost] > 0).mean() > 0.6
+    np.testing.assert_array_equal(layer.data, repaired)
+    click(qtbot, box, top(box)[-1])
+    qtbot.mouseClick(box.back, Qt.MouseButton.LeftButton)
+    assert not any("outline" in r.text(0) for r in top(box))
+    there = (given > 0) & (repaired > 0)
+    assert (layer.data == given)[there].mean() > (repaired == given)[there].mean() - 1e-9
+    assert (layer.data != repaired).any()
+    session.undo()
+    np.testing.assert_array_equal(layer.data, repaired)
     box.on.click()
     qtbot.waitUntil(lambda: session.movie.layers[1] is viewer.layers["cells"], timeout=20_000)
-    assert not box.table.isVisibleTo(box)
+    assert not box.list.isVisibleTo(box)
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
 
 

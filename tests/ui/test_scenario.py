@@ -46,6 +46,7 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     widget.segment.sample.click()
     viewer.layers.remove("Cells")
     qtbot.waitUntil(lambda: widget.segment.source.labels.layer is None, timeout=20_000)
+    widget.segment.find.choice["choose"].value = "plain"  # the fastest for a whole movie
     widget.segment.find.go.click()
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=180_000)
     assert session.movie.layers[1] is viewer.layers["Cells found"]
@@ -219,7 +220,12 @@ def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels
 
     assert threading.get_ident() not in pace.threads, "no work is done in the window's thread"
     frames = len(image)
-    for stage in ("Finding cells", "Looking for changes", "Measuring cells", "Comparing frames"):
+    for stage in (
+        "Finding candidates",
+        "Looking for changes",
+        "Measuring cells",
+        "Comparing frames",
+    ):
         assert pace.steps[stage] >= frames, f"{stage} is not cut into frames: {pace.steps}"
     assert pace.steps["Choosing events"] > 2
     assert pace.steps["Writing"] == 1

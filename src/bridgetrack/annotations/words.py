@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from bridgetrack.annotations.annotation import Annotation, Cell, CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.regions.mend import MendKind
 
 FATE = {
     Event.MOVE: "moves on",
@@ -42,6 +43,16 @@ NOUN = {
     Event.FALSE: ("a false detection", "false detections"),
 }
 """One and several of each event."""
+
+MASKS = {
+    MendKind.CUT: "these are two cells",
+    MendKind.JOIN: "this is one cell",
+    MendKind.GROW: "here is a cell",
+    MendKind.REMOVE: "this is no cell",
+    MendKind.OUTLINE: "this is its outline",
+    MendKind.PAINT: "these masks are right",
+}
+"""What an answer says of masks."""
 
 
 def cell_words(cell: Cell) -> str:
@@ -85,3 +96,8 @@ def describe(annotation: Annotation) -> str:
     if annotation.kind == Kind.CANNOT_TELL:
         return f"cannot tell: {words[0]}"
     return words[0]
+
+
+def describe_masks(frame: int, kind: MendKind) -> str:
+    """An answer about masks as one line, e.g. ``frame 3: these are two cells``."""
+    return f"frame {frame}: {MASKS[kind]}"

@@ -119,6 +119,11 @@ class MovieMasks:
     def _score(self) -> RegionScore:
         return starting_score()
 
+    @property
+    def has_image(self) -> bool:
+        """Whether there is a movie to choose other masks by."""
+        return self._image is not None
+
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
-from bridgetrack.movie.movie import label_frame
+from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.mask_changes import Change
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import Steps
@@ -36,6 +37,38 @@ class Repaired:
     given: MovieAndCells
     labels: NDArray[np.uint32]
     changes: tuple[Change, ...]
+
+    def all_back(self, changes: Iterable[Change], present: Movie) -> dict[Change, Mend]:
+        """What takes several changes back, one after the other, those that can be.
+
+        Parameters
+        ----------
+        changes
+            Some of `changes`.
+        present
+            The masks as they are now.
+
+        Raises
+        ------
+        InputError
+            Where none can be, since their cells are not there any more.
+        """
+        frames: dict[int, NDArray[Any]] = {}
+        found: dict[Change, Mend] = {}
+        problem: InputError | None = None
+        for change in changes:
+            t = change.frame
+            frame = frames[t] if t in frames else label_frame(present, t)
+            try:
+                mend = self.back(change, frame)
+            except InputError as error:
+                problem = error
+                continue
+            frames[t] = mend.applied(frame)
+            found[change] = mend
+        if problem is not None and not found:
+            raise problem
+        return found
 
     def back(self, change: Change, present: NDArray[Any]) -> Mend:
         """What takes one change back: the masks there are as they were given.

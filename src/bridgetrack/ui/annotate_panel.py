@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from qtpy.QtCore import Qt
@@ -15,12 +15,13 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from bridgetrack.annotations.annotation import Annotation, CellRef, Kind
-from bridgetrack.annotations.words import NOUN, describe
+from bridgetrack.annotations.annotation import Annotation, Kind
+from bridgetrack.annotations.mask_answers import MaskAnswer
+from bridgetrack.annotations.words import MASKS, NOUN, describe, describe_masks
 from bridgetrack.ui.annotator import shortcut
-from bridgetrack.ui.event_looks import LOOKS, short_answer, short_words
+from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS, short_answer, short_words
 from bridgetrack.ui.overlay import percent
-from bridgetrack.ui.panel import Notice, Panel
+from bridgetrack.ui.panel import Answer, Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.widgets import Column, button, dress_table, grid, heading, row, text
 
@@ -41,25 +42,25 @@ _ACTIONS = (
 
 
 class AnswersTable(QTableWidget):
-    """Lists answers; a click calls `jump` with the answer's first cell."""
+    """Lists answers; a click calls `jump` with one."""
 
-    def __init__(self, jump: Callable[[CellRef], None]) -> None:
+    def __init__(self, jump: Callable[[Answer], None]) -> None:
         super().__init__()
         dress_table(self, ("", "Frame", "Answer"), (36, 56, 0), "Click an answer to go there",
                     self._on_click)  # fmt: skip
         self.setWordWrap(False)
         self.setMinimumHeight(60)
         self._jump = jump
-        self._listed: list[Annotation] = []
+        self._listed: list[Answer] = []
 
     @property
-    def chosen(self) -> list[str]:
-        """Ids of the answers selected."""
-        return [self._listed[k].id for k in sorted({i.row() for i in self.selectedIndexes()})]
+    def chosen(self) -> list[Answer]:
+        """The answers selected."""
+        return [self._listed[k] for k in sorted({i.row() for i in self.selectedIndexes()})]
 
-    def fill(self, answers: list[Annotation]) -> None:
+    def fill(self, answers: Sequence[Answer]) -> None:
         """Show these answers; only rows that changed are touched."""
-        listed = answers[::-1]
+        listed = list(answers[::-1])
         if len(listed) == len(self._listed) + 1 and listed[1:] == self._listed:
             self.insertRow(0)
             self._set_row(0, listed[0])
@@ -69,17 +70,22 @@ class AnswersTable(QTableWidget):
                 self._set_row(k, answer)
         self._listed = listed
 
-    def _set_row(self, k: int, answer: Annotation) -> None:
-        look = LOOKS[answer.events[0].event]
-        sign = look.sign if answer.kind == Kind.CONFIRM else f"¬ {look.sign}"
-        frame = str(answer.cells[0].frame)
-        for column, value in enumerate((sign, frame, short_answer(answer))):
+    def _set_row(self, k: int, answer: Answer) -> None:
+        if isinstance(answer, MaskAnswer):
+            shown = MEND_SIGNS[answer.kind], str(answer.frame), MASKS[answer.kind]
+            tip = describe_masks(answer.frame, answer.kind)
+        else:
+            look = LOOKS[answer.events[0].event]
+            sign = look.sign if answer.kind == Kind.CONFIRM else f"¬ {look.sign}"
+            shown = sign, str(answer.cells[0].frame), short_answer(answer)
+            tip = describe(answer)
+        for column, value in enumerate(shown):
             item = QTableWidgetItem(value)
-            item.setToolTip(describe(answer))
+            item.setToolTip(tip)
             self.setItem(k, column, item)
 
     def _on_click(self, k: int, _: int) -> None:
-        self._jump(self._listed[k].cells[0])
+        self._jump(self._listed[k])
 
 
 class AnnotatePanel(Panel):
@@ -93,6 +99,9 @@ class AnnotatePanel(Panel):
         self.add(heading("Mend the masks"))
         self.column.addWidget(self._mending())
         self.same = self.add(self._same())
+        self.again = self.key_button("again", "Choose the masks again", "restart")
+        self.column.addWidget(self.again)
+        self.choosing = self.add(Work(self, "choose"))
         self.add(heading("What the model thinks of this cell"))
         self.proposals = QListWidget()
         self.proposals.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -202,16 +211,19 @@ class AnnotatePanel(Panel):
         return "Point at a cell." if self.annotator.hovered < 0 else "This is the last frame."
 
     def _list_answers(self) -> None:
-        annotations = self.session.annotations
-        listed = list(annotations) if annotations is not None else []
+        annotations, masks = self.session.annotations, self.session.masks
+        given: list[Annotation] = list(annotations or ())
+        said: list[MaskAnswer] = [] if masks is None else list(masks.answers)
+        both: list[Answer] = [*given, *said]
+        listed = sorted(both, key=lambda answer: answer.created or "")
         self.table.fill(listed)
+        self.again.setVisible(bool(said) and masks is not None and masks.has_image)
         counts = annotations.counts() if annotations is not None else {}
         parts = [f"{n} {NOUN[e][1] if n != 1 else NOUN[e][0].split(' ', 1)[1]}"
                  for e, n in counts.items() if n]  # fmt: skip
-        rejected = sum(a.kind == Kind.REJECT for a in listed)
+        rejected = sum(a.kind == Kind.REJECT for a in given)
         parts += [f"{rejected} rejected"] if rejected else []
-        masks = 0 if self.session.masks is None else len(self.session.masks.answers)
-        parts += [f"{masks} about masks"] if masks else []
+        parts += [f"{len(said)} about masks"] if said else []
         empty = "None yet. Point at a cell and press Enter, or choose an event above."
         self.counts.setText(", ".join(parts) if parts else empty)
         for name, enabled in (("undo", self.session.can_undo), ("redo", self.session.can_redo)):
@@ -220,5 +232,10 @@ class AnnotatePanel(Panel):
 
     def _delete(self) -> None:
         answers, chosen = self.session.answers, self.table.chosen
-        if answers is not None and chosen:
-            answers.remove(*chosen)
+        events = [a.id for a in chosen if isinstance(a, Annotation)]
+        masks = [a.id for a in chosen if isinstance(a, MaskAnswer)]
+        if answers is not None and events:
+            answers.remove(*events)
+        if masks:
+            with self.session.telling():
+                self.session.remove_mask_answers(*masks)

@@ -306,6 +306,11 @@ class Annotator:
             for each in list(session.proposed):
                 session.accept(each)
 
+    def choose_again(self) -> None:
+        """W: choose all masks again with what was said of some."""
+        with self._session.telling():
+            self._session.choose_again()
+
     # ------------------------------------------------------------------ the model asks
 
     def suggest(self) -> None:
@@ -493,6 +498,8 @@ MASK_SHORTCUTS = (
     Shortcut("outline", ("O",), "A better outline: the next one for this cell",
              _begin(Mode.OUTLINE)),
     Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
+    Shortcut("again", ("W",), "Choose all masks again: what you said of some holds and teaches",
+             Annotator.choose_again),
 )  # fmt: skip
 
 ACTION_SHORTCUTS = (

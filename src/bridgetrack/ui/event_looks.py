@@ -44,6 +44,15 @@ MEND_WORDS = {
 }
 """What a change of masks says."""
 
+MEND_SIGNS = {
+    MendKind.CUT: "✂",
+    MendKind.JOIN: "∪",
+    MendKind.GROW: "+",
+    MendKind.REMOVE: "−",
+    MendKind.OUTLINE: "○",
+    MendKind.PAINT: "✎",
+}
+
 PROPOSAL = "#ffffff"
 GHOST = "#ffffff"
 

@@ -11,19 +11,21 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 from superqt.utils import qdebounced
 
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import BridgetrackError
+from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import (
     PixelModel,
     SegmentationSettings,
     available_backends,
     segment_frame,
-    segment_movie,
 )
 from bridgetrack.segmentation.probability import TAUGHT_DEPTH
 from bridgetrack.segmentation.readings import Estimate, Reading, estimate_settings, reading_at
-from bridgetrack.segmentation.settings import Appearance
+from bridgetrack.segmentation.settings import Appearance, Choice
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, role_of, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
@@ -57,15 +59,15 @@ def preview(
 
 
 def segment_all(
-    movie: Movie, settings: SegmentationSettings, backend: str, model: PixelModel | None = None
+    movie: Movie, finding: Finding, answers: MaskAnswers | None, weights: Model
 ) -> Steps[NDArray[Any]]:
     """Cells of all frames, shape (T, [Z,] Y, X)."""
-    shape = (movie.n_frames, *(movie.geometry.shape or ()))
-    labels = np.zeros(shape, dtype=np.int32)
-    yield Progress("Finding cells", 0.0)
-    for done in segment_movie(movie, settings, backend=backend, model=model):
-        labels[done.frame] = done.labels
-        yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
+    labels = np.zeros((movie.n_frames, *(movie.geometry.shape or ())), dtype=np.int32)
+    for step in finding.steps(movie, answers, weights):
+        if isinstance(step, Progress):
+            yield step
+        else:
+            labels[step.frame] = step.labels
     return labels
 
 
@@ -96,6 +98,13 @@ _EXPERT = {
     "clear_border": "leave out cells at the border",
 }
 """What the sliders and the folded form show of the settings; the rest is decided by the movie."""
+
+_WAYS = {
+    "jointly": "together with their tracks",
+    "frame": "frame by frame",
+    "plain": "plain segmentation",
+}
+"""How cells are chosen, in words."""
 
 _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
@@ -136,7 +145,9 @@ class FindCells(QWidget):
             tooltip="Built in, or Cellpose or StarDist where they are installed",
         )
         self.expert.begin_with("Method", self.backend)
-        box.addWidget(folded("Advanced settings", self.expert.native))
+        self.choice = SettingsForm(Choice, {"choose": "Cells are chosen"}, words=_WAYS)
+        self.backend.changed.connect(self._on_backend)
+        box.addWidget(folded("Advanced settings", self.choice.native, self.expert.native))
         self.teach = TeachPixels(
             panel, lambda: source.image.layer, self._movie, self._with_settings
         )
@@ -181,9 +192,14 @@ class FindCells(QWidget):
         if self.live.isChecked():
             self._show_preview()
 
-    def settings(self, decided: SegmentationSettings) -> SegmentationSettings:
-        """What the forms say, beginning with what suits the movie."""
-        if self._model() is not None:
+    def _on_backend(self, _: Any = None) -> None:
+        self.choice["choose"].enabled = str(self.backend.value) == "builtin"
+
+    def settings(
+        self, decided: SegmentationSettings, *, plain: bool = True
+    ) -> SegmentationSettings:
+        """What the forms say for one way or the other, beginning with what suits the movie."""
+        if plain and self._model() is not None:
             decided = replace(decided, depth=TAUGHT_DEPTH)
         chosen = self.expert.applied_to(decided)
         if chosen.foreground == "auto":
@@ -200,13 +216,18 @@ class FindCells(QWidget):
         if self.live.isChecked():
             self._preview_soon()
 
-    def _with_settings(self, then: Any) -> None:
+    def _finding(self) -> Finding:
+        """How the forms say that cells are found, but for the settings."""
+        choose = self.choice.applied_to(Choice()).choose
+        return Finding(None, choose, str(self.backend.value), self._model())
+
+    def _with_settings(self, then: Any, *, plain: bool = True) -> None:
         """Call `then(movie, settings)` once what suits the movie is known."""
         movie, layer = self._movie(), self._source.image.layer
         if movie is None:
             return
         if self._decided is not None and self._decided[0] is layer:
-            self._then(then, movie, self._decided[1].settings)
+            self._then(then, movie, self._decided[1].settings, plain)
             return
 
         def known(found: Estimate) -> None:
@@ -215,13 +236,13 @@ class FindCells(QWidget):
             size = min(max(round(found.settings.diameter or 20), 4), 120)
             self.looks.show(replace(shown, diameter=float(size)))
             self.estimate.setText(_told(found))
-            self._then(then, movie, found.settings)
+            self._then(then, movie, found.settings, plain)
 
         self._panel.session.run("settings", lambda: decide(movie), known, self._failed)
 
-    def _then(self, then: Any, movie: Movie, decided: SegmentationSettings) -> None:
+    def _then(self, then: Any, movie: Movie, decided: SegmentationSettings, plain: bool) -> None:
         try:
-            settings = self.settings(decided)
+            settings = self.settings(decided, plain=plain)
         except BridgetrackError as error:
             self._failed(error)
             return
@@ -326,19 +347,24 @@ class FindCells(QWidget):
 
     def run(self) -> None:
         """Find the cells of all frames in the background."""
-        self._with_settings(self._run)
+        self._with_settings(self._run, plain=not self._finding().chooses)
 
     def _run(self, movie: Movie, settings: SegmentationSettings) -> None:
-        layer, backend = self._source.image.layer, str(self.backend.value)
-        model = self._model()
-        self._panel.session.run(
+        session, layer = self._panel.session, self._source.image.layer
+        finding, weights = replace(self._finding(), settings=settings), session.model
+        try:
+            answers = self._source.said_of_masks()
+        except BridgetrackError as error:
+            self._failed(error)
+            return
+        session.run(
             "segment",
-            lambda: segment_all(movie, settings, backend, model),
-            lambda labels: self._add(labels, layer),
+            lambda: segment_all(movie, finding, answers, weights),
+            lambda labels: self._add(labels, layer, finding),
             self._failed,
         )
 
-    def _add(self, labels: Any, layer: Any) -> None:
+    def _add(self, labels: Any, layer: Any, finding: Finding) -> None:
         viewer = self._panel.state.viewer
         if viewer is None:
             return
@@ -347,9 +373,12 @@ class FindCells(QWidget):
         made = viewer.add_labels(
             labels,
             name="Cells found",
-            metadata=tag("labels", frame_interval=interval),
+            metadata=tag("labels", frame_interval=interval, found=finding),
             opacity=0.3,
             **placed_like(layer),
         )
-        self.words.setText("Done. Wrong cells can be painted over with the tools of this layer.")
+        self.words.setText(
+            "Done. Mend wrong masks by a key and a click in step 2, or paint over them with the "
+            "tools of this layer."
+        )
         self._source.labels.choose(made)

@@ -25,7 +25,8 @@ class SettingsForm(Generic[Settings]):
     """A magicgui form for fields of a dataclass of settings, in the order of `titles`.
 
     A field that may be left open begins so, and shows "automatic" unless `left_open` has another
-    word for it; `sliders` are fields with two limits that are set by a slider.
+    word for it; `sliders` are fields with two limits that are set by a slider; `words` stand in
+    a choice for its values.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class SettingsForm(Generic[Settings]):
         *,
         left_open: Mapping[str, str] | None = None,
         sliders: Collection[str] = (),
+        words: Mapping[Any, str] | None = None,
         in_a_row: bool = False,
     ) -> None:
         self._options = {option.name: option for option in options_of(settings, *titles)}
@@ -44,7 +46,7 @@ class SettingsForm(Generic[Settings]):
         layout: Any = QHBoxLayout(self.native) if in_a_row else QFormLayout(self.native)
         layout.setContentsMargins(0, 0, 0, 0)
         for name, option in self._options.items():
-            made = _widget(option, titles[name], self._open[name], name in sliders)
+            made = _widget(option, titles[name], self._open[name], name in sliders, words or {})
             self._widgets[name] = made
             if in_a_row:
                 layout.addWidget(made.native, 1)
@@ -88,10 +90,13 @@ def _shown(option: Option, value: Any, left_open: str) -> Any:
     return left_open if option.choices else _lowest(option)
 
 
-def _widget(option: Option, title: str, left_open: str, slider: bool) -> Any:
+def _widget(
+    option: Option, title: str, left_open: str, slider: bool, words: Mapping[Any, str]
+) -> Any:
     settings: dict[str, Any] = {"tooltip": option.help}
     if option.choices:
-        settings["choices"] = [left_open] * option.may_be_none + list(option.choices)
+        known = [left_open] * option.may_be_none + list(option.choices)
+        settings["choices"] = [(words.get(value, str(value)), value) for value in known]
         kind = "ComboBox"
     elif option.kind is bool:
         kind = "CheckBox"

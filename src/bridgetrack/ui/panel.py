@@ -6,10 +6,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 from qtpy.QtCore import QSize, Qt, QTimer
 from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
-from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator, shortcut
@@ -18,6 +20,9 @@ from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.tracks_layer import ResultLayer
 from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
+
+Answer = Annotation | MaskAnswer
+"""What people say: of events, or of masks."""
 
 _states: weakref.WeakKeyDictionary[Any, ViewerState] = weakref.WeakKeyDictionary()
 
@@ -40,10 +45,16 @@ class ViewerState:
         """The viewer; None once it is closed."""
         return self.canvas.viewer
 
-    def visit(self, cell: CellRef) -> None:
-        """Bring a cell into view, ready for an answer."""
+    def visit(self, answer: Answer) -> None:
+        """Bring what an answer is about into view, ready for another one."""
         self.canvas.activate()
-        self.annotator.go_to(cell)
+        if isinstance(answer, Annotation):
+            self.annotator.go_to(answer.cells[0])
+        elif self.session.masks is not None:
+            shape = self.session.masks.labels.geometry.shape or ()
+            where = np.unravel_index(answer.pixels, shape)
+            place = tuple(float(axis.mean()) for axis in where) if len(answer.pixels) else None
+            self.canvas.show(answer.frame, place)
 
     def attach(self) -> None:
         """A panel uses this."""

@@ -2,25 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-from qtpy.QtWidgets import QCheckBox, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QHeaderView,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import Change, ChangeKind
 from bridgetrack.session.repair import Repaired, repair
 from bridgetrack.ui.layers import placed_like, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
-from bridgetrack.ui.widgets import SPACE, button, dress_table, text
+from bridgetrack.ui.widgets import SPACE, button, text
 
 _WORDS = {
     ChangeKind.CUT: "cut",
     ChangeKind.JOINED: "joined",
     ChangeKind.ADDED: "added",
     ChangeKind.DROPPED: "dropped",
-    ChangeKind.OUTLINE: "outline",
+    ChangeKind.OUTLINE: "drawn anew",
 }
+"""What was done, in the order in which it matters."""
+
+_CHANGES = Qt.ItemDataRole.UserRole
+"""Where a row of the list has the changes that it stands for."""
+
+
+class ChangesList(QTreeWidget):
+    """Lists changes, those that matter most first; outlines are folded into one row.
+
+    A click calls `jump` with a change.
+    """
+
+    def __init__(self, jump: Callable[[Change], None]) -> None:
+        super().__init__()
+        self.setHeaderLabels(["Change", "Frame", "Cells"])
+        header = self.header()
+        modes = QHeaderView.ResizeMode
+        for column, width in enumerate((150, 56, 0)):
+            header.setSectionResizeMode(column, modes.Fixed if width else modes.Stretch)
+            if width:
+                header.resizeSection(column, width)
+        self.setIndentation(14)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setToolTip("Click a change to go there; outlines unfold at the arrow")
+        self.setMinimumHeight(140)
+        self._jump = jump
+        self.itemClicked.connect(self._on_click)
+
+    @property
+    def chosen(self) -> list[Change]:
+        """The changes selected, each once, in order of the list."""
+        found: dict[Change, None] = {}
+        for item in self.selectedItems():
+            found |= dict.fromkeys(item.data(0, _CHANGES))
+        return list(found)
+
+    def fill(self, changes: Iterable[Change]) -> None:
+        """Show these changes."""
+        kinds = list(_WORDS)
+        listed = sorted(changes, key=lambda c: (kinds.index(c.kind), c.frame))
+        outlines = [c for c in listed if c.kind == ChangeKind.OUTLINE]
+        self.clear()
+        self.addTopLevelItems([_row(c) for c in listed[: len(listed) - len(outlines)]])
+        if outlines:
+            group = QTreeWidgetItem([f"{len(outlines)} outlines drawn anew", "", ""])
+            group.setData(0, _CHANGES, outlines)
+            group.addChildren([_row(c) for c in outlines])
+            self.addTopLevelItem(group)
+            group.setFirstColumnSpanned(True)
+
+    def _on_click(self, item: QTreeWidgetItem, _: int) -> None:
+        known = item.data(0, _CHANGES)
+        if len(known) == 1:
+            self._jump(known[0])
+
+
+def _row(change: Change) -> QTreeWidgetItem:
+    cells = ", ".join(str(n) for n in change.before or change.after)
+    row = QTreeWidgetItem([_WORDS[change.kind], str(change.frame), cells])
+    row.setData(0, _CHANGES, [change])
+    return row
 
 
 class RepairBox(QWidget):
@@ -43,12 +114,9 @@ class RepairBox(QWidget):
         box.addWidget(self.work)
         self.words = text()
         box.addWidget(self.words)
-        self.table = QTableWidget()
-        dress_table(self.table, ("Frame", "Change", "Cells"), (56, 80, 0),
-                    "Click a change to go there", self._on_click)  # fmt: skip
-        self.table.setMinimumHeight(120)
-        self.table.hide()
-        box.addWidget(self.table)
+        self.list = ChangesList(self._go_to)
+        self.list.hide()
+        box.addWidget(self.list)
         self.back = button(
             "Take the selected back", "These masks are as they were; Undo brings the change back",
             self.take_back, icon="undo",
@@ -107,7 +175,11 @@ class RepairBox(QWidget):
         made = viewer.add_labels(
             found.labels,
             name=f"{layer.name} repaired",
-            metadata=tag("labels", frame_interval=tags_of(layer).get("frame_interval")),
+            metadata=tag(
+                "labels",
+                frame_interval=tags_of(layer).get("frame_interval"),
+                found=Finding(given=found.given.labels),
+            ),
             opacity=layer.opacity,
             **placed_like(layer),
         )
@@ -120,34 +192,31 @@ class RepairBox(QWidget):
 
     def _show(self) -> None:
         shown = self._repaired is not None and self.on.isChecked()
-        self.table.setVisible(shown)
+        self.list.setVisible(shown)
         self.back.setVisible(shown)
         if not shown:
             return
         counts = {kind: sum(c.kind == kind for c in self._listed) for kind in ChangeKind}
         told = ", ".join(f"{n} {_WORDS[kind]}" for kind, n in counts.items() if n)
         self.words.setText(told or "Nothing was changed.")
-        self.table.setRowCount(len(self._listed))
-        for k, change in enumerate(self._listed):
-            cells = ", ".join(str(n) for n in change.before or change.after)
-            for column, words in enumerate((str(change.frame), _WORDS[change.kind], cells)):
-                self.table.setItem(k, column, QTableWidgetItem(words))
+        self.list.fill(self._listed)
 
-    def _on_click(self, k: int, _: int) -> None:
-        self._panel.state.canvas.show(self._listed[k].frame, self._listed[k].place)
+    def _go_to(self, change: Change) -> None:
+        self._panel.state.canvas.show(change.frame, change.place)
 
     def take_back(self) -> None:
-        """Make the masks of the selected changes what they were."""
+        """Make the masks of the selected changes what they were, as one step."""
         session, found = self._panel.session, self._repaired
-        rows = sorted({index.row() for index in self.table.selectedIndexes()})
-        if found is None or session.movie is None or session.movie.labels is None:
+        chosen = self.list.chosen
+        if found is None or not chosen or session.movie is None or session.movie.labels is None:
             return
-        done = []
         with session.telling():
-            for k in rows:
-                change = self._listed[k]
-                present = np.asarray(session.movie.labels.channel_frame(change.frame))
-                session.accept(found.back(change, present))
-                done.append(k)
-        self._listed = [c for k, c in enumerate(self._listed) if k not in done]
+            mends = found.all_back(chosen, session.movie.labels)
+            session.accept_all(list(mends.values()))
+            self._listed = [c for c in self._listed if c not in mends]
+            left = len(chosen) - len(mends)
+            if left:
+                session.message.emit(
+                    "warning", f"{left} of these masks have changed since; they stay as they are."
+                )
         self._show()

@@ -13,7 +13,9 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QComboBox, QSizePolicy, QWidget
 from superqt.utils import qdebounced
 
+from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore
 from bridgetrack.errors import BridgetrackError
+from bridgetrack.session.answers import autosave_path, masks_path
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
 from bridgetrack.ui.layers import (
@@ -175,13 +177,32 @@ class SourceChooser(QWidget):
         return MovieAndCells(
             None if points else labels_of(labels),
             movie,
-            str(tags_of(first).get("sample") or first.name),
+            _name_of(first),
             path_of(first),
             (None if image is None else file_of(image), file_of(labels)),
             (image, labels),
             detections_of(labels, movie) if points else None,
             None if points else paintable(labels),
+            tags_of(labels).get("found"),
         )
+
+    def said_of_masks(self) -> MaskAnswers | None:
+        """What was said of the masks of the image chosen, now or before.
+
+        Raises
+        ------
+        InputError
+            Where the file that has it is not valid.
+        """
+        session, image = self._panel.session, self.image.layer
+        if image is None:
+            return None
+        open_now = session.movie is not None and session.movie.layers[0] is image
+        if open_now and session.masks is not None:
+            return session.masks.answers
+        geometry = movie_of(image).geometry
+        kept = autosave_path(path_of(image), _name_of(image), geometry)
+        return MaskStore(masks_path(kept), geometry).answers
 
     def _watch(self, labels: Any) -> None:
         """Follow painting in the chosen layer, or points that are moved, added and removed."""
@@ -240,6 +261,11 @@ class SourceChooser(QWidget):
             return
         self.notice.say("", "")
         session.measure(replace(session.movie, table=table))
+
+
+def _name_of(layer: Any) -> str:
+    """What the movie of a layer is called, where its answers are kept by name."""
+    return str(tags_of(layer).get("sample") or layer.name)
 
 
 Painted = tuple[int, NDArray[np.int64], NDArray[np.int64]]

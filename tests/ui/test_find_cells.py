@@ -1,0 +1,201 @@
+"""Cells are found with their tracks, answers about masks hold when they are found again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from superqt import QCollapsible
+
+from bridgetrack.annotations.mask_answers import honoured
+from bridgetrack.movie import open_movie
+from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
+from bridgetrack.progress import Progress
+from bridgetrack.regions.mend import MendKind
+from bridgetrack.segmentation import segment_movie
+from bridgetrack.ui.layers import find_role, tags_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def image(pixels):
+    """Three frames of a part of the sample."""
+    return pixels[0][:3, 100:240, 100:240].copy()
+
+
+@pytest.fixture
+def opened(viewer, qtbot, image):
+    """State and workflow of a viewer with a movie whose cells are not known."""
+    from bridgetrack.ui.panel import state_of
+
+    viewer.add_image(image, name="part")
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    state = state_of(viewer)
+    qtbot.wait(50)
+    return state, widget
+
+
+def found(state, widget, qtbot):
+    """Find the cells by the button; the layer that comes of it, once it is tracked."""
+    before = widget.segment.source.labels.layer
+    widget.segment.find.go.click()
+    source = widget.segment.source.labels
+    qtbot.waitUntil(lambda: source.layer not in (None, before), timeout=120_000)
+    settled(state, qtbot, source.layer)
+    return source.layer
+
+
+def settled(state, qtbot, layer):
+    session = state.session
+    qtbot.waitUntil(
+        lambda: (
+            session.movie is not None
+            and session.movie.layers[1] is layer
+            and session.tracking is not None
+            and not session.busy("measure", "track", "choose")
+        ),
+        timeout=60_000,
+    )
+    qtbot.wait(20)
+
+
+def middle(mask):
+    """A pixel inside, near the centroid."""
+    inside = np.argwhere(mask)
+    return inside[np.abs(inside - inside.mean(axis=0)).sum(axis=1).argmin()]
+
+
+def central(frame):
+    """The cell nearest to the middle of a frame."""
+    away = [np.abs(middle(frame == k) - 70).max() for k in np.unique(frame)[1:]]
+    return int(np.unique(frame)[1:][int(np.argmin(away))])
+
+
+@pytest.mark.parametrize("way", ["jointly", "frame", "plain"])
+def test_cells_are_found_as_on_the_command_line(opened, qtbot, image, way):
+    state, widget = opened
+    find = widget.segment.find
+    assert find.choice["choose"].value == "jointly", "together with their tracks by default"
+    shown = [find.choice["choose"].native.itemText(k) for k in range(3)]
+    assert shown == ["together with their tracks", "frame by frame", "plain segmentation"]
+    find.choice["choose"].value = way
+    layer = found(state, widget, qtbot)
+    assert "Cells look" in find.estimate.text()
+    movie = open_movie(image, axes="TYX")
+    settings = tags_of(layer)["found"].settings
+    if way == "plain":
+        steps = segment_movie(movie, settings)
+    else:
+        steps = segment_by_choice(movie, settings, MaskSettings(choose=way))
+    labels = [step.labels for step in steps if not isinstance(step, Progress)]
+    np.testing.assert_array_equal(layer.data, labels)
+
+
+def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, hand, qtbot):
+    state, widget = opened
+    first = found(state, widget, qtbot)
+    widget.open_step(1)
+    state.canvas.show(1, None)
+    qtbot.wait(50)
+    place = middle(first.data[1] == central(first.data[1]))
+    hand.point(place)
+    hand.key("E")
+    settled(state, qtbot, first)
+    answers = state.session.masks.answers
+    assert [a.kind for a in answers] == [MendKind.REMOVE]
+    heard = []
+    state.session.message.connect(lambda level, words: heard.append((level, words)))
+    widget.open_step(0)
+    second = found(state, widget, qtbot)
+    assert second is not first
+    assert state.session.masks.answers == answers
+    assert honoured(second.data[1], answers, 1)
+    assert not [words for level, words in heard if level == "warning"]
+    # The answers are found on disk where no cells are open.
+    for layer in (first, second):
+        viewer.layers.remove(layer)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    third = found(state, widget, qtbot)
+    np.testing.assert_array_equal(third.data, second.data)
+
+
+def test_masks_are_chosen_again_by_a_key_and_undo_brings_the_earlier_back(
+    opened, viewer, hand, qtbot
+):
+    state, widget = opened
+    layer = found(state, widget, qtbot)
+    panel = widget.annotate
+    widget.open_step(1)
+    assert not panel.again.isVisible(), "offered after clicks only"
+    state.canvas.show(1, None)
+    qtbot.wait(50)
+    lost = layer.data[2] == central(layer.data[2])
+    layer.data[2][lost] = 0  # as if it had not been found
+    state.session.measure(touched={2})
+    settled(state, qtbot, layer)
+    hand.point(middle(layer.data[1] == central(layer.data[1])))
+    hand.key("E")
+    settled(state, qtbot, layer)
+    qtbot.waitUntil(panel.again.isVisible, timeout=2000)
+    before, answers = layer.data.copy(), state.session.masks.answers
+    hand.key("W")
+    assert state.session.busy("choose")
+    qtbot.waitUntil(lambda: not state.session.busy("choose"), timeout=120_000)
+    settled(state, qtbot, layer)
+    assert (layer.data[2][lost] > 0).mean() > 0.6
+    assert honoured(layer.data[1], answers, 1)
+    after = layer.data.copy()
+    hand.key("Z")
+    np.testing.assert_array_equal(layer.data, before)
+    hand.key("R")
+    np.testing.assert_array_equal(layer.data, after)
+    settled(state, qtbot, layer)
+
+
+def test_answers_about_masks_are_listed_gone_to_and_taken_back(opened, hand, qtbot):
+    state, widget = opened
+    layer = found(state, widget, qtbot)
+    widget.open_step(1)
+    table, before = widget.annotate.table, layer.data.copy()
+    for t in (0, 1):
+        state.canvas.show(t, None)
+        qtbot.wait(50)
+        hand.point(middle(layer.data[t] == central(layer.data[t])))
+        hand.key("E")
+        settled(state, qtbot, layer)
+    hand.key("V")
+    hand.click(middle(layer.data[1] == central(layer.data[1])))
+    qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=5000)
+    rows = [[table.item(k, c).text() for c in (1, 2)] for k in range(3)]
+    assert rows[2] == ["0", "this is no cell"] and ["1", "this is no cell"] in rows[:2]
+    assert table.item(2, 2).toolTip() == "frame 0: this is no cell"
+    assert "2 about masks" in widget.annotate.counts.text()
+    place = table.visualItemRect(table.item(2, 2)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert state.canvas.frame == 0
+    gone = layer.data.copy()
+    qtbot.mouseClick(widget.annotate.remove, Qt.MouseButton.LeftButton)
+    np.testing.assert_array_equal(layer.data[0], before[0])
+    np.testing.assert_array_equal(layer.data[1], gone[1])
+    qtbot.waitUntil(lambda: table.rowCount() == 2, timeout=5000)
+    hand.key("Z")
+    np.testing.assert_array_equal(layer.data, gone)
+    qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=5000)
+    settled(state, qtbot, layer)
+
+
+def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
+    state, widget = opened
+    find = widget.segment.find
+    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
+    section.expand(animate=False)
+    find.go.click()
+    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
+    qtbot.waitUntil(find.work.isVisible, timeout=60_000)
+    pace.held = True
+    qtbot.mouseClick(find.work.stop, Qt.MouseButton.LeftButton)
+    assert not state.session.busy("segment"), "it is over as soon as the button is released"
+    pace.held = False
+    qtbot.wait(300)
+    assert find_role(viewer.layers, "labels") is None and state.session.movie is None
