@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import colorsys
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.tracks import Tracks
 
@@ -59,6 +63,60 @@ def layer_data(tracks: Tracks) -> TracksData:
         }
     )
     return TracksData(data, features, graph)
+
+
+class CellsByTrack:
+    """A label movie in which every cell has the number of its track; made as it is looked at.
+
+    Detections that belong to no track are background.
+
+    Parameters
+    ----------
+    labels
+        The segmentation.
+    tracks
+        Its tracks.
+    """
+
+    def __init__(self, labels: Movie, tracks: Tracks) -> None:
+        self._labels, self._nodes = labels, tracks.nodes[["frame", "label", "track_id"]]
+        self.shape = (labels.n_frames, *(labels.geometry.shape or ()))
+        self.ndim, self.dtype = len(self.shape), np.dtype(np.int32)
+
+    @cached_property
+    def _named(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Labels of each frame, ascending, and their tracks."""
+        table = self._nodes.sort_values(["frame", "label"])
+        frames, first = np.unique(table["frame"].to_numpy(np.int64), return_index=True)
+        labels = np.split(table["label"].to_numpy(np.int64), first[1:])
+        tracks = np.split(table["track_id"].to_numpy(np.int32), first[1:])
+        return dict(zip(frames.tolist(), zip(labels, tracks, strict=True), strict=True))
+
+    def frame(self, t: int) -> NDArray[np.int32]:
+        """Tracks of one frame, shape ([Z,] Y, X)."""
+        labels = label_frame(self._labels, t)
+        if t not in self._named:
+            return np.zeros(labels.shape, np.int32)
+        known, tracks = self._named[t]
+        at = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+        return np.where(known[at] == labels, tracks[at], 0).astype(np.int32)
+
+    def __getitem__(self, key: Any) -> NDArray[np.int32]:
+        times, *rest = key if isinstance(key, tuple) else (key,)
+        if not isinstance(times, slice):
+            return np.asarray(self.frame(int(times))[tuple(rest)])
+        frames = [self.frame(t)[tuple(rest)] for t in range(*times.indices(self.shape[0]))]
+        return np.stack(frames) if frames else np.zeros((0, *self.shape[1:]), np.int32)
+
+
+def family_colours(tracks: Tracks) -> dict[int, tuple[float, float, float, float]]:
+    """Colour of each track: that of its family, as of the lines."""
+    known = tracks.nodes.drop_duplicates("track_id")
+    hues = (known["lineage_id"].to_numpy(np.float64) * _GOLDEN) % 1.0
+    return {
+        int(track): (*colorsys.hsv_to_rgb(float(hue), 0.75, 1.0), 1.0)
+        for track, hue in zip(known["track_id"], hues, strict=True)
+    }
 
 
 def least_certain(tracks: Tracks, limit: int = 50) -> pd.DataFrame:

@@ -124,6 +124,17 @@ def placed_like(layer: Any, *, plane: bool = False) -> dict[str, Any]:
     }
 
 
+def add_below(viewer: Any, layer: Any, *roles: str) -> None:
+    """Add a layer below all that have some roles; the layer in the hand stays there."""
+    active = viewer.layers.selection.active
+    viewer.add_layer(layer)
+    above = [viewer.layers.index(x) for x in viewer.layers if role_of(x) in roles]
+    if above:
+        viewer.layers.move(viewer.layers.index(layer), min(above))
+    if active is not None and active in viewer.layers:
+        viewer.layers.selection.active = active
+
+
 def camera_of(viewer: Any) -> Any:
     """The camera, which moved to ``viewer.scene`` in napari 0.9."""
     return (viewer.scene if hasattr(viewer, "scene") else viewer).camera

@@ -17,6 +17,7 @@ from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator, shortcut
 from bridgetrack.ui.background import ThreadRunner
 from bridgetrack.ui.canvas import Canvas
+from bridgetrack.ui.coloured_cells import ColouredCells
 from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.tracks_layer import ResultLayer
 from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
@@ -37,6 +38,7 @@ class ViewerState:
         self.canvas = Canvas(viewer, self.session, self.annotator)
         self.question_view = QuestionView(self.session, self.annotator, self.canvas)
         self.result_layer = ResultLayer(viewer, self.session)
+        self.coloured_cells = ColouredCells(viewer, self.session)
         self._panels = 0
         self.session.run("warm up", _warm_up, lambda _: None)
 
@@ -67,6 +69,7 @@ class ViewerState:
             self.session.close()
             self.question_view.close()
             self.result_layer.close()
+            self.coloured_cells.close()
             self.canvas.close()
             viewer = self.viewer
             if viewer is not None:

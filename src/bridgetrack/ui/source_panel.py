@@ -118,7 +118,7 @@ class SourceChooser(QWidget):
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
             panel, ("labels", "points"), "choose, or make one below",
-            ("preview", "marks", "strokes", "sizes"), by_hand=("points",),
+            ("preview", "marks", "strokes", "sizes", "coloured"), by_hand=("points",),
         )  # fmt: skip
         self.labels.setToolTip(
             "The layer in which every cell has a number in every frame, or a point"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QComboBox, QTableWidget, QTableWidgetItem
+from qtpy.QtWidgets import QCheckBox, QComboBox, QTableWidget, QTableWidgetItem
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.results import certainty, least_certain, summary
@@ -44,6 +44,11 @@ class TrackPanel(Panel):
         self.colour.setToolTip("Orange tracks are doubtful, blue ones are certain")
         self.colour.currentIndexChanged.connect(self._on_colour)
         self.column.addWidget(self.colour)
+        self.cells = QCheckBox("Colour the cells by family")
+        self.cells.setToolTip("Show the masks in the colours of their families, over the cells")
+        self.cells.setChecked(True)
+        self.cells.toggled.connect(self._on_cells)
+        self.column.addWidget(self.cells)
         self.add(heading("Look at these first"))
         self.doubts = self._table()
         self.column.addWidget(self.doubts, 1)
@@ -64,10 +69,17 @@ class TrackPanel(Panel):
     def track(self) -> None:
         """Show the tracks; they are ready unless the movie is being measured."""
         self.result.show()
+        self._on_cells(self.cells.isChecked())
         if self.session.tracking is not None and not self.session.busy("track"):
             self._refresh()
         else:
             self.session.track()
+
+    def _on_cells(self, on: bool) -> None:
+        if on and self.result.wanted:
+            self.state.coloured_cells.show()
+        elif not on:
+            self.state.coloured_cells.hide()
 
     def _on_colour(self, k: int) -> None:
         self.result.colour_by(_COLOURS[k][1])

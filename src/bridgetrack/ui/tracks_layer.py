@@ -14,7 +14,7 @@ from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.results import TracksData
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import EventLoopQueue
-from bridgetrack.ui.layers import KEY, find_role, placed_like, role_of, tag
+from bridgetrack.ui.layers import KEY, add_below, find_role, placed_like, tag
 
 COLOURINGS = {"family": "lineage", "certainty": "certainty"}
 
@@ -99,7 +99,7 @@ class ResultLayer:
 
         def add() -> None:
             if fresh and labels in self._viewer.layers:
-                self._add(fresh[0])
+                add_below(self._viewer, fresh[0], "marks", "events")
             elif self.layer is not None and self._shown is not None:
                 self._set_graph(self.layer, self._shown)
                 self.layer.metadata[KEY]["tracks"] = tracking.tracks
@@ -109,16 +109,6 @@ class ResultLayer:
                 fresh[0].visible = True
 
         self._queue.begin(convert, build, add, draw)
-
-    def _add(self, layer: Any) -> None:
-        active = self._viewer.layers.selection.active
-        self._viewer.add_layer(layer)
-        overlay = [x for x in self._viewer.layers if role_of(x) in ("marks", "events")]
-        lowest = min((self._viewer.layers.index(x) for x in overlay), default=None)
-        if lowest is not None:
-            self._viewer.layers.move(self._viewer.layers.index(layer), lowest)
-        if active is not None and active in self._viewer.layers:
-            self._viewer.layers.selection.active = active
 
     def _set_data(self, layer: Any, found: TracksData) -> None:
         before, self._shown = self._shown, found
