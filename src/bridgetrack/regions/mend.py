@@ -21,7 +21,8 @@ Judge = Callable[[Regions, NDArray[Any] | None], Array]
 
 
 class MendKind(StrEnum):
-    """What somebody says of the masks; painting says it pixel by pixel."""
+    """What somebody says of the masks; painting says it pixel by pixel, and `KEEP` that they are
+    right as they are drawn."""
 
     CUT = "cut"
     JOIN = "join"
@@ -29,6 +30,7 @@ class MendKind(StrEnum):
     REMOVE = "remove"
     OUTLINE = "outline"
     PAINT = "paint"
+    KEEP = "keep"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from psygnal import Signal
 
+from bridgetrack.active.mask_questions import MaskQuestion, worth
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.records import Point
 from bridgetrack.active.session import ActiveSession
@@ -22,8 +23,12 @@ from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
 from bridgetrack.session.answers import Answers, questions_path, words_of
+from bridgetrack.session.mask_questions import MaskQuestions
 from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.session.training import Trainer, sentence
+
+Question = Suggestion | MaskQuestion
+"""What can be asked: about an event, or about masks."""
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
@@ -52,6 +57,8 @@ class Questions:
         The library's session; None until it could begin.
     current
         The question in view, None while there is none.
+    masks
+        Questions about masks, which come where they put more right than those about events.
     engaged
         Whether people are answering questions (also while they click the answer).
     asking
@@ -75,7 +82,8 @@ class Questions:
         self._movie, self._trainer, self._options = movie, trainer, options
         self.later: Callable[[Callable[[], None]], None] = lambda act: act()
         self.active: ActiveSession | None = None
-        self.current: Suggestion | None = None
+        self.current: Question | None = None
+        self.masks = MaskQuestions(movie)
         self.engaged = self.asking = self.away = False
         self.problem = ""
         self._prepared = False
@@ -87,6 +95,7 @@ class Questions:
         self._since = 0.0
         self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
+        self.masks.changed.connect(self._on_masks)
         movie.scene_changed.connect(self._forget)
         movie.answers_changed.connect(self._follow_answers)
         movie.model_changed.connect(self._follow_model)
@@ -116,6 +125,7 @@ class Questions:
     def prepare(self) -> None:
         """Compute the first questions ahead, as soon as the movie is tracked."""
         self._prepared = True
+        self.masks.look()
         if self.active is None and self._begin():
             self._answered = []
             self._announce()
@@ -124,8 +134,8 @@ class Questions:
     def show(self) -> None:
         """Bring the question into view, the next one where there is none."""
         active = self.active
-        if active is not None and self.current is None:
-            self.current = next_of(active)
+        if self.current is None:
+            self.current = self._next()
         if self.current is not None:
             self.away = False
             self._since = time.monotonic()
@@ -133,6 +143,16 @@ class Questions:
         elif active is not None and not self._exhausted:
             self._update()
         self._announce()
+
+    def _next(self) -> Question | None:
+        """The question that puts most right; random ones and second looks come in their turn."""
+        about_event = None if self.active is None else next_of(self.active)
+        in_turn = about_event is not None and (about_event.random or bool(about_event.again))
+        about_masks = None if in_turn else self.masks.next()
+        if about_event is None or about_masks is None:
+            return about_event or about_masks
+        better = about_masks.value > worth(about_event) and not self.masks.passed_over(about_masks)
+        return about_masks if better else about_event
 
     def take_keys(self, asking: bool) -> None:
         """Keys answer the question from now on, or they do not."""
@@ -143,15 +163,19 @@ class Questions:
         else:
             self._announce()
 
-    def pass_on(self, asked: Suggestion) -> None:
+    def pass_on(self, asked: Question) -> None:
         """Ask a question later."""
-        active = self.active
-        if active is None:
+        if isinstance(asked, MaskQuestion):
+            self.masks.later(asked)
+            other = self._next()
+        elif self.active is None:
             return
-        if ask_later(active, asked):
-            self.current = None
         else:
+            other = self._next() if ask_later(self.active, asked) else self.masks.next()
+        if other is None or other is asked:
             self._movie.message.emit("info", "This is the only question at the moment.")
+        else:
+            self.current = other
 
     def _advance(self) -> None:
         """Go to the next question at once; everything else comes after."""
@@ -166,17 +190,42 @@ class Questions:
 
     # ------------------------------------------------------------------ answers
 
-    def confirm(self, asked: Suggestion, event: EventRef | None = None) -> None:
-        """An event holds; None: the one that was proposed."""
-        self._reply(asked, lambda active, s: active.answer(asked, event, seconds=s))
+    def confirm(self, asked: Question, event: EventRef | None = None) -> None:
+        """An event holds; None: the one that was proposed. Masks are right as they are drawn."""
+        if isinstance(asked, MaskQuestion):
+            self._reply_on_masks(asked, True)
+        else:
+            self._reply(asked, lambda active, s: active.answer(asked, event, seconds=s))
 
-    def reject(self, asked: Suggestion) -> None:
-        """The proposed event does not hold."""
-        self._reply(asked, lambda active, s: active.reject(asked, seconds=s))
+    def reject(self, asked: Question) -> None:
+        """The proposed event does not hold; of masks, the alternative is right."""
+        if isinstance(asked, MaskQuestion):
+            self._reply_on_masks(asked, False)
+        else:
+            self._reply(asked, lambda active, s: active.reject(asked, seconds=s))
 
-    def cannot_tell(self, asked: Suggestion) -> None:
+    def cannot_tell(self, asked: Question) -> None:
         """Somebody looked and could not say."""
-        self._reply(asked, lambda active, s: active.cannot_tell(asked, seconds=s))
+        if isinstance(asked, MaskQuestion):
+            self.masks.drop(asked)
+            self._advance()
+        else:
+            self._reply(asked, lambda active, s: active.cannot_tell(asked, seconds=s))
+
+    def _reply_on_masks(self, asked: MaskQuestion, right: bool) -> None:
+        self.settling.emit(True)
+        self._writing = True
+        try:
+            self.masks.answer(asked, right)
+        except BridgetrackError as error:
+            self._movie.tell(error)
+        else:
+            self._movie.message.emit("info", f"Noted: {asked.answers[not right]}. Z takes it back.")
+        finally:
+            self._writing = False
+            if not self.masks.asks(asked):
+                self._advance()
+            self.settling.emit(False)
 
     def _reply(
         self, asked: Suggestion, give: Callable[[ActiveSession, float | None], Annotation]
@@ -211,15 +260,25 @@ class Questions:
         self._changes += 1
         self._exhausted = False
         active, asked = self.active, self.current
-        if active is None or self._writing:
+        if self._writing:
+            return
+        masks_back = self.masks.taken_back()
+        if masks_back is not None:
+            self.current = masks_back if self.engaged else None
+            if self.engaged:
+                self.show()
+        elif isinstance(asked, MaskQuestion) and not self.masks.asks(asked):
+            self._advance()  # mended by another way
+        if active is None:
+            self._announce()
             return
         back = self._taken_back(active)
         found = None
-        if asked is not None and not asked.again:
+        if isinstance(asked, Suggestion) and not asked.again:
             found = settled_by(active.annotations, asked)
         if back is not None:
             self._ask_again(active, back)
-        elif found is not None and asked is not None:
+        elif found is not None and isinstance(asked, Suggestion):
             self._take_over(active, asked, found)
         else:
             self._keep()
@@ -234,7 +293,8 @@ class Questions:
 
     def _ask_again(self, active: ActiveSession, asked: Suggestion) -> None:
         """An answer was taken back."""
-        ask_again(active, asked, self.current)
+        before = self.current
+        ask_again(active, asked, before if isinstance(before, Suggestion) else None)
         self.current = asked if self.engaged else None
         if self.engaged:
             self.show()
@@ -318,6 +378,14 @@ class Questions:
         self.problem, self._exhausted = str(error), True
         self._updated()
 
+    def _on_masks(self) -> None:
+        """Other questions about masks are there."""
+        if self.asking and self.current is None and not self.away:
+            self.current = self._next()
+            if self.current is not None:
+                self.show()
+        self._announce()
+
     def _updated(self) -> None:
         if self.asking and self.current is None and not self.problem:
             self.show()
@@ -372,13 +440,15 @@ class Questions:
 
     def _on_movie(self) -> None:
         self._forget()
-        self.engaged = False
+        self.current, self.engaged = None, False
 
     def _forget(self) -> None:
         """End it; what is on disk stays."""
         self.save()
         self._movie.cancel(JOB)
-        self.active = self.current = self._path = None
+        self.active = self._path = None
+        if not isinstance(self.current, MaskQuestion):
+            self.current = None
         self.problem, self._exhausted = "", False
         self._announce()
 

@@ -17,8 +17,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -32,7 +32,7 @@ from bridgetrack.session.background import Runner
 from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume, saving
-from bridgetrack.session.questions import Questions
+from bridgetrack.session.questions import Question, Questions
 from bridgetrack.session.results import TracksData, layer_data
 from bridgetrack.session.start_choice import StartChoice
 from bridgetrack.session.tracked_movie import TrackedMovie
@@ -138,16 +138,18 @@ class Session(TrackedMovie):
 
     # ------------------------------------------------------------------ for scripts
 
-    def ask(self) -> Suggestion | None:
-        """The event whose answer helps most.
+    def ask(self) -> Question | None:
+        """What it helps most to have answered.
 
         The same question comes back until it is answered or skipped.
 
         Returns
         -------
-        Suggestion or None
-            ``question`` and ``reason`` say what is asked and why; ``event`` is what the model
-            believes, ``alternatives`` what else could be. None where nothing is left to ask.
+        Suggestion, MaskQuestion or None
+            ``question`` and ``reason`` say what is asked and why. About an event: ``event`` is
+            what the model believes, ``alternatives`` what else could be. About masks, which are
+            asked about after ``session.questions.masks.turn(True)``: ``answers`` are what holds
+            as drawn and what may hold instead. None where nothing is left to ask.
 
         Raises
         ------
@@ -162,15 +164,16 @@ class Session(TrackedMovie):
             self.questions.show()
         return self.questions.current
 
-    def answer(self, question: Suggestion, answer: str | int | EventRef) -> None:
-        """Answer a question; the tracks honour it at once.
+    def answer(self, question: Question, answer: str | int | EventRef) -> None:
+        """Answer a question; the masks and the tracks honour it at once.
 
         Parameters
         ----------
         question
             From `ask`.
         answer
-            ``"yes"``: the proposed event holds; ``"no"``: it does not; ``"cannot tell"``;
+            ``"yes"``: the proposed event holds, or the masks are right as drawn; ``"no"``: it
+            does not, or the alternative is right; ``"cannot tell"``;
             ``"skip"``: ask something else first; a number: that of the event of
             ``question.alternatives`` which holds, from 0; or the event that holds.
 
@@ -188,8 +191,15 @@ class Session(TrackedMovie):
             questions.reject(question)
         elif answer == "cannot tell":
             questions.cannot_tell(question)
-        elif answer == "yes" or isinstance(answer, EventRef):
+        elif answer == "yes" or (
+            isinstance(answer, EventRef) and not isinstance(question, MaskQuestion)
+        ):
             questions.confirm(question, answer if isinstance(answer, EventRef) else None)
+        elif isinstance(question, MaskQuestion):
+            raise InputError(
+                f"{answer!r} is no answer to a question about masks: say 'yes' (as drawn), 'no', "
+                "'cannot tell' or 'skip'"
+            )
         elif isinstance(answer, int) and 0 <= answer < len(question.alternatives):
             questions.confirm(question, question.alternatives[answer])
         else:

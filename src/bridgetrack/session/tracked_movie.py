@@ -21,7 +21,7 @@ from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_tracking, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.acts import act
-from bridgetrack.regions.mend import Mend, MendKind, Place
+from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.answers import (
     Answers,
@@ -320,8 +320,18 @@ class TrackedMovie(BackgroundWork):
         OutputError
             Where the answer cannot be saved; then nothing has changed.
         """
+        return self.accept(act(kind, self.site(frame), *places))
+
+    def site(self, frame: int) -> MendSite:
+        """A frame whose masks can be mended.
+
+        Raises
+        ------
+        InputError
+            Where there is no such frame, or there are no masks.
+        """
         masks, detections = self._mendable()
-        return self.accept(act(kind, masks.site(frame, detections), *places))
+        return masks.site(frame, detections)
 
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that was proposed; returns and raises as `mend`."""
@@ -331,7 +341,10 @@ class TrackedMovie(BackgroundWork):
         mine = any(m is mend for m in self.proposed)
         self.proposed = [m for m in self.proposed if m is not mend] if mine else []
         self._steps = self._steps.then("masks")
-        self._on_masks({made.frame})
+        if len(made.pixels):
+            self._on_masks({made.frame})
+        else:  # the masks are right as they are
+            self.answers_changed.emit()
         return made
 
     def accept_all(self, mends: Sequence[Mend]) -> None:

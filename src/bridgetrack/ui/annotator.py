@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from psygnal import Signal
 
+from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
+from bridgetrack.session.questions import Question
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
 from bridgetrack.ui.finder import CellFinder, PointFinder
@@ -96,7 +98,7 @@ class Annotator:
             return f"{self.hint} G goes back to the question."
         if questions.current is not None:
             return self.hint
-        if questions.busy:
+        if questions.busy or questions.masks.busy:
             return "Looking for the next question; this takes a moment."
         return "Nothing is left to ask: every event that could be otherwise is answered."
 
@@ -183,7 +185,7 @@ class Annotator:
     def _answer_with(self, row: int) -> None:
         """A click on a cell means the first listed event that leads there."""
         scene, asked = self._session.scene, self._question()
-        if scene is None or asked is None or row < 0:
+        if scene is None or not isinstance(asked, Suggestion) or row < 0:
             return
         cell = int(scene.detections.frame[row]), int(scene.detections.label[row])
         if cell == asked.slot[1]:
@@ -234,7 +236,7 @@ class Annotator:
     def _asked_about(self, mode: Mode) -> int:
         """Row of the cell asked about, where an event of this kind can begin with it; else -1."""
         scene, asked = self._session.scene, self._questions.current
-        if scene is None or asked is None:
+        if scene is None or not isinstance(asked, Suggestion):
             return -1
         fits = _HISTORY if asked.slot[0] == "history" else _FATE
         return scene.detections.row_of(*asked.slot[1]) if mode in fits else -1
@@ -339,7 +341,7 @@ class Annotator:
         if self.asking and self._question() is not None:
             self.turned.emit()
 
-    def _question(self) -> Suggestion | None:
+    def _question(self) -> Question | None:
         """The question in view; says so where there is none."""
         if self._questions.current is None:
             self._say(self.question_hint)
@@ -362,9 +364,12 @@ class Annotator:
             self._note(Kind.CONFIRM, self.proposals[number - 1].event, "review")
 
     def choose_answer(self, number: int) -> None:
-        """The event of the question with this number holds, from 1, the proposed one."""
+        """What the question lists under this number holds, from 1, what was proposed or drawn."""
         asked = self._question()
-        if asked is not None and 1 <= number <= 1 + len(asked.alternatives):
+        if isinstance(asked, MaskQuestion):
+            if number in (1, 2):
+                (self._questions.confirm if number == 1 else self._questions.reject)(asked)
+        elif asked is not None and 1 <= number <= 1 + len(asked.alternatives):
             event = None if number == 1 else asked.alternatives[number - 2]
             self._questions.confirm(asked, event)
 

@@ -41,6 +41,7 @@ MEND_WORDS = {
     MendKind.REMOVE: "no cell",
     MendKind.OUTLINE: "this outline",
     MendKind.PAINT: "as painted",
+    MendKind.KEEP: "as drawn",
 }
 """What a change of masks says."""
 

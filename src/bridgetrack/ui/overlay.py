@@ -10,6 +10,7 @@ import numpy as np
 from napari.layers import Points, Vectors
 from numpy.typing import NDArray
 
+from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import Event
@@ -22,6 +23,9 @@ Array = NDArray[np.float64]
 
 
 Colour = tuple[float, float, float, float]
+
+MASK_COLOURS = (rgba(PROPOSAL), rgba(LOOKS[Event.DIVIDE].colour))
+"""Of masks as they are drawn, and of what may be right instead."""
 
 CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
 EDGE: Colour = (0.0, 0.0, 0.0, 0.8)
@@ -262,6 +266,21 @@ def draw_question(drawing: Drawing, asked: Suggestion, view: View, outline: Outl
     drawing.mark(place, "disc", 0.1, CLEAR, CLEAR, words)
     for number, position in numbered:
         drawing.mark(position, "disc", 0.4 * view.size, _SHADE, rgba(PROPOSAL, 0.8), number)
+
+
+def draw_mask_question(drawing: Drawing, asked: MaskQuestion, view: View, instead: bool) -> None:
+    """Outlines of the masks as drawn or of the alternative, and what they say."""
+    if asked.frame != view.frame:
+        return
+    sets = asked.doubt.instead if instead else asked.doubt.drawn
+    for pixels in sets:
+        outline = _border_points(pixels, asked.doubt.shape, view)
+        _draw_outline(drawing, outline, MASK_COLOURS[instead])
+    everything = _border_points(asked.doubt.concerned, asked.doubt.shape, view)
+    top = float(everything[:, 0].min()) if len(everything) else asked.position[-2]
+    above = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
+    words = f"{1 + instead}: {asked.answers[instead]}, {percent(asked.beliefs[instead])}"
+    drawing.mark((above, asked.position[-1]), "disc", 0.1, CLEAR, CLEAR, words)
 
 
 def draw_subject(drawing: Drawing, asked: Suggestion, view: View, outline: Outline) -> None:

@@ -1,4 +1,4 @@
-"""Both frames of a question cut out, side by side."""
+"""Both frames of a question, or both masks that it asks about, cut out side by side."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QImage, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.movie import Movie
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.ui.event_looks import LOOKS, rgba
+from bridgetrack.ui.overlay import MASK_COLOURS
 
 Pixels = NDArray[np.uint8]
 Array = NDArray[np.float64]
@@ -32,10 +34,12 @@ _WIDE = 360
 
 @dataclass(frozen=True)
 class Picture:
-    """The surroundings of an event in one frame."""
+    """The surroundings of an event in one frame, or of masks with one way to draw them."""
 
     frame: int
-    pixels: Pixels  # shape (h, w, 3), with the event's cells outlined
+    pixels: Pixels  # shape (h, w, 3), with the cells outlined
+    late: bool = False  # whether it shows the later frame, or the alternative
+    words: str = ""  # instead of the frame's number
 
 
 def picture_steps(
@@ -51,14 +55,56 @@ def picture_steps(
     grey = _brightness([_grey(source, asked, t, window) for t in frames])
     zoom = max(1, round(_WIDE / (window[1].stop - window[1].start)))
     return tuple(
-        Picture(t, _outlined(g, source.labels, asked, t, window, size, zoom))
+        Picture(t, _outlined(g, source.labels, asked, t, window, size, zoom), t != asked.frame)
         for t, g in zip(frames, grey, strict=True)
     )
+
+
+def mask_picture_steps(
+    source: MovieAndCells, asked: MaskQuestion, size: float
+) -> Steps[tuple[Picture, ...]]:
+    """Cut the place of a question about masks out, as they are drawn and with the alternative."""
+    yield Progress("Cutting out both masks", 0.0)
+    doubt, t = asked.doubt, asked.frame
+    index = np.stack(np.unravel_index(doubt.concerned, doubt.shape), axis=1)
+    window = _around(index[:, -2:].astype(np.float64), doubt.shape, size)
+    z = None if len(doubt.shape) == 2 else round(asked.position[0])
+    if source.image is None:
+        grey = np.zeros([s.stop - s.start for s in window])
+    else:
+        cut = _plane(source.image, t, z)[window]
+        grey = _brightness([np.nan_to_num(np.asarray(cut, dtype=np.float64))])[0]
+    zoom = max(1, round(_WIDE / (window[1].stop - window[1].start)))
+    return tuple(
+        Picture(t, _with_masks(grey, sets, doubt.shape, z, window, zoom, late), bool(late), words)
+        for late, (sets, words) in enumerate(
+            zip((doubt.drawn, doubt.instead), asked.answers, strict=True)
+        )
+    )
+
+
+def _with_masks(
+    grey: Array, sets: tuple[NDArray[np.int64], ...], shape: tuple[int, ...], z: int | None,
+    window: Window, zoom: int, late: int,
+) -> Pixels:  # fmt: skip
+    """Enlarged, with a line around every set of pixels."""
+    rgb = _large(grey, zoom)
+    colour = (255 * np.array(MASK_COLOURS[late][:3])).astype(np.uint8)
+    for pixels in sets:
+        mask = np.zeros(shape, dtype=bool)
+        mask.reshape(-1)[pixels] = True
+        flat = mask if z is None else mask[z]
+        rgb[_rim(np.repeat(np.repeat(flat[window], zoom, axis=0), zoom, axis=1), 3)] = colour
+    return rgb
 
 
 def window_of(asked: Suggestion, shape: tuple[int, ...] | None, size: float) -> Window:
     """Rows and columns to show: a square around the event's cells, within the image."""
     places = np.array([c.position[-2:] for c in asked.cells], dtype=np.float64)
+    return _around(places, shape, size)
+
+
+def _around(places: Array, shape: tuple[int, ...] | None, size: float) -> Window:
     extent = float(np.ptp(places, axis=0).max())
     side = max(int(extent + 2 * _ROOM * size + size), 8)
     middle = (places.min(axis=0) + places.max(axis=0)) / 2
@@ -75,12 +121,17 @@ def _cells(asked: Suggestion, t: int) -> list[CellRef]:
 
 def _cut(movie: Movie, asked: Suggestion, t: int, window: Window) -> NDArray[np.number]:
     """Pixels of the window, in 3D of the plane of the event's cells."""
-    frame = movie.array[t, 0]
-    if frame.ndim == 3:
+    z = None
+    if movie.array.ndim == 5:
         cells = _cells(asked, t) or list(asked.cells)
         z = round(float(np.mean([c.position[0] for c in cells])))
-        frame = frame[min(max(z, 0), frame.shape[0] - 1)]
-    return np.asarray(frame[window].compute())
+    return np.asarray(_plane(movie, t, z)[window].compute())
+
+
+def _plane(movie: Movie, t: int, z: int | None) -> Any:
+    """A frame, in 3D one plane of it, as it is stored."""
+    frame = movie.array[t, 0]
+    return frame if z is None else frame[min(max(z, 0), frame.shape[0] - 1)]
 
 
 def _grey(source: MovieAndCells, asked: Suggestion, t: int, window: Window) -> Array:
@@ -104,8 +155,7 @@ def _outlined(
     zoom: int,
 ) -> Pixels:  # fmt: skip
     """Enlarged and coloured, with a line around the event's cells of this frame."""
-    large = np.repeat(np.repeat(grey, zoom, axis=0), zoom, axis=1)
-    rgb = np.repeat((255 * large).astype(np.uint8)[..., None], 3, axis=2)
+    rgb = _large(grey, zoom)
     colour = (255 * np.array(rgba(LOOKS[asked.kind].colour)[:3])).astype(np.uint8)
     here = _cells(asked, t)
     known = None if labels is None or not here else _cut(labels, asked, t, window)
@@ -114,6 +164,11 @@ def _outlined(
         thick = 6 if cell.cell == asked.slot[1] else 3
         rgb[_rim(np.repeat(np.repeat(mask, zoom, axis=0), zoom, axis=1), thick)] = colour
     return rgb
+
+
+def _large(grey: Array, zoom: int) -> Pixels:
+    large = np.repeat(np.repeat(grey, zoom, axis=0), zoom, axis=1)
+    return np.repeat((255 * large).astype(np.uint8)[..., None], 3, axis=2)
 
 
 def _disc(cell: CellRef, window: Window, size: float) -> NDArray[np.bool_]:
@@ -136,17 +191,18 @@ _HERE = "#ffffff"
 
 
 class TwoFrames(QWidget):
-    """Shows pictures with their frames' numbers; emits `picked` with the frame of a click."""
+    """Shows pictures with what they show; emits `picked` with whether the later was clicked."""
 
-    picked = Signal(int)
+    picked = Signal(bool)
 
     def __init__(self) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setToolTip("Both frames of the question; click one to see it on the left")
+        self.setToolTip("Both sides of the question; click one to see it on the left")
         self._pictures: tuple[Picture, ...] = ()
         self._images: list[QImage] = []
         self._frame = -1
+        self._late: bool | None = None
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
@@ -160,10 +216,10 @@ class TwoFrames(QWidget):
         self.updateGeometry()
         self.update()
 
-    def mark(self, frame: int) -> None:
-        """Tell which frame is in view elsewhere."""
-        if frame != self._frame:
-            self._frame = frame
+    def mark(self, frame: int, late: bool | None = None) -> None:
+        """Tell which frame is in view elsewhere, and which of two pictures of one frame."""
+        if (frame, late) != (self._frame, self._late):
+            self._frame, self._late = frame, late
             self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
@@ -186,26 +242,27 @@ class TwoFrames(QWidget):
         """Draw the pictures; the frame in view elsewhere has a rim."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-        words = self.palette().windowText().color()
+        ink = self.palette().windowText().color()
         for k, (picture, image) in enumerate(zip(self._pictures, self._images, strict=True)):
             place = self._place(k)
             painter.drawImage(place, image)
-            here = picture.frame == self._frame
+            here = picture.frame == self._frame and self._late in (None, picture.late)
             if here:
                 painter.setPen(QPen(QColor(_HERE), 2))
                 painter.drawRect(place.adjusted(1, 1, -1, -1))
-            painter.setPen(words)
+            painter.setPen(ink)
             below = QRectF(place.left(), place.bottom() + 1, place.width(), _CAPTION)
-            caption = f"frame {picture.frame}{' (in view)' if here else ''}"
+            words = picture.words or f"frame {picture.frame}"
+            caption = f"{words}{' (in view)' if here else ''}"
             painter.drawText(below, Qt.AlignmentFlag.AlignCenter, caption)
         painter.end()
 
     def mousePressEvent(self, event: Any) -> None:  # noqa: N802
-        """Go to the frame that was clicked."""
+        """Go to what was clicked."""
         spot = QPointF(event.position())
         for k, picture in enumerate(self._pictures):
             if self._place(k).contains(spot.toPoint()):
-                self.picked.emit(picture.frame)
+                self.picked.emit(picture.late)
 
 
 def _image(picture: Picture) -> QImage:

@@ -1,21 +1,31 @@
-"""Brings questions into view: centred, zoomed, blinking between their two frames."""
+"""Brings questions into view: centred, zoomed, blinking between their two frames or masks."""
 
 from __future__ import annotations
 
 import contextlib
 
 import numpy as np
+from psygnal import Signal
 from qtpy.QtCore import QTimer
 
+from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.session.questions import Question
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
-from bridgetrack.ui.overlay import Array, Drawing, View, draw_question, draw_subject
+from bridgetrack.ui.overlay import (
+    Array,
+    Drawing,
+    View,
+    draw_mask_question,
+    draw_question,
+    draw_subject,
+)
 
 BLINK = 900
 """Milliseconds that each of the two frames is in view."""
@@ -31,12 +41,16 @@ class QuestionView:
     """Shows the model's question on the canvas.
 
     The first frame stays in view as long as people look elsewhere or blinking is off.
+
+    Signals: `flipped` when the other masks are shown in the same frame.
     """
+
+    flipped = Signal()
 
     def __init__(self, session: Session, annotator: Annotator, canvas: Canvas) -> None:
         self._session, self._annotator = session, annotator
         self._canvas, self._questions = canvas, session.questions
-        self._shown: Suggestion | None = None
+        self._shown: Question | None = None
         self._late = self._moving = self._zoomed = False
         self._outlines: dict[tuple[int, int], Array] = {}
         self.blinking = True
@@ -69,7 +83,7 @@ class QuestionView:
 
     @property
     def late(self) -> bool:
-        """Whether the later of the two frames is in view."""
+        """Whether the later of the two frames, or the alternative of two masks, is in view."""
         return self._late
 
     @property
@@ -84,7 +98,7 @@ class QuestionView:
         if blinking and self._shown is not None and not self._questions.away:
             self._timer.start()
 
-    def show(self, asked: Suggestion) -> None:
+    def show(self, asked: Question) -> None:
         """Go to a question."""
         self._shown, self._outlines = asked, {}
         held, self._canvas.held = self._canvas.held, True
@@ -103,18 +117,18 @@ class QuestionView:
             self._queue.begin(self._canvas.redraw)
 
     def turn(self) -> None:
-        """Show the other frame, and stay there."""
+        """Show the other frame or the other masks, and stay there."""
         self._timer.stop()
         self.flip()
 
-    def go_to(self, frame: int) -> None:
-        """Show the earlier or the later frame, and stay there."""
+    def go_to(self, late: bool) -> None:
+        """Show the earlier or the later frame, or either masks, and stay there."""
         if self._shown is not None:
             self._timer.stop()
-            self._go(late=frame != self._shown.frame)
+            self._go(late)
 
     def flip(self) -> None:
-        """Show the other frame."""
+        """Show the other frame or the other masks."""
         if self._shown is not None and self._canvas.viewer is not None:
             self._go(late=not self._late)
 
@@ -133,14 +147,19 @@ class QuestionView:
                 self._centre(position)
         finally:
             self._moving = False
+        if isinstance(asked, MaskQuestion):
+            self._canvas.redraw()  # the frame stays
+            self.flipped.emit()
 
-    def _to_plane(self, asked: Suggestion, late: bool) -> None:
+    def _to_plane(self, asked: Question, late: bool) -> None:
         """In 3D, the plane of the cells of this frame."""
         layer, viewer = self._canvas.labels, self._canvas.viewer
         if layer is None or self._canvas.plane is None:
             return
-        cells = (asked.event.targets if late else asked.event.sources) or asked.cells
-        z = float(np.mean([c.position[0] for c in cells]))
+        z = asked.position[0]
+        if isinstance(asked, Suggestion):
+            cells = (asked.event.targets if late else asked.event.sources) or asked.cells
+            z = float(np.mean([c.position[0] for c in cells]))
         world = layer.data_to_world((0.0, z, 0.0, 0.0))
         viewer.dims.set_point(int(viewer.dims.ndim - layer.ndim) + 1, float(world[1]))
 
@@ -180,16 +199,20 @@ class QuestionView:
 
     def _on_frame(self) -> None:
         """Somebody steps through the frames: leave the view to them."""
+        self._questions.masks.frame = self._canvas.frame
         if self._moving or self._shown is None:
             return
         self._timer.stop()
         self._questions.away = True
 
     def _paint(self, drawing: Drawing, view: View) -> None:
-        if self._shown is not None:
+        asked = self._questions.current
+        if isinstance(self._shown, MaskQuestion):
+            draw_mask_question(drawing, self._shown, view, self._late)
+        elif self._shown is not None:
             draw_question(drawing, self._shown, view, self._outline)
-        elif self._questions.engaged and self._questions.current is not None:
-            draw_subject(drawing, self._questions.current, view, self._outline)
+        elif self._questions.engaged and isinstance(asked, Suggestion):
+            draw_subject(drawing, asked, view, self._outline)
 
     def _outline(self, cell: CellRef) -> Array:
         scene, finder = self._session.scene, self._annotator.finder

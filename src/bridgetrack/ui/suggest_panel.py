@@ -8,16 +8,19 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QCheckBox, QLabel, QListWidget
 from superqt.utils import qdebounced
 
+from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import EventRef
-from bridgetrack.session.questions import JOB
+from bridgetrack.progress import Steps
+from bridgetrack.session import mask_questions
+from bridgetrack.session.questions import JOB, Question
 from bridgetrack.ui.annotator import shortcut
 from bridgetrack.ui.event_looks import LOOKS, short_words
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot
-from bridgetrack.ui.question_pictures import TwoFrames, picture_steps
+from bridgetrack.ui.question_pictures import Picture, TwoFrames, mask_picture_steps, picture_steps
 from bridgetrack.ui.widgets import SPACE, button, heading, row, text
 
 PICTURES = "pictures of the question"
@@ -51,11 +54,18 @@ class SuggestPanel(Panel):
             self.annotator.stop_asking, key=shortcut("cancel"), icon="stop",
         )  # fmt: skip
         self.add(row(self.other, self.undo, self.leave))
-        self.blink = QCheckBox("Blink between the two frames")
+        self.blink = QCheckBox("Blink between the two pictures")
         self.blink.setChecked(self.state.question_view.blinking)
-        self.blink.setToolTip("Off: T shows the other frame")
+        self.blink.setToolTip("Off: T shows the other one")
         self.blink.toggled.connect(self.state.question_view.set_blinking)
         self.column.addWidget(self.blink)
+        self.masks = QCheckBox("Ask about masks, too")
+        self.masks.setToolTip(
+            "Whether cells are drawn right: one cell or two? It looks at the frames around the one "
+            "in view first"
+        )
+        self.masks.toggled.connect(self.questions.masks.turn)
+        self.column.addWidget(self.masks)
         self.notice = self.add(Notice())
         self.add(heading("How far you are"))
         self.verdict = text()
@@ -72,8 +82,9 @@ class SuggestPanel(Panel):
             )
         )
         self.work = self.add(Work(self, JOB))
+        self.looking = self.add(Work(self, mask_questions.JOB))
         self.column.addStretch(1)
-        self._pictured: Suggestion | None = None
+        self._pictured: Question | None = None
         session = self.session
         self.listen(session.message, self.notice.say)
         # Once, when the next question is in view.
@@ -90,6 +101,7 @@ class SuggestPanel(Panel):
         made = TwoFrames()
         made.picked.connect(self.state.question_view.go_to)
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
+        self.listen(self.state.question_view.flipped, self._on_frame)
         return made
 
     def _choices(self) -> QListWidget:
@@ -109,10 +121,12 @@ class SuggestPanel(Panel):
         self.questions.prepare()
 
     def _on_frame(self, _: Any = None) -> None:
-        self.frames.mark(self.state.canvas.frame)
+        about_masks = isinstance(self.questions.current, MaskQuestion)
+        late = self.state.question_view.late if about_masks else None
+        self.frames.mark(self.state.canvas.frame, late)
 
-    def _picture(self, asked: Suggestion | None) -> None:
-        """Cut both frames out in the background."""
+    def _picture(self, asked: Question | None) -> None:
+        """Cut both frames, or both masks, out in the background."""
         source, scene = self.session.movie, self.session.scene
         if asked is self._pictured or source is None or scene is None:
             return
@@ -120,9 +134,13 @@ class SuggestPanel(Panel):
         self.frames.show_pictures(())
         if asked is not None:
             size = shown_diameter(scene.detections)
-            self.session.run(
-                PICTURES, lambda: picture_steps(source, asked, size), self.frames.show_pictures
-            )
+
+            def work() -> Steps[tuple[Picture, ...]]:
+                if isinstance(asked, MaskQuestion):
+                    return mask_picture_steps(source, asked, size)
+                return picture_steps(source, asked, size)
+
+            self.session.run(PICTURES, work, self.frames.show_pictures)
 
     def _refresh(self) -> None:
         asked = self.questions.current if self.questions.engaged else None
@@ -131,7 +149,10 @@ class SuggestPanel(Panel):
         self.reason.setText("" if asked is None else f"Why this one: {asked.reason}.")
         self.about.setText("" if asked is None else _about(asked))
         words = []
-        if asked is not None:
+        if isinstance(asked, MaskQuestion):
+            for k, (said, belief) in enumerate(zip(asked.answers, asked.beliefs, strict=True), 1):
+                words.append(f"{k}  {said[0].upper()}{said[1:]}: {percent(belief)}")
+        elif asked is not None:
             events = (asked.event, *asked.alternatives)
             for k, (event, belief) in enumerate(zip(events, asked.beliefs, strict=True), 1):
                 sign = LOOKS[event.event].sign
@@ -150,6 +171,12 @@ class SuggestPanel(Panel):
         self.leave.setEnabled(self.questions.engaged)
         self.undo.setEnabled(self.session.can_undo)
         self.go.setEnabled(self.session.movie is not None)
+        masks = self.questions.masks
+        self.masks.setEnabled(masks.possible)
+        if self.masks.isChecked() != masks.on:
+            self.masks.blockSignals(True)
+            self.masks.setChecked(masks.on)
+            self.masks.blockSignals(False)
         self._show_report()
 
     def _show_report(self) -> None:
@@ -169,8 +196,10 @@ def _roomy(label: QLabel, lines: int) -> QLabel:
     return label
 
 
-def _about(asked: Suggestion) -> str:
+def _about(asked: Question) -> str:
     """What the list tells, as the words before it."""
+    if isinstance(asked, MaskQuestion):
+        return f"What is in frame {asked.frame} (Yes: as drawn; No: the other):"
     frame, label = asked.slot[1]
     if asked.slot[0] == "history":
         return f"Where cell {label} of frame {frame} comes from:"

@@ -1,0 +1,216 @@
+"""What is asked about the masks of the open movie, and what an answer does to them."""
+
+from __future__ import annotations
+
+from psygnal import Signal
+
+from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
+from bridgetrack.annotations.mask_answers import MaskAnswer
+from bridgetrack.movie.movie import label_frame
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
+from bridgetrack.pipeline.masks import Given, MaskSettings
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.segmentation.movie import movie_settings
+from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.session.tracked_movie import TrackedMovie
+
+JOB = "mask questions"
+"""Name of the background work: looking where masks may be wrong."""
+
+BLOCK = 8
+"""Frames that are looked at together."""
+
+LOW = 4
+"""Open questions below which more frames are looked at."""
+
+_LEAST = 0.15
+"""Events put right on average from which a question is worth asking."""
+
+
+class MaskQuestions:
+    """Looks for places where the masks may be wrong, the frames in view first, and asks there.
+
+    Signals: `changed` when there are other questions, or the work ended.
+
+    Attributes
+    ----------
+    on
+        Whether masks are asked about; see `turn`.
+    frame
+        The frame in view, around which it looks first.
+    """
+
+    changed = Signal()
+
+    def __init__(self, movie: TrackedMovie) -> None:
+        self._movie = movie
+        self.on, self.frame = False, 0
+        self._found: list[MaskQuestion] = []
+        self._later: list[MaskQuestion] = []
+        self._answered: list[tuple[MaskQuestion, MaskAnswer]] = []
+        self._seen: set[int] = set()
+        self._settings: SegmentationSettings | None = None
+        movie.movie_changed.connect(self._on_movie)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there are an image and masks to ask about."""
+        movie = self._movie.movie
+        return movie is not None and movie.image is not None and movie.labels is not None
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is looking at frames."""
+        return self._movie.busy(JOB)
+
+    @property
+    def open(self) -> list[MaskQuestion]:
+        """Questions worth asking that are not answered, the best first."""
+        return [q for q in self._ranked() if q.value >= _LEAST]
+
+    def turn(self, on: bool) -> None:
+        """Ask about masks from now on, or do not."""
+        self.on = on
+        if on:
+            self.look()
+        else:
+            self._movie.cancel(JOB)
+        self.changed.emit()
+
+    # ------------------------------------------------------------------ looking
+
+    def look(self) -> None:
+        """Look at more frames in the background, where few questions are left."""
+        movie, masks = self._movie.movie, self._movie.masks
+        if not (self.on and self.possible) or masks is None or self._movie.busy(JOB):
+            return
+        left = [t for t in range(masks.labels.n_frames) if t not in self._seen]
+        if not left or len(self.open) >= LOW:
+            return
+        assert movie is not None and movie.image is not None
+        nearest = min(left, key=lambda t: abs(t - self.frame))
+        first = nearest - nearest % BLOCK
+        frames = range(first, min(first + BLOCK, masks.labels.n_frames))
+        image, labels, answers, model = movie.image, masks.labels, masks.answers, self._movie.model
+        known = self._settings
+        found = movie.found if movie.found is not None and movie.found.chooses else None
+        how = found or Finding()
+        pixels = how.model if isinstance(how.model, PixelModel) else None
+        # Nothing speaks for masks that were found here beyond what was seen then.
+        settings = MaskSettings() if found is None else MaskSettings(loyalty=0.0)
+
+        def work() -> Steps[tuple[SegmentationSettings, tuple[MaskDoubt, ...]]]:
+            yield Progress("Looking where masks may be wrong", 0.0)
+            complete = known or movie_settings(image, how.settings)
+            given = Given(pixels=pixels, answers=answers)
+            doubts = yield from mask_doubts(image, labels, frames, complete, settings, given, model)
+            return complete, doubts
+
+        self._movie.run(JOB, work, lambda result: self._looked(frames, *result), self._failed)
+
+    def _looked(
+        self, frames: range, settings: SegmentationSettings, doubts: tuple[MaskDoubt, ...]
+    ) -> None:
+        self._settings = settings
+        self._seen |= set(frames)
+        self._found = [q for q in self._found if q.frame not in frames]
+        self._found += mask_questions(doubts)
+        self.changed.emit()
+        self.look()
+
+    def _failed(self, _: Exception) -> None:
+        self.on = False
+        self.changed.emit()
+
+    def _on_movie(self) -> None:
+        self._movie.cancel(JOB)
+        self._forget()
+        movie = self._movie.movie
+        self.on = self.possible and movie is not None and _chosen_here(movie.found)
+        self.changed.emit()
+
+    def _forget(self) -> None:
+        self._found, self._later, self._answered = [], [], []
+        self._seen, self._settings = set(), None
+
+    # ------------------------------------------------------------------ asking
+
+    def _ranked(self) -> list[MaskQuestion]:
+        """Those that are not answered, the best first.
+
+        What is passed over comes last; what is near an answered one counts for half, as that
+        answer may have settled it.
+        """
+        done = [q for q, _ in self._answered]
+        left = [q for q in self._found if not any(q is other for other in done)]
+
+        def rank(asked: MaskQuestion) -> tuple[int, float]:
+            half = any(asked.near(q) for q in done)
+            late = next((k for k, q in enumerate(self._later, 1) if q is asked), 0)
+            return late, -asked.value / (2 if half else 1)
+
+        return sorted(left, key=rank)
+
+    def next(self) -> MaskQuestion | None:
+        """The best question whose masks are still as they were; None where there is none."""
+        masks = self._movie.masks
+        if not self.on or masks is None:
+            return None
+        for asked in self.open:
+            if self.asks(asked):
+                return asked
+            self.drop(asked)
+        self.look()
+        return None
+
+    def asks(self, asked: MaskQuestion) -> bool:
+        """Whether a question is open, and its masks are still as they were."""
+        masks = self._movie.masks
+        if masks is None or not any(q is asked for q in self._ranked()):
+            return False
+        return asked.holds_for(label_frame(masks.labels, asked.frame))
+
+    def later(self, asked: MaskQuestion) -> None:
+        """Ask a question after all others."""
+        self._later = [*(q for q in self._later if q is not asked), asked]
+
+    def passed_over(self, asked: MaskQuestion) -> bool:
+        """Whether it is to be asked after all others."""
+        return any(q is asked for q in self._later)
+
+    def drop(self, asked: MaskQuestion) -> None:
+        """Ask a question no more."""
+        self._found = [q for q in self._found if q is not asked]
+
+    def answer(self, asked: MaskQuestion, right: bool) -> None:
+        """The masks are right as drawn, or the alternative is: they change at once.
+
+        Raises
+        ------
+        InputError
+            Where they have changed since.
+        OutputError
+            Where the answer cannot be saved; then nothing has changed.
+        """
+        movie = self._movie
+        site = movie.site(asked.frame)
+        movie.accept(asked.mend(site.labels, right, site.free))
+        assert movie.masks is not None
+        self._answered.append((asked, movie.masks.answers.past[-1]))
+        self.look()
+
+    def taken_back(self) -> MaskQuestion | None:
+        """The latest question whose answer is gone; None where all are there."""
+        masks, back = self._movie.masks, None
+        if masks is None:
+            return None
+        have = {a.id for a in masks.answers}
+        while self._answered and self._answered[-1][1].id not in have:
+            back, _ = self._answered.pop()
+        return back
+
+
+def _chosen_here(found: Finding | None) -> bool:
+    return found is not None and found.chooses
