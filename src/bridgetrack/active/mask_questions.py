@@ -102,12 +102,9 @@ class MaskQuestion:
         """Why it is asked, as a sentence without a full stop."""
         if not self.doubt.events:
             return "the tracks stay as they are, but not what is measured of the cell"
-        over = f" in {self.doubt.frames} frames" if self.doubt.frames > 1 else ""
-        n = self.doubt.events
-        return (
-            f"{n} event{'s' if n > 1 else ''} of the tracks hang{'s' if n == 1 else ''} on it"
-            + over
-        )
+        n, frames = self.doubt.events, self.doubt.frames
+        what = "1 event of the tracks depends" if n == 1 else f"{n} events of the tracks depend"
+        return f"{what} on it" + (f", in {frames} frames" if frames > 1 else "")
 
     def holds_for(self, labels: NDArray[Any]) -> bool:
         """Whether the masks of its frame are still those that it asks about."""
