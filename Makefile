@@ -7,11 +7,13 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 
 # Solvers and arrays use one thread each: the tests run side by side.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Compiled modules are kept: many tests start a process of their own.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := demo
 .PHONY: demo test lint screenshots clean system

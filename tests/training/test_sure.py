@@ -60,7 +60,7 @@ def test_the_cases_below_hold_events() -> None:
     assert sum(held) > 20
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(SEEDS)
 def test_only_events_with_a_wide_margin_are_held(seed: int) -> None:
     data, w = believed(np.random.default_rng(seed))
@@ -74,7 +74,7 @@ def test_only_events_with_a_wide_margin_are_held(seed: int) -> None:
             assert best - brute_force(problem, scores, others) >= SURE - 1e-6
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(SEEDS)
 def test_held_events_agree_with_the_annotations_and_with_each_other(seed: int) -> None:
     data, w = believed(np.random.default_rng(seed))
@@ -89,7 +89,7 @@ def test_held_events_agree_with_the_annotations_and_with_each_other(seed: int) -
     np.testing.assert_allclose(mine.losses, 0, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(SEEDS)
 def test_they_count_as_annotations(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ def test_they_count_as_annotations(seed: int) -> None:
             assert wrong.bound == pytest.approx((value + loss)[loss > 1e-9].max(), abs=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SEEDS)
 def test_models_are_judged_without_them(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -111,28 +111,26 @@ def test_connect_by_key_and_click(state, hand, moving):
     assert state.annotator.picking.mode == Mode.REVIEW
 
 
-@pytest.mark.parametrize(
-    ("key", "event"), [("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)]
-)
-def test_events_of_one_cell_are_one_key(state, hand, moving, key, event):
-    hand.point(moving[1])
-    hand.key(key)
-    assert [a.events[0].event for a in state.session.annotations] == [event]
+def test_events_of_one_cell_are_one_key(state, hand, moving):
+    for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):
+        hand.point(moving[1])
+        hand.key(key)
+        assert [a.events[0].event for a in state.session.annotations] == [event]
+        hand.key("Z")
+        assert len(state.session.annotations) == 0
 
 
-@pytest.mark.parametrize(
-    ("key", "mode"),
-    [
+def test_keys_choose_the_mode(state, hand):
+    for key, mode in (
         ("Y", Mode.DIVIDE),
         ("M", Mode.MERGE),
         ("X", Mode.SPLIT),
         ("S", Mode.SWAP),
         ("V", Mode.REVIEW),
-    ],
-)
-def test_keys_choose_the_mode(state, hand, key, mode):
-    hand.key(key)
-    assert state.annotator.picking.mode == mode
+    ):
+        assert state.annotator.picking.mode != mode
+        hand.key(key)
+        assert state.annotator.picking.mode == mode
 
 
 def test_dragging_pans_and_annotates_nothing(state, hand, moving, viewer, qtbot):

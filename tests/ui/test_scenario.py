@@ -12,6 +12,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Movie
 from bridgetrack.session.proposals import chosen_event
 from bridgetrack.ui.layers import find_role
+from short_sample import short_sample
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -33,10 +34,13 @@ def tables(folder):
 
 @pytest.mark.slow
 def test_from_the_movie_to_the_same_files_without_a_window(
-    viewer, hand, qtbot, tmp_path, make_napari_viewer
+    viewer, hand, qtbot, tmp_path, make_napari_viewer, monkeypatch
 ):
     from bridgetrack.ui.panel import state_of
     from bridgetrack.ui.workflow import fill
+
+    sample = short_sample(tmp_path / "sample")
+    monkeypatch.setattr("bridgetrack.ui.file_menu.sample_folder", lambda: sample)
 
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     state = state_of(viewer)
