@@ -91,6 +91,28 @@ class Camera:
         QTest.mouseClick(self.canvas, Qt.MouseButton.LeftButton, pos=where)
         self.wait(60)
 
+    def drag(self, first: Any, last: Any) -> None:
+        """Draw a stroke between two positions in pixels."""
+        from qtpy.QtCore import QEvent, QPointF, Qt
+        from qtpy.QtGui import QMouseEvent
+        from qtpy.QtTest import QTest
+        from qtpy.QtWidgets import QApplication
+
+        scale = np.array(self.viewer.layers[0].scale[-2:])
+        ends = [np.asarray(each, dtype=float) * scale for each in (first, last)]
+        left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+        QTest.mousePress(self.canvas, left, pos=self.pixel(ends[0]))
+        for share in np.linspace(0, 1, 8):
+            where = self.pixel(ends[0] + share * (ends[1] - ends[0]))
+            move = QMouseEvent(
+                QEvent.Type.MouseMove, QPointF(where), QPointF(self.canvas.mapToGlobal(where)),
+                none, left, Qt.KeyboardModifier.NoModifier,
+            )  # fmt: skip
+            QApplication.sendEvent(self.canvas, move)
+            self.wait(10)
+        QTest.mouseRelease(self.canvas, left, pos=self.pixel(ends[1]))
+        self.wait(60)
+
     def key(self, name: str) -> None:
         """Press a key."""
         from qtpy.QtCore import Qt
@@ -164,7 +186,7 @@ def shoot(theme: str, tour: bool) -> None:
         camera.save(f"{name}-empty")
     camera.widget.ask()
     camera.save("suggest-empty")
-    for part in (choose_cells, review, pick, suggest, give_more, train, track, export):
+    for part in (choose_cells, review, mend, pick, suggest, give_more, train, track, export):
         part(camera)
     if tour:
         save_tour(camera.frames)
@@ -184,18 +206,20 @@ def choose_cells(camera: Camera) -> None:
     find_cells(camera)
 
 
-def find_cells(camera: Camera) -> None:
-    """Look at the sliders and the live preview, then find the cells of all frames."""
+def section_of(camera: Camera, widget: Any) -> Any:
+    """The folded section that holds a widget of step 1."""
     from superqt import QCollapsible
 
+    found = camera.widget.segment.findChildren(QCollapsible)
+    return next(s for s in reversed(found) if s.isAncestorOf(widget))
+
+
+def find_cells(camera: Camera) -> None:
+    """Look at the sliders and the live preview, then find the cells of all frames."""
     from bridgetrack.ui.layers import find_role
 
     panel = camera.widget.segment
-    section = next(
-        s
-        for s in panel.findChildren(QCollapsible)
-        if panel.find in s.findChildren(type(panel.find))
-    )
+    section = section_of(camera, panel.find)
     section.expand(animate=False)
     panel.find.live.setChecked(True)
     camera.until(lambda: find_role(camera.viewer.layers, "preview") is not None)
@@ -203,14 +227,124 @@ def find_cells(camera: Camera) -> None:
     camera.wait(300)
     camera.save("find")
     camera.film(4)
+    panel.find.live.setChecked(False)
     # The true cells that came with the sample would leave nothing to learn.
     camera.viewer.layers.remove("Cells")
     camera.until(lambda: camera.session.movie is None)
+    paint(camera)
+    if camera.theme == "dark":
+        panel.find.choice["choose"].value = "plain"
+        panel.find.go.click()
+        camera.until(lambda: camera.session.tracking is not None)
+        section.collapse(animate=False)
+        repair(camera)
+        for layer in ("Cells found repaired", "Cells found"):
+            camera.viewer.layers.remove(layer)
+        camera.until(lambda: camera.session.movie is None)
+        panel.find.choice["choose"].value = "jointly"
     panel.find.go.click()
     camera.until(lambda: camera.session.tracking is not None)
     section.collapse(animate=False)
     camera.wait(300)
     camera.film(3)
+
+
+def paint(camera: Camera) -> None:
+    """Paint a few strokes, and look at what they teach."""
+    from qtpy.QtWidgets import QScrollArea
+
+    from bridgetrack.ui.layers import find_role
+
+    teach = camera.widget.segment.find.teach
+    section = section_of(camera, teach)
+    section.expand(animate=False)
+    camera.widget.stack.currentWidget().ensureWidgetVisible(section)
+    frame = camera.viewer.dims.current_step[0]
+    truth = true_labels()[frame]
+    camera.state.canvas.activate()
+    cells = [np.argwhere(truth == k) for k in np.unique(truth)[1:]]
+    inner = [c for c in cells if c.min() > 60 and c.max() < 330]
+    teach.brushes[2].click()
+    for pixels in inner[:5]:
+        middle = pixels.mean(axis=0)
+        across = np.array([0, 4])
+        camera.drag(middle - across, middle + across)
+    teach.brushes[1].click()
+    free = np.argwhere(truth[80:300, 80:300] == 0)[::2500] + 80
+    for place in free[:6]:
+        camera.drag(place, place + np.array([5, 3]))
+    camera.until(lambda: teach.model is not None)
+    camera.wait(500)
+    area = camera.widget.stack.currentWidget()
+    assert isinstance(area, QScrollArea)
+    area.ensureWidgetVisible(teach)
+    camera.save("brushes")
+    camera.film(5)
+    teach.forget.click()
+    section.collapse(animate=False)
+    assert find_role(camera.viewer.layers, "strokes") is None
+
+
+def repair(camera: Camera) -> None:
+    """Repair what a plain segmentation found."""
+    panel = camera.widget.segment
+    section = section_of(camera, panel.repair)
+    section.expand(animate=False)
+    panel.repair.on.click()
+    camera.until(lambda: "Cells found repaired" in camera.viewer.layers, 600)
+    layer = camera.viewer.layers["Cells found repaired"]
+    camera.until(lambda: camera.session.movie.layers[1] is layer)
+    camera.until(lambda: camera.session.tracking is not None)
+    box = panel.repair.list
+    box.itemClicked.emit(box.topLevelItem(0), 0)
+    box.setCurrentItem(box.topLevelItem(0))
+    camera.wait(300)
+    camera.widget.stack.currentWidget().ensureWidgetVisible(panel.repair)
+    camera.save("repair")
+    section.collapse(animate=False)
+
+
+def true_labels() -> Any:
+    """The true masks of the sample."""
+    from bridgetrack.movie import open_labels
+    from bridgetrack.simulation.folder import sample_folder
+
+    return np.asarray(open_labels(sample_folder() / "01_GT" / "TRA").array[:, 0].compute())
+
+
+def mend(camera: Camera) -> None:
+    """Cut two nuclei that are drawn as one, and look at the same cut in another frame."""
+    truth, session = true_labels(), camera.session
+    cells = np.asarray(session.movie.labels.array[:, 0].compute())
+    size = np.array([np.bincount(t.ravel(), minlength=truth.max() + 1) for t in truth])
+
+    def joined(t: int, label: int) -> bool:
+        inside = np.bincount(truth[t][cells[t] == label], minlength=size.shape[1])
+        return int((inside[1:] > 0.7 * np.maximum(size[t][1:], 1)).sum()) > 1
+
+    detections = session.scene.detections
+    away = np.abs(detections.position - 126).max(axis=1)
+    rows = [
+        r
+        for r in np.argsort(away)[:900].tolist()
+        if joined(int(detections.frame[r]), int(detections.label[r]))
+    ]
+    for row in rows:
+        camera.go_to(row, close=True)
+        camera.point(row)
+        camera.key("K")
+        camera.until(lambda: not session.busy("measure", "track", "propose"))
+        if session.proposed:
+            break
+        camera.key("Z")
+        camera.until(lambda: not session.busy("measure", "track"))
+    camera.film(4)
+    camera.key("P")
+    camera.wait(300)
+    camera.save("mend")
+    camera.film(4)
+    camera.key("Escape")
+    camera.key("V")
 
 
 def mothers(camera: Camera) -> list[int]:

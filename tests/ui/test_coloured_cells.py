@@ -1,4 +1,4 @@
-"""The masks in the colours of their families, in a real viewer."""
+"""The masks in the colours of their tracks, in a real viewer."""
 
 from __future__ import annotations
 
@@ -51,6 +51,17 @@ def test_cells_have_the_colours_of_their_families(tracked, viewer, qtbot):
     names = [widget.segment.source.labels.itemText(k)
              for k in range(widget.segment.source.labels.count())]  # fmt: skip
     assert layer.name not in names
+
+
+def test_cells_of_doubtful_tracks_have_the_colour_of_their_doubt(tracked, qtbot):
+    widget, state, layer = tracked
+    before = layer.colormap
+    widget.track.colour.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: layer.colormap is not before, timeout=20_000)
+    worst = state.session.layer_data.of_tracks("certainty")
+    shades = layer.colormap.map(np.array([worst.idxmin(), worst.idxmax()]))
+    assert worst.min() < worst.max()
+    assert shades[0][0] > shades[0][2] and shades[1][2] > shades[1][0], "orange, and blue"
 
 
 def test_the_colours_follow_mended_masks(tracked, viewer, qtbot):

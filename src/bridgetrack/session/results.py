@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import colorsys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,6 +28,10 @@ class TracksData:
     data: NDArray[np.float64]
     features: pd.DataFrame
     graph: dict[int, list[int]]
+
+    def of_tracks(self, feature: str) -> pd.Series:
+        """The lowest value of a feature along each track, by its id."""
+        return self.features[feature].groupby(self.data[:, 0].astype(np.int64)).min()
 
 
 def certainty(margin: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -107,16 +110,6 @@ class CellsByTrack:
             return np.asarray(self.frame(int(times))[tuple(rest)])
         frames = [self.frame(t)[tuple(rest)] for t in range(*times.indices(self.shape[0]))]
         return np.stack(frames) if frames else np.zeros((0, *self.shape[1:]), np.int32)
-
-
-def family_colours(tracks: Tracks) -> dict[int, tuple[float, float, float, float]]:
-    """Colour of each track: that of its family, as of the lines."""
-    known = tracks.nodes.drop_duplicates("track_id")
-    hues = (known["lineage_id"].to_numpy(np.float64) * _GOLDEN) % 1.0
-    return {
-        int(track): (*colorsys.hsv_to_rgb(float(hue), 0.75, 1.0), 1.0)
-        for track, hue in zip(known["track_id"], hues, strict=True)
-    }
 
 
 def least_certain(tracks: Tracks, limit: int = 50) -> pd.DataFrame:

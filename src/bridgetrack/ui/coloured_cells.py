@@ -1,4 +1,4 @@
-"""The cells in the colours of their families: a Labels layer kept in step with the tracking."""
+"""The cells in the colours of their tracks: a Labels layer kept in step with the tracking."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from napari.layers import Labels
 from napari.utils import DirectLabelColormap
 
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.session.results import CellsByTrack, family_colours
+from bridgetrack.session.results import CellsByTrack, TracksData
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.layers import add_below, find_role, placed_like, role_of, tag
+from bridgetrack.ui.tracks_layer import COLOURINGS, colormaps
 
 COLOURED = "coloured"
 """Role of the layer."""
@@ -27,6 +28,7 @@ class ColouredCells:
         self._session = session
         self._queue = EventLoopQueue()
         self._over: Any = None  # the layer of the cells that it was made for
+        self._colour = "family"
         self.wanted = False
         session.tracking_changed.connect(self._follow)
         session.movie_changed.connect(self._on_movie)
@@ -43,6 +45,11 @@ class ColouredCells:
         if not self.wanted:
             self.wanted = True
             self._follow()
+
+    def colour_by(self, colour: str) -> None:
+        """Colour by family, or by the least certain event of each track."""
+        self._colour = colour
+        self._follow()
 
     def hide(self) -> None:
         """Take the layer away."""
@@ -88,19 +95,28 @@ class ColouredCells:
             return
         if tracking.scene.labels is None:
             return
-        layer, pixels = self.layer, _pixels(tracking)
-        background: dict[int | None, Any] = {None: "transparent", 0: "transparent"}
-        colours = DirectLabelColormap(color_dict=background | family_colours(tracking.tracks))
+        found = self._session.layer_data
+        assert found is not None
+        layer, pixels, colours = self.layer, _pixels(tracking), _colours(found, self._colour)
         if layer is not None:
             layer.data, layer.colormap = pixels, colours
             return
         self._over = cells
         made = Labels(
-            pixels, name="Cells by family", metadata=tag(COLOURED), opacity=0.5,
+            pixels, name="Cells by track", metadata=tag(COLOURED), opacity=0.5,
             colormap=colours, **placed_like(cells),
         )  # fmt: skip
         made.editable = False
         add_below(viewer, made, "tracks", "marks", "events")
+
+
+def _colours(found: TracksData, colour: str) -> DirectLabelColormap:
+    """A colour for each track, that of its lines; doubtful tracks have that of their doubt."""
+    values = found.of_tracks(COLOURINGS[colour])
+    shades = colormaps()[COLOURINGS[colour]].map(values.to_numpy())
+    known: dict[int | None, Any] = {None: "transparent", 0: "transparent"}
+    known |= dict(zip(values.index.tolist(), shades, strict=True))
+    return DirectLabelColormap(color_dict=known)
 
 
 def _pixels(tracking: Tracking) -> Any:

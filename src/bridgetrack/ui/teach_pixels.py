@@ -135,7 +135,7 @@ class TeachPixels(QWidget):
         box.addWidget(text("Paint a few strokes on any frames; what they teach shows at once."))
         self.brushes = {
             value: button(f"{words}  [{key}]", f"{tip} (key {key})", self._taking(value),
-                          checkable=True, icon="brush")
+                          checkable=True)
             for words, value, key, tip in BRUSHES
         }  # fmt: skip
         box.addWidget(row(*self.brushes.values()))

@@ -44,8 +44,8 @@ class TrackPanel(Panel):
         self.colour.setToolTip("Orange tracks are doubtful, blue ones are certain")
         self.colour.currentIndexChanged.connect(self._on_colour)
         self.column.addWidget(self.colour)
-        self.cells = QCheckBox("Colour the cells by family")
-        self.cells.setToolTip("Show the masks in the colours of their families, over the cells")
+        self.cells = QCheckBox("Colour the cells, too")
+        self.cells.setToolTip("Show the masks in the colours of their tracks, over the cells")
         self.cells.setChecked(True)
         self.cells.toggled.connect(self._on_cells)
         self.column.addWidget(self.cells)
@@ -83,6 +83,7 @@ class TrackPanel(Panel):
 
     def _on_colour(self, k: int) -> None:
         self.result.colour_by(_COLOURS[k][1])
+        self.state.coloured_cells.colour_by(_COLOURS[k][1])
 
     def _jump(self, k: int, _: int) -> None:
         tracking = self.session.tracking

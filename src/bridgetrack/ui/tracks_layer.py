@@ -19,7 +19,8 @@ from bridgetrack.ui.layers import KEY, add_below, find_role, placed_like, tag
 COLOURINGS = {"family": "lineage", "certainty": "certainty"}
 
 
-def _colormaps() -> dict[str, Colormap]:
+def colormaps() -> dict[str, Colormap]:
+    """Colours by what tracks are coloured by, see `COLOURINGS`."""
     sure = np.array([[0.84, 0.37, 0.0, 1], [0.94, 0.89, 0.26, 1], [0.34, 0.71, 0.91, 1]])
     hues = np.linspace(0, 1, 25)
     wheel = np.array([[*colorsys.hsv_to_rgb(h % 1.0, 0.75, 1.0), 1.0] for h in hues])
@@ -133,6 +134,6 @@ def _layer(found: TracksData, tracking: Tracking, colour: str, labels: Any) -> T
     return TracksLayer(
         found.data, features=found.features, graph=found.graph, name="Tracks",
         metadata=tag("tracks", tracks=tracking.tracks), tail_length=8, tail_width=3,
-        blending="translucent", colormaps_dict=_colormaps(), color_by=COLOURINGS[colour],
+        blending="translucent", colormaps_dict=colormaps(), color_by=COLOURINGS[colour],
         visible=False, **placed_like(labels),
     )  # fmt: skip

@@ -203,7 +203,6 @@ GLYPHS = {
     "sample": "flask_outline",
     "download": "download",
     "find": "magnify",
-    "brush": "brush",
 }
 """Names in Material Design Icons by what they stand for here."""
 
