@@ -49,7 +49,7 @@ def alone(problem: Problem) -> Patches:
     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 25))
 def test_gap_against_enumeration(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)

@@ -57,7 +57,7 @@ def test_ids_that_break_the_rules_are_not_called_tracklets(tmp_path: Path) -> No
     assert properties == {"lineage": "lineage_id"}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(random_tracks())
 def test_what_is_called_a_tracklet_is_one(tracks: Tracks) -> None:
     ids, edges = tracks.nodes["id"], tracks.edges[["source", "target"]].to_numpy()

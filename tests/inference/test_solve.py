@@ -43,7 +43,7 @@ def assert_valid(problem: Problem, scores: np.ndarray, solution: Solution) -> No
     assert solution.bound >= solution.value
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 25))
 def test_equals_enumeration(seed: int, n_slots: int, n_wide: int) -> None:
     rng = np.random.default_rng(seed)

@@ -62,7 +62,7 @@ def test_bounds_never_exceed_the_penalty(seed: int, loss: str, treatment: str) -
 
 
 @given(seed=st.integers(0, 1000), problem=st.sampled_from([multiclass_problem, chain_problem]))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_switches_agree_on_full_annotation(seed: int, problem: Any) -> None:
     """One label each: R is linear, the problem convex, and training is BMRM."""
     model, samples = problem(seed, full=True)

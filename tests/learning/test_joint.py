@@ -49,7 +49,7 @@ def shift(d: int, seed: int) -> np.ndarray:
 
 
 @given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_one_domain_is_plain_training(seed: int, problem: Any, lam: float, rho: float) -> None:
     domain = domains_of(problem, seed, 1, full=True)[0]
     d = domain.model.n_features
@@ -64,7 +64,7 @@ def test_one_domain_is_plain_training(seed: int, problem: Any, lam: float, rho: 
 
 
 @given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_one_partly_annotated_domain_has_the_plain_objective(
     seed: int, problem: Any, lam: float, rho: float
 ) -> None:
@@ -77,7 +77,7 @@ def test_one_partly_annotated_domain_has_the_plain_objective(
 
 
 @given(seed=seeds, problem=problems, rho=strengths)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_a_fixed_shared_part_is_independent_training(seed: int, problem: Any, rho: float) -> None:
     domains = domains_of(problem, seed, 3, full=True)
     prior = shift(domains[0].model.n_features, seed)
@@ -93,7 +93,7 @@ def test_a_fixed_shared_part_is_independent_training(seed: int, problem: Any, rh
 
 
 @given(seed=seeds, problem=problems, lam=strengths)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_an_infinite_tie_is_union(seed: int, problem: Any, lam: float) -> None:
     """On the sum of the domain risks, each a mean here."""
     domains = domains_of(problem, seed, 2, full=True)
@@ -121,7 +121,7 @@ def test_the_domains_differ_more_the_looser_the_tie(
 
 
 @given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_objective_never_increases_and_is_true(
     seed: int, problem: Any, lam: float, rho: float
 ) -> None:
@@ -145,7 +145,7 @@ def test_objective_never_increases_and_is_true(
 
 
 @given(seed=seeds, problem=problems, treatment=st.sampled_from(["exact", "literal"]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_bounds_never_exceed_what_they_bound(seed: int, problem: Any, treatment: Any) -> None:
     domains = domains_of(problem, seed)
     found = fit_joint(domains, Coupling(0.05, 0.2), treatment=treatment)
@@ -162,7 +162,7 @@ def test_bounds_never_exceed_what_they_bound(seed: int, problem: Any, treatment:
 
 
 @given(seed=seeds, problem=problems)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_the_lower_bound_holds_for_full_annotation(seed: int, problem: Any) -> None:
     domains = domains_of(problem, seed, full=True)
     coupling = Coupling(0.1, 0.4)

@@ -53,7 +53,7 @@ def test_margins_come_from_edges_and_appearances() -> None:
     assert properties["event"].tolist() == ["start", "move", "appear"]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(random_tracks())
 def test_round_trip(tracks: Tracks) -> None:
     arrays = to_napari(tracks)

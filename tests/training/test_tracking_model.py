@@ -100,7 +100,7 @@ def test_a_batch_of_some_samples_is_part_of_the_whole(seed: int) -> None:
     np.testing.assert_allclose(part.losses, whole.losses[some], atol=1e-7)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(SEEDS)
 def test_the_loss_is_zero_exactly_on_the_compatible_outputs(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -117,7 +117,7 @@ def test_the_loss_is_zero_exactly_on_the_compatible_outputs(seed: int) -> None:
         np.testing.assert_allclose(model.joint_feature(0, y), 0.7 * (data.phi.T @ y))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(SEEDS)
 def test_every_inference_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -142,7 +142,7 @@ def test_every_inference_equals_enumeration(seed: int) -> None:
         assert not (kept.output.astype(bool) & ~data.allowed[part]).any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SEEDS)
 def test_the_incompatible_space_equals_enumeration(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -194,7 +194,7 @@ def test_the_incompatible_space_equals_the_integer_program_with_the_extra_row(se
     assert found.bound == pytest.approx(whole.value + n, abs=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS)
 def test_the_six_losses_are_three_functions(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -217,7 +217,7 @@ def test_hinge_equals_bridge_on_a_movie() -> None:
         assert hinge.max() > 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS, st.booleans())
 def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -233,7 +233,7 @@ def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -
         assert (upper - reward >= best - kept - 1e-6).all()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(SEEDS, st.sampled_from(sorted(LOSSES)), st.booleans(), st.booleans())
 def test_bounds_stay_below_the_penalty_and_training_never_goes_up(
     seed: int, loss: str, exact: bool, absolute: bool
