@@ -14,7 +14,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.session.tracked_movie import TrackedMovie
+from bridgetrack.session.mended_movie import MendedMovie
 
 JOB = "mask questions"
 """Name of the background work: looking where masks may be wrong."""
@@ -44,7 +44,7 @@ class MaskQuestions:
 
     changed = Signal()
 
-    def __init__(self, movie: TrackedMovie) -> None:
+    def __init__(self, movie: MendedMovie) -> None:
         self._movie = movie
         self.on, self.frame = False, 0
         self._found: list[MaskQuestion] = []

@@ -24,7 +24,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
 from bridgetrack.session.answers import Answers, questions_path, words_of
 from bridgetrack.session.mask_questions import MaskQuestions
-from bridgetrack.session.tracked_movie import TrackedMovie
+from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.training import Trainer, sentence
 
 Question = Suggestion | MaskQuestion
@@ -77,7 +77,7 @@ class Questions:
     settling = Signal(bool)
 
     def __init__(
-        self, movie: TrackedMovie, trainer: Trainer, options: SessionOptions | None = None
+        self, movie: MendedMovie, trainer: Trainer, options: SessionOptions | None = None
     ) -> None:
         self._movie, self._trainer, self._options = movie, trainer, options
         self.later: Callable[[Callable[[], None]], None] = lambda act: act()

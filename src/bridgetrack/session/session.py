@@ -30,18 +30,18 @@ from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import run
 from bridgetrack.session.background import Runner
 from bridgetrack.session.keep_model import ModelKeeper
+from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume, saving
 from bridgetrack.session.questions import Question, Questions
 from bridgetrack.session.results import TracksData, layer_data
 from bridgetrack.session.start_choice import StartChoice
-from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 
 
-class Session(TrackedMovie):
+class Session(MendedMovie):
     """A movie, its answers, questions, model and tracks.
 
     Parameters

@@ -1,0 +1,193 @@
+"""What people say of the masks of the open movie: each answer is kept, and the tracks follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import InputError
+from bridgetrack.regions.acts import act
+from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.session.choosing import chosen_again, highest_named
+from bridgetrack.session.masks import MaskStep, MovieMasks
+from bridgetrack.session.tracked_movie import TrackedMovie
+
+
+class MendedMovie(TrackedMovie):
+    """A movie whose masks can be mended."""
+
+    def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
+        """Mend the masks of a frame; the tracks follow, and the answer is kept.
+
+        Parameters
+        ----------
+        kind
+            ``"cut"``: the cell at a place is two; of two places in a cell each is in one of
+            them, and a line between two others cuts what it crosses. ``"join"``: the cells at
+            two places are one. ``"grow"``: here is a cell. ``"remove"``: this is no cell.
+            ``"outline"``: this cell has another outline, the next at each call.
+        frame
+            Number of the frame.
+        *places
+            Where, in pixels: ``(y, x)`` or ``(z, y, x)``.
+
+        Returns
+        -------
+        Mend
+            What was changed.
+
+        Raises
+        ------
+        InputError
+            Where that cannot be done; the message says why and what to do.
+        OutputError
+            Where the answer cannot be saved; then nothing has changed.
+        """
+        return self.accept(act(kind, self.site(frame), *places))
+
+    def site(self, frame: int) -> MendSite:
+        """A frame whose masks can be mended.
+
+        Raises
+        ------
+        InputError
+            Where there is no such frame, or there are no masks.
+        """
+        masks, detections = self._mendable()
+        return masks.site(frame, detections)
+
+    def accept(self, mend: Mend) -> Mend:
+        """Make a change of masks that was proposed; returns and raises as `mend`."""
+        masks, detections = self._mendable()
+        made = masks.make(mend, detections)
+        self.cancel("propose")
+        mine = any(m is mend for m in self.proposed)
+        self.proposed = [m for m in self.proposed if m is not mend] if mine else []
+        self._steps = self._steps.then("masks")
+        if len(made.pixels):
+            self._on_masks({made.frame})
+        else:  # the masks are right as they are
+            self.answers_changed.emit()
+        return made
+
+    def accept_all(self, mends: Sequence[Mend]) -> None:
+        """Make changes that were prepared one after the other, as one step; raises as `mend`."""
+        masks, _ = self._mendable()
+        if mends:
+            self._take(masks.several(mends))
+
+    def remove_mask_answers(self, *ids: str) -> None:
+        """Take answers about masks back, as one step; the masks are as before where they can be.
+
+        Raises
+        ------
+        OutputError
+            Where that cannot be saved; then nothing has changed.
+        """
+        masks, _ = self._mendable()
+        step = masks.removing(ids)
+        if step.removed and not self._take(step):
+            self.message.emit("info", "The masks have changed there since and stay as they are.")
+
+    def _take(self, step: MaskStep) -> bool:
+        masks, _ = self._mendable()
+        frames, done = masks.take(step)
+        self._steps = self._steps.then("steps")
+        self.proposed = []
+        self._on_masks(frames)
+        return done
+
+    def choose_again(self) -> None:
+        """Choose the masks of all frames anew with the answers about them, as one step.
+
+        They are chosen as they were found; masks brought along stay where neither the image nor
+        an answer objects. Frames in which masks change meanwhile stay as they are.
+
+        Raises
+        ------
+        InputError
+            Where there are no masks, or no image.
+        """
+        masks, _ = self._mendable()
+        movie, weights, answers = self.movie, self.model, masks.answers
+        assert movie is not None
+        if movie.image is None:
+            raise InputError(
+                "masks are chosen by the image that they were made from, which is not there; "
+                "choose it as well"
+            )
+        named = highest_named(answers, self.annotations or ())
+        self.run(
+            "choose",
+            lambda: chosen_again(movie, answers, weights, named),
+            lambda changes: self._on_chosen(changes, answers),
+        )
+
+    def _on_chosen(self, changes: list[Mend], answers: MaskAnswers) -> None:
+        masks, _ = self._mendable()
+        said = {a.id: a.frame for a in (*answers, *masks.answers)}
+        old, new = ({a.id for a in each} for each in (answers, masks.answers))
+        since = {said[i] for i in old ^ new}
+        mends = tuple(m for m in changes if m.frame not in since and masks.fits(m))
+        if mends:
+            with self.telling():
+                self._take(MaskStep(mends))
+                self.message.emit(
+                    "info", f"The masks changed in {len(mends)} frame(s). Undo (Z) takes that back."
+                )
+        elif not changes:
+            self.message.emit("info", "The masks are as they were: nothing better was found.")
+        if len(mends) < len(changes):
+            self.message.emit(
+                "warning",
+                f"In {len(changes) - len(mends)} frame(s) you changed masks meanwhile; these stay.",
+            )
+
+    def propose_same(self, mend: Mend) -> list[Mend]:
+        """The same change of masks in frames before and after, as far as they show the same.
+
+        Nothing is changed; `accept` makes one of them.
+        """
+        masks, detections = self._mendable()
+        self.run("propose", lambda: masks.same(mend, detections), self._on_proposed)
+        return self.proposed
+
+    def forget_proposed(self) -> None:
+        """Let go of what is proposed for the masks of other frames."""
+        self._on_proposed([])
+
+    def _on_proposed(self, found: list[Mend]) -> None:
+        self.proposed = found
+        self.answers_changed.emit()
+
+    def note_painting(self, frame: int, pixels: Any, before: Any) -> None:
+        """Keep what somebody painted in a frame as an answer: these cells are right.
+
+        Parameters
+        ----------
+        frame
+            Number of the frame.
+        pixels
+            Places in the flat frame that were painted, ascending.
+        before
+            Their labels before.
+        """
+        if self.masks is not None:
+            with self.telling():
+                if self.masks.painted(frame, pixels, before):
+                    self._steps = self._steps.then("masks")
+                    self.answers_changed.emit()
+
+    def _mendable(self) -> tuple[MovieMasks, Detections]:
+        if self.movie is None:
+            raise InputError("there is no movie in this session; open one first")
+        if self.masks is None:
+            raise InputError(
+                "the cells are a table of points, which has no masks to mend; move, add or delete "
+                "points instead"
+            )
+        if self._base is None:
+            raise InputError("the cells are still being measured; try again in a moment")
+        return self.masks, self._base.detections
