@@ -1,4 +1,4 @@
-"""How long the window stands still while the plugin measures, asks, trains and tracks.
+"""How long the window stands still while the plugin measures, asks, trains, tracks, finds cells.
 
 Run with a screen: `xvfb-run -a python benchmarks/heartbeat.py [FOLDER of a CTC movie]`; without a
 folder the sample is taken. A timer beats every 5 ms in the event loop. For each kind of work the
@@ -122,6 +122,26 @@ class Answering:
             self._timer.stop()
 
 
+def measure_masks(pulse: Pulse, session: Any, widget: Any) -> None:
+    """Find cells, mend a mask, and choose the masks again."""
+    widget.open_step(0)
+    find, found = widget.segment.find, widget.segment.source.labels
+    before = found.layer
+
+    def settled() -> bool:
+        there = session.movie is not None and session.movie.layers[1] is found.layer
+        busy = session.busy("choose", "measure", "track")
+        return bool(there and session.tracking is not None and not busy)
+
+    def new() -> bool:
+        return found.layer is not before and settled()
+
+    pulse.during("finding cells", find.run, new)
+    place = tuple(session.scene.detections.table[["y", "x"]].to_numpy()[3].tolist())
+    pulse.during("mending a mask", lambda: session.mend("remove", 0, place), settled)
+    pulse.during("choosing masks again", session.choose_again, settled)
+
+
 def main() -> None:
     """Measure a movie from opening to correcting."""
     warnings.simplefilter("ignore")
@@ -170,6 +190,7 @@ def main() -> None:
         pulse.during("tracking", session.track, lambda: not session.busy("track"))
         annotator.point_at(rows[5] + 3)
         pulse.during("correcting", annotator.break_link, lambda: not session.busy("correct"))
+        measure_masks(pulse, session, widget)
         viewer.close()
 
 

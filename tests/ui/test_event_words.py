@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.words import describe_masks
 from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
-from bridgetrack.ui.event_looks import short_answer, short_words
+from bridgetrack.regions.mend import MendKind
+from bridgetrack.ui.event_looks import MEND_SIGNS, MEND_WORDS, short_answer, short_words
 
 
 def event_of(event: Event) -> EventRef:
@@ -26,6 +28,12 @@ def test_every_event_names_its_other_cells(event):
     alone = event in (Event.DISAPPEAR, Event.APPEAR, Event.FALSE)
     assert (fate == past) == alone
     assert alone or all(str(c.label) in past for c in ref.sources)
+
+
+@pytest.mark.parametrize("kind", MendKind)
+def test_every_answer_about_masks_has_words_and_a_sign(kind):
+    assert describe_masks(3, kind).startswith("frame 3: ")
+    assert MEND_SIGNS[kind] and MEND_WORDS[kind]
 
 
 def test_an_answer_leaves_out_the_frame_that_stands_beside_it():

@@ -51,6 +51,7 @@ MASKS = {
     MendKind.REMOVE: "this is no cell",
     MendKind.OUTLINE: "this is its outline",
     MendKind.PAINT: "these masks are right",
+    MendKind.KEEP: "these masks are right",
 }
 """What an answer says of masks."""
 

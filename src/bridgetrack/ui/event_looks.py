@@ -52,6 +52,7 @@ MEND_SIGNS = {
     MendKind.REMOVE: "−",
     MendKind.OUTLINE: "○",
     MendKind.PAINT: "✎",
+    MendKind.KEEP: "✓",
 }
 
 PROPOSAL = "#ffffff"

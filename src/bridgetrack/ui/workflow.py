@@ -104,6 +104,7 @@ class WorkflowPanel(Panel):
             self.session.trainer.changed,
         ):
             self.listen(signal, self._say_next)
+        self.segment.source.image.chosen.connect(lambda _: self._say_next())
         self.listen(self.state.annotator.mode_changed, self._follow_mode)
         self.open_step(0)
 
@@ -166,6 +167,7 @@ class WorkflowPanel(Panel):
             next_step(
                 self.step,
                 movie=self.session.movie is not None,
+                image=self.segment.source.image.layer is not None,
                 ready=self.session.tracking is not None,
                 answers=len(self.session.annotations or ()),
                 trained=self.session.trainer.training is not None,
@@ -175,9 +177,19 @@ class WorkflowPanel(Panel):
 
 
 def next_step(
-    step: int, *, movie: bool, ready: bool, answers: int, trained: bool, asked: bool = False
+    step: int,
+    *,
+    movie: bool,
+    image: bool,
+    ready: bool,
+    answers: int,
+    trained: bool,
+    asked: bool = False,
 ) -> str:
     """What a step needs or what comes next, in plain words."""
+    if not movie and image:
+        where = "" if step == 0 else ", in step 1"
+        return f"Next: find the cells, or choose their layer{where}."
     if not movie:
         first = "Open a movie (File > Open Sample > Bridgetrack has one)"
         return f"{first}, then choose its cells." if step == 0 else f"{first}; see step 1."
