@@ -12,6 +12,7 @@ import tifffile
 
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.models.model import load_model
+from bridgetrack.movie.opening import open_labels
 from bridgetrack.segmentation.pixels import load_pixel_model
 from cli.conftest import Run
 from short_sample import short_sample
@@ -31,6 +32,25 @@ def test_segment_a_stack_and_a_folder(run: Run, movie: Path, tmp_path: Path) -> 
     assert folder.status == 0, folder.err
     assert str(tmp_path / "masks") in folder.out
     assert len(list((tmp_path / "masks").glob("mask*.tif"))) == 10
+
+
+def test_cells_go_through_ome_zarr(run: Run, few: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "cells.ome.zarr"
+    words = ("segment", few, "--out", labels, "--choose", "plain")
+    for _ in range(2):  # what was written here is replaced
+        shown = run(*words)
+        assert shown.status == 0, shown.err
+    assert (tmp_path / "cells.run.json").is_file()
+    run("segment", few, "--out", tmp_path / "cells.tif", "--choose", "plain")
+    np.testing.assert_array_equal(
+        np.asarray(open_labels(labels).array[:, 0]), tifffile.imread(tmp_path / "cells.tif")
+    )
+    tracked = run("track", labels, "--out", tmp_path / "result", "--format", "csv,zarr")
+    assert tracked.status == 0, tracked.err
+    tracks = open_labels(tmp_path / "result" / "tracks.ome.zarr")
+    assert tracks.n_frames == 4 and tracks.channel_frame(3).any()
+    (labels / "zarr.json").write_text("{}")
+    assert "changed since Bridgetrack wrote it" in run(*words).err
 
 
 def test_settings_matter(run: Run, few: Path, tmp_path: Path) -> None:

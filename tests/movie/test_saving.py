@@ -18,7 +18,7 @@ TYX = RNG.integers(0, 900, (4, 12, 15))
 TZYX = RNG.integers(0, 900, (3, 5, 12, 15))
 
 
-@pytest.mark.parametrize("name", ["labels.tif", "labels"])
+@pytest.mark.parametrize("name", ["labels.tif", "labels", "labels.ome.zarr"])
 @pytest.mark.parametrize("frames", [TYX, TZYX], ids=["2D", "3D"])
 def test_round_trip_keeps_pixels_scale_and_interval(
     tmp_path: Path, name: str, frames: np.ndarray
@@ -52,7 +52,7 @@ def test_more_than_a_thousand_frames_get_four_digits(tmp_path: Path) -> None:
     assert open_labels(tmp_path / "many").n_frames == 1001
 
 
-@pytest.mark.parametrize("name", ["a.tif", "a"])
+@pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])
 def test_a_failing_source_leaves_nothing(tmp_path: Path, name: str) -> None:
     def frames() -> Iterator[np.ndarray]:
         yield TYX[0]
@@ -63,7 +63,7 @@ def test_a_failing_source_leaves_nothing(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["a.tif", "a"])
+@pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])
 def test_an_older_result_survives_a_failure_and_gives_way_to_success(
     tmp_path: Path, name: str
 ) -> None:
@@ -77,14 +77,14 @@ def test_an_older_result_survives_a_failure_and_gives_way_to_success(
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("name", ["a.tif", "a"])
+@pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])
 def test_too_few_frames(tmp_path: Path, name: str) -> None:
     with pytest.raises(OutputError, match="3 frames were given, expected 4"):
         save_labels(list(TYX[:3]), tmp_path / name, geometry=Geometry(4, (12, 15), (1.0, 1.0)))
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["a.tif", "a"])
+@pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])
 def test_full_disk(tmp_path: Path, name: str) -> None:
     noise = RNG.integers(0, 60000, (4, 300, 300))
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -111,7 +111,7 @@ def test_wrong_targets(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
 
 
-@pytest.mark.parametrize("name", ["a.tif", "a"])
+@pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])
 def test_no_permission(tmp_path: Path, name: str, unprivileged: None) -> None:
     (tmp_path / "closed").mkdir()
     (tmp_path / "closed").chmod(0o500)

@@ -56,7 +56,8 @@ def segment(
         Path,
         out_option(
             "LABELS",
-            "Where to write: a name that ends in .tif for a stack, any other for a folder.",
+            "Where to write: a name that ends in .tif for a stack, in .ome.zarr for an OME-Zarr, "
+            "any other for a folder.",
         ),
     ],
     backend: Annotated[
@@ -261,7 +262,8 @@ def segmenting(
 
 def beside_labels(out: Path, what: str) -> Path:
     """The file beside labels that holds their record (``"run"``) or pixel model (``"pixels"``)."""
-    name = out.stem if out.suffix.lower() in (".tif", ".tiff") else out.name
+    stem = out.stem if out.suffix.lower() in (".tif", ".tiff", ".zarr") else out.name
+    name = stem.removesuffix(".ome")
     return out.with_name(f"{name}.{what}.json")
 
 

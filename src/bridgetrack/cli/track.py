@@ -30,7 +30,7 @@ from bridgetrack.cli.sources import (
 )
 from bridgetrack.notes import Note, NoteKind
 
-FORMATS = ("csv", "ctc", "geff")
+FORMATS = ("csv", "ctc", "geff", "zarr")
 
 
 @reads_movie
@@ -44,7 +44,8 @@ def track(
         Path | None, answers_option("Answers that the tracks must honour.")
     ] = None,
     formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff.")
+        str,
+        typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff, zarr."),
     ] = "csv",
     repair: Annotated[
         bool,

@@ -159,9 +159,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     if form.label.max(initial=0) > np.iinfo(np.uint16).max:
         dtype = np.uint32
         notes.append("more than 65,535 tracks: the masks have 32 bits, the format asks for 16")
-    frame = tracks.nodes["frame"].to_numpy(dtype=np.int64)
-    order = np.argsort(frame, kind="stable")
-    starts = np.searchsorted(frame[order], np.arange(labels.n_frames + 1))
+    renamed = Renamed(tracks, labels, form.label)
     digits = max(3, len(str(labels.n_frames - 1)))
     folder = Path(folder)
     with writing(folder):
@@ -169,11 +167,9 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     with writing(folder), staged(folder) as staging:
         staging.mkdir()
         for t in range(labels.n_frames):
-            nodes = order[starts[t] : starts[t + 1]]
-            renamed = _rename(tracks, labels, form, t, nodes).astype(dtype)
             tifffile.imwrite(
                 staging / f"mask{t:0{digits}d}.tif",
-                renamed,
+                renamed.frame(t).astype(dtype),
                 compression="zlib",
                 photometric="minisblack",
             )
@@ -182,18 +178,34 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
     return tuple(notes)
 
 
-def _rename(
-    tracks: Tracks, labels: Movie, form: CtcForm, t: int, nodes: NDArray[np.int64]
-) -> NDArray[Any]:
-    image = labels.channel_frame(t)
-    old = tracks.nodes["label"].to_numpy(dtype=np.int64)[nodes]
-    table = np.zeros(max(int(image.max(initial=0)), int(old.max(initial=0))) + 1, dtype=np.int64)
-    table[old] = form.label[nodes]
-    present = np.zeros(len(table), dtype=bool)
-    present[image.ravel()] = True
-    if not present[old].all():
-        raise InputError(
-            f"{labels.source}, frame {t}: the cell {old[~present[old]][0]} is in the tracks but "
-            "not in the segmentation; give the segmentation that was tracked"
-        )
-    return np.asarray(table[image])
+class Renamed:
+    """The segmentation with other labels: each node's `number`, and 0 for what is no node."""
+
+    def __init__(self, tracks: Tracks, labels: Movie, number: Rows) -> None:
+        frame = tracks.nodes["frame"].to_numpy(dtype=np.int64)
+        self._label = tracks.nodes["label"].to_numpy(dtype=np.int64)
+        self._labels, self._number = labels, number
+        self._order = np.argsort(frame, kind="stable")
+        self._starts = np.searchsorted(frame[self._order], np.arange(labels.n_frames + 1))
+
+    def frame(self, t: int) -> NDArray[np.int64]:
+        """A frame, shape ([Z,] Y, X).
+
+        Raises
+        ------
+        InputError
+            Where a node is not drawn in the segmentation.
+        """
+        nodes = self._order[self._starts[t] : self._starts[t + 1]]
+        image, old = self._labels.channel_frame(t), self._label[nodes]
+        highest = max(int(image.max(initial=0)), int(old.max(initial=0)))
+        table = np.zeros(highest + 1, dtype=np.int64)
+        table[old] = self._number[nodes]
+        present = np.zeros(len(table), dtype=bool)
+        present[image.ravel()] = True
+        if not present[old].all():
+            raise InputError(
+                f"{self._labels.source}, frame {t}: the cell {old[~present[old]][0]} is in the "
+                "tracks but not in the segmentation; give the segmentation that was tracked"
+            )
+        return np.asarray(table[image])

@@ -11,16 +11,20 @@ from bridgetrack.export.csv import PRESETS, write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
 from bridgetrack.export.may_write import outdated_run, refuse_inputs, refuse_others, sign_exported
+from bridgetrack.export.zarr import write_zarr
 from bridgetrack.files import staged_files
 from bridgetrack.movie.movie import Movie
 from bridgetrack.option import option
 from bridgetrack.tracks.tracks import Tracks
 
-FORMATS = ("csv", "ctc", "geff")
+FORMATS = ("csv", "ctc", "geff", "zarr")
+_USUAL = ("csv", "ctc", "geff")
+_OF_MASKS = ("ctc", "zarr")
 FILES = {
     "csv": ("detections.csv", "edges.csv", "events.csv", "tracks.csv", "units.json"),
     "ctc": ("ctc",),
     "geff": ("tracks.geff",),
+    "zarr": ("tracks.ome.zarr",),
 }
 """What each format leaves in a folder of results."""
 
@@ -37,6 +41,8 @@ class ExportOptions:
         Masks and res_track.txt of the Cell Tracking Challenge.
     geff
         A graph file that other trackers read; holds everything.
+    zarr
+        Masks with their track numbers as an OME-Zarr label movie.
     preset
         How the columns of the CSV table are named: as documented, or as TrackMate or ilastik do.
     """
@@ -44,6 +50,7 @@ class ExportOptions:
     csv: bool = True
     ctc: bool = False
     geff: bool = False
+    zarr: bool = False
     preset: str = option("plain", choices=PRESETS)
 
     @property
@@ -56,7 +63,7 @@ def write_results(
     tracks: Tracks,
     labels: Movie | None,
     out_dir: Path | str,
-    formats: Sequence[str] = FORMATS,
+    formats: Sequence[str] = _USUAL,
     *,
     preset: str = "plain",
 ) -> tuple[str, ...]:
@@ -67,14 +74,15 @@ def write_results(
     tracks
         The tracks.
     labels
-        The segmentation; None where there are only centroids (then no CTC masks are written).
+        The segmentation; None where there are only centroids (then nothing is
+        written that needs masks).
     out_dir
         Folder for ``detections.csv``, ``edges.csv``, ``events.csv``, ``tracks.csv`` and
-        ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff). What we wrote there under
-        these names is replaced, unless the labels were read from it or it was changed since. A
-        ``run.json`` that tells of what is replaced goes.
+        ``units.json`` (csv), ``ctc/`` (ctc), ``tracks.geff`` (geff), ``tracks.ome.zarr``
+        (zarr). What we wrote there under these names is replaced, unless the labels were read from
+        it or it was changed since. A ``run.json`` that tells of what is replaced goes.
     formats
-        Any of ``csv``, ``ctc``, ``geff``.
+        Any of ``csv``, ``ctc``, ``geff``, ``zarr``.
     preset
         See `write_csv`.
 
@@ -92,7 +100,7 @@ def write_results(
     """
     out_dir = Path(out_dir)
     source = None if labels is None else labels.source
-    kinds = [k for k in check_formats(formats) if labels is not None or k != "ctc"]
+    kinds = [k for k in check_formats(formats) if labels is not None or k not in _OF_MASKS]
     names = [name for kind in kinds for name in FILES[kind]]
     refuse_inputs([out_dir / name for name in names], [source])
     outdated, others = outdated_run(out_dir, names)
@@ -111,10 +119,12 @@ def stage_results(
     notes: list[str] = []
     if "csv" in formats:
         notes += [f"csv: {n}" for n in write_csv(tracks, staging, preset=preset)]
-    if "ctc" in formats and labels is None:
-        notes.append("ctc: not written, because there are no masks")
-    elif "ctc" in formats and labels is not None:
-        notes += [f"ctc: {n}" for n in write_ctc(tracks, labels, staging / "ctc")]
+    for kind in _OF_MASKS:
+        if kind in formats and labels is None:
+            notes.append(f"{kind}: not written, because there are no masks")
+        elif kind in formats and labels is not None:
+            write = write_ctc if kind == "ctc" else write_zarr
+            notes += [f"{kind}: {n}" for n in write(tracks, labels, staging / FILES[kind][0])]
     if "geff" in formats:
         source = labels.source if labels is not None and Path(labels.source).exists() else None
         written = write_geff(tracks, staging / "tracks.geff", labels_path=source)

@@ -15,6 +15,7 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import refuse_foreign, staged, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie, as_labels, label_frame
+from bridgetrack.movie.zarr_writer import refuse_foreign_zarr, zarr_frames
 
 Append = Callable[[NDArray[Any], int], None]
 _CLASSIC_LIMIT = 2**34  # compressed labels stay far below a quarter of their raw size
@@ -34,8 +35,9 @@ def save_labels(
     labels
         A label movie, or frames of shape ([Z,] Y, X) in order.
     path
-        A name that ends in ``.tif`` gives a TIFF stack, any other a folder with ``mask000.tif``
-        and so on. Both are zlib-compressed and appear under the name only when complete.
+        A name that ends in ``.tif`` gives a TIFF stack, one in ``.zarr`` an OME-Zarr, any other a
+        folder with ``mask000.tif`` and so on. All are compressed and appear under the name only
+        when complete.
     geometry
         Extent and scale; needed where `labels` is not a movie and has no length.
     dtype
@@ -95,7 +97,7 @@ class LabelWriter:
 def label_writer(
     path: str | Path, geometry: Geometry, *, dtype: str = "uint16"
 ) -> Iterator[LabelWriter]:
-    """A writer of label frames: a TIFF stack for ``.tif``, otherwise a folder of masks.
+    """A writer of label frames: a TIFF stack, an OME-Zarr (``.zarr``) or a folder of masks.
 
     The result appears under its name when all frames are written. Leaving the block by an
     exception (a cancelled generator included) removes what was written.
@@ -107,15 +109,18 @@ def label_writer(
         files, the files cannot be written, or frames are missing at the end.
     """
     path = Path(path).expanduser()
-    form = _stack if path.suffix.lower() in (".tif", ".tiff") else _masks
+    form = _FORMS.get(path.suffix.lower(), _masks)
     if form is _masks and path.suffix and not path.is_dir():
         raise OutputError(
-            f"{path}: labels are written as a TIFF stack (a name that ends in .tif) or as a "
-            f"folder of masks (a name without a dot), not as {path.suffix}"
+            f"{path}: labels are written as a TIFF stack (a name that ends in .tif), as an "
+            "OME-Zarr (.ome.zarr) or as a folder of masks (a name without a dot), not as "
+            f"{path.suffix}"
         )
     if form is _masks:
         with writing(path):
             refuse_foreign(path, lambda name: Path(name).match("mask*.tif"))
+    elif form is zarr_frames:
+        refuse_foreign_zarr(path)
     with staged(path) as spare:
         with form(spare, path, geometry) as append:
             writer = LabelWriter(path, geometry, dtype, append)
@@ -160,6 +165,9 @@ def _masks(spare: Path, path: Path, geometry: Geometry) -> Iterator[Append]:
             _append_pages(tiff, labels, _imagej_tags(geometry, 1))
 
     yield append
+
+
+_FORMS = {".tif": _stack, ".tiff": _stack, ".zarr": zarr_frames}
 
 
 def _append_pages(tiff: tifffile.TiffWriter, labels: NDArray[Any], tags: dict[str, Any]) -> None:

@@ -38,7 +38,9 @@ class ExportBox(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         self.formats = SettingsForm(
-            ExportOptions, {"csv": "CSV", "ctc": "CTC", "geff": "GEFF"}, in_a_row=True
+            ExportOptions,
+            {"csv": "CSV", "ctc": "CTC", "geff": "GEFF", "zarr": "OME-Zarr"},
+            in_a_row=True,
         )
         self.columns = SettingsForm(ExportOptions, {"preset": "Columns"})
         self.columns.listen(self._preview)

@@ -1,0 +1,108 @@
+"""Label movies as OME-Zarr say what the specification asks for, and grow frame by frame."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+
+from bridgetrack.errors import OutputError
+from bridgetrack.movie import Geometry, label_frame, open_labels, save_labels
+
+RNG = np.random.default_rng(5)
+TYX = RNG.integers(0, 900, (3, 12, 15))
+TZYX = RNG.integers(0, 900, (3, 5, 12, 15))
+SPACE = {"angstrom", "nanometer", "micrometer", "millimeter", "meter"}
+TIME = {"millisecond", "second", "minute", "hour", "day"}
+
+
+def check_specification(path: Path) -> dict[str, Any]:
+    """What OME-Zarr 0.5 demands of a label image (sections axes, multiscales and labels)."""
+    group = json.loads((path / "zarr.json").read_text())
+    assert group["zarr_format"] == 3 and group["node_type"] == "group"
+    ome = group["attributes"]["ome"]
+    assert ome["version"] == "0.5"
+    assert isinstance(ome["image-label"], dict)
+    [image] = ome["multiscales"]
+    axes = image["axes"]
+    assert 2 <= len(axes) <= 5
+    kinds = [a["type"] for a in axes]
+    assert len({a["name"] for a in axes}) == len(axes)
+    assert kinds.count("space") in (2, 3) and kinds.count("time") <= 1
+    assert kinds == sorted(kinds, key=["time", "channel", "space"].index)
+    for axis in axes:
+        assert axis.get("unit") in (SPACE if axis["type"] == "space" else TIME) | {None}
+    for dataset in image["datasets"]:
+        level = json.loads((path / dataset["path"] / "zarr.json").read_text())
+        assert level["node_type"] == "array"
+        assert len(level["shape"]) == len(axes)
+        assert level["dimension_names"] == [a["name"] for a in axes]
+        assert np.dtype(level["data_type"]).kind in "iu", "labels are whole numbers"
+        [scale] = dataset["coordinateTransformations"]
+        assert scale["type"] == "scale" and len(scale["scale"]) == len(axes)
+        assert all(step > 0 for step in scale["scale"])
+    return image
+
+
+@pytest.mark.parametrize("frames", [TYX, TZYX], ids=["2D", "3D"])
+def test_it_follows_the_specification(tmp_path: Path, frames: np.ndarray) -> None:
+    scale = (1.5, 0.3, 0.2)[-frames.ndim + 1 :]
+    movie = open_labels(frames, scale=scale, frame_interval=7.5)
+    path = save_labels(movie, tmp_path / "cells.ome.zarr")
+    image = check_specification(path)
+    assert image["name"] == "cells"
+    assert [a["unit"] for a in image["axes"]] == ["minute"] + ["micrometer"] * (frames.ndim - 1)
+    assert image["datasets"][0]["coordinateTransformations"][0]["scale"] == [7.5, *scale]
+    np.testing.assert_array_equal(zarr.open_group(path, mode="r")["0"][:], frames)
+
+
+def test_without_units_none_are_made_up(tmp_path: Path) -> None:
+    image = check_specification(save_labels(list(TYX), tmp_path / "a.zarr"))
+    assert not any("unit" in a for a in image["axes"])
+
+
+def test_planes_of_frames_are_read_by_themselves(tmp_path: Path) -> None:
+    wide = np.zeros((2, 3, 1500, 40), dtype=np.uint16)
+    array = zarr.open_group(save_labels(list(wide), tmp_path / "a.zarr"), mode="r")["0"]
+    assert array.chunks == (1, 1, 1024, 40)
+
+
+def test_every_frame_is_on_disk_before_the_next_is_asked_for(tmp_path: Path) -> None:
+    stored = []
+
+    def frames() -> Iterator[np.ndarray]:
+        for t in range(3):
+            [spare] = tmp_path.glob(".*.part")
+            stored.append(len([p for p in spare.rglob("*") if p.is_file()]))
+            yield TYX[t]
+        assert not (tmp_path / "a.ome.zarr").exists(), "it appears when it is complete"
+
+    save_labels(frames(), tmp_path / "a.ome.zarr", geometry=Geometry(3, (12, 15), (1.0, 1.0)))
+    assert stored[1] < stored[2]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.ome.zarr"]
+
+
+def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
+    foreign = zarr.create_group(tmp_path / "image.zarr", attributes={"ome": {"version": "0.5"}})
+    foreign.create_array("0", shape=(4,), dtype="uint8")[:] = 7
+    (tmp_path / "folder.zarr").mkdir()
+    (tmp_path / "folder.zarr" / "notes.txt").write_text("mine")
+    (tmp_path / "file.zarr").write_text("mine")
+    for name in ("image.zarr", "folder.zarr", "file.zarr"):
+        with pytest.raises(OutputError, match="not written by Bridgetrack"):
+            save_labels(list(TYX), tmp_path / name)
+    assert (zarr.open_group(tmp_path / "image.zarr", mode="r")["0"][:] == 7).all()
+
+
+def test_many_labels_need_more_bits(tmp_path: Path) -> None:
+    many = np.full((1, 4, 4), 70_000)
+    with pytest.raises(OutputError, match="does not fit"):
+        save_labels(list(many), tmp_path / "a.zarr")
+    assert list(tmp_path.iterdir()) == []
+    again = open_labels(save_labels(list(many), tmp_path / "a.zarr", dtype="uint32"))
+    assert (label_frame(again, 0) == 70_000).all()
