@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tifffile
 
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.models.model import load_model
 from cli.conftest import Run
+from drawn_movie import drawn
 
 
 def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
@@ -20,6 +23,27 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
     found = json.loads(again.out)["suggestions"]
     assert [s["question"] in shown.out for s in found] == [True] * 4
     assert {"event", "alternatives", "beliefs", "reason", "position", "frame"} <= set(found[0])
+
+
+def test_masks_are_asked_about_where_there_is_an_image(run: Run, tmp_path: Path) -> None:
+    images, labels = drawn()
+    labels[1][labels[1] == 2] = 1
+    tifffile.imwrite(tmp_path / "labels.tif", labels.astype(np.uint16), photometric="minisblack")
+    tifffile.imwrite(tmp_path / "image.tif", images.astype(np.float32), photometric="minisblack")
+    words = ("suggest", tmp_path / "labels.tif", "--masks", "--axes", "TYX")
+    shown = run(*words, "--image", tmp_path / "image.tif", "-n", 2)
+    assert shown.status == 0, shown.err
+    assert "Is this one cell, or two?" in shown.out and "frame 1, at 21, 27" in shown.out
+    found = json.loads(run(*words, "--image", tmp_path / "image.tif", "--json").out)["masks"]
+    first = found[0]
+    assert (first["frame"], first["as_drawn"], first["instead"]) == (
+        1, "one cell, as drawn", "two cells",
+    )  # fmt: skip
+    assert first["beliefs"][1] > 0.5 and [f["value"] for f in found] == sorted(
+        (f["value"] for f in found), reverse=True
+    )
+    refused = run(*words)
+    assert refused.status == 1 and "--image" in refused.err
 
 
 def test_strategies_ask_about_other_events(run: Run, truth: Path) -> None:

@@ -21,11 +21,20 @@ from bridgetrack.cli.options import (
     one_option_each,
     reads_movie,
 )
-from bridgetrack.cli.sources import collecting_warnings, open_answers, open_scene, open_weights
+from bridgetrack.cli.sources import (
+    collecting_warnings,
+    open_answers,
+    open_scene,
+    open_sources,
+    open_weights,
+)
+from bridgetrack.errors import InputError
 from bridgetrack.notes import Note
 
 if TYPE_CHECKING:
+    from bridgetrack.active.mask_questions import MaskQuestion
     from bridgetrack.active.suggestion import Suggestion
+    from bridgetrack.models.model import Model
 
 HOW = ("measure", "random_share", "rarity", "diversity", "separation", "alternatives", "seed")
 """What may be chosen about suggestions."""
@@ -44,6 +53,12 @@ def suggest(
     count: Annotated[
         int, typer.Option("-n", "--count", metavar="N", help="Number of suggestions.")
     ] = 20,
+    masks: Annotated[
+        bool,
+        typer.Option(
+            "--masks", help="List, too, where the image says that masks may be wrong, and how."
+        ),
+    ] = False,
     reading: Reading,
     json: Json = False,
     **how: Any,
@@ -65,8 +80,43 @@ def suggest(
         scene = open_scene(labels, image, answers, reading, notes, named=annotations)
         answered = 0 if answers is None else len(answers)
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
-    record = {"suggestions": [s.to_json() for s in found], "notes": note_texts(notes)}
-    answer(json, record, lambda: [*suggestion_lines(found), *note_lines(notes)])
+        doubted = _about_masks(labels, image, weights, reading)[:count] if masks else []
+    record: dict[str, Any] = {"suggestions": [s.to_json() for s in found]}
+    if masks:
+        record["masks"] = [q.to_json() for q in doubted]
+    record["notes"] = note_texts(notes)
+    lines = [*suggestion_lines(found), *(mask_lines(doubted) if masks else [])]
+    answer(json, record, lambda: [*lines, *note_lines(notes)])
+
+
+def _about_masks(
+    labels: Path, image: Path | None, weights: Model, reading: Reading
+) -> list[MaskQuestion]:
+    from bridgetrack.active.mask_questions import mask_questions
+    from bridgetrack.movie.movie import Movie
+    from bridgetrack.pipeline.mask_doubts import mask_doubts
+
+    cells, pixels = open_sources(labels, image, reading, [])
+    if not isinstance(cells, Movie) or pixels is None:
+        raise InputError(
+            "--masks needs masks and the image that they were made from: give a label movie, not "
+            "a table, and --image"
+        )
+    frames = range(cells.n_frames)
+    return mask_questions(show(mask_doubts(pixels, cells, frames, model=weights)))
+
+
+def mask_lines(found: list[MaskQuestion]) -> list[str]:
+    """Questions about masks for people, one paragraph each."""
+    lines = ["", "about masks:" if found else "no mask is doubtful"]
+    for number, asked in enumerate(found, 1):
+        place = ", ".join(f"{p:.0f}" for p in asked.position)
+        sides = zip(asked.answers, asked.beliefs, strict=True)
+        lines.append(f"{number:>3}. {asked.question}")
+        lines.append(f"     frame {asked.frame}, at {place}")
+        lines.append("     " + "; ".join(f"{words}: {belief:.0%}" for words, belief in sides))
+        lines.append(f"     because {asked.reason}")
+    return lines
 
 
 def suggestion_lines(found: list[Suggestion]) -> list[str]:

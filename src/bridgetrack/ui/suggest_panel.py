@@ -47,7 +47,7 @@ class SuggestPanel(Panel):
         self.no = self.key_button("reject", "No", "no")
         self.unsure = self.key_button("unsure", "Unsure", "unsure")
         self.add(row(self.yes, self.no, self.unsure))
-        self.other = self.key_button("turn", "Other frame")
+        self.other = self.key_button("turn", "Other picture")
         self.undo = self.key_button("undo", "Undo", "undo")
         self.leave = button(
             "Stop", "Stop; everything is kept, and you can go on at any time",
