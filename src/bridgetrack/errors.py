@@ -32,10 +32,6 @@ class InfeasibleError(SolverError):
     """The allowed events cannot explain every cell once."""
 
 
-class CancelledError(BridgetrackError):
-    """The caller asked for the work to stop."""
-
-
 class DependencyError(BridgetrackError):
     """An optional package that a chosen option needs is not installed."""
 

@@ -9,7 +9,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import exact_margin
 from bridgetrack.inference.solve import solve
-from bridgetrack.pipeline.explain import events_of, explain_event, find_event
+from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.pipeline.tracking import Tracking, allowed_by, track_scene
 from bridgetrack.progress import run
@@ -24,7 +24,8 @@ def tracking() -> Tracking:
 
 @pytest.mark.parametrize("event", [Event.MOVE, Event.APPEAR, Event.DISAPPEAR])
 def test_a_chosen_event_adds_up_to_its_margin(tracking: Tracking, event: Event) -> None:
-    column = int(events_of(tracking, event)[0])
+    chosen = np.flatnonzero(tracking.solution.chosen & (tracking.scene.hypotheses.event == event))
+    column = int(chosen[np.argmin(tracking.margins[chosen])])
     found = explain_event(tracking, column)
     exact = exact_margin(tracking.scene.problem, tracking.scores, tracking.solution, column)
     assert found.was_chosen

@@ -21,11 +21,9 @@ from bridgetrack.regions.regions import (
     concatenate,
     no_regions,
     overlaps,
-    regions_of_labels,
 )
 from bridgetrack.regions.score import (
     RegionScore,
-    answer_targets,
     load_score,
     matched,
     prune,
@@ -151,23 +149,6 @@ def test_few_answers_change_little() -> None:
     taught = teach(START, SCORED.features, targets)
     change = np.abs(taught.log_odds(SCORED.features) - SCORED.log_odds)
     assert 0 < change.max() < 2
-
-
-def test_answers_about_cells_say_which_candidates_are_right() -> None:
-    shape = (12, 30)
-
-    def box(first: int, last: int) -> np.ndarray:
-        mask = np.zeros(shape, dtype=int)
-        mask[2:10, first:last] = 1
-        return mask
-
-    # overlaps of 1, 0.9, 0.82, 0.5 and 0.56 with the cell; two where it was said there is none
-    boxes = [box(2, 12), box(2, 11), box(2, 12), box(2, 7), box(2, 20), box(20, 28), box(22, 28)]
-    boxes[2][2, 2:12] = boxes[2][3, 2:6] = 0
-    regions = concatenate([regions_of_labels(b, 5) for b in boxes])
-    target = answer_targets(regions, 5, box(2, 12), no_cells=box(20, 28))
-    assert target.tolist() == [1, 1, -1, 0, 0, 0, 0]
-    assert answer_targets(regions, 5, np.zeros(shape, dtype=int)).tolist() == [-1] * 7
 
 
 def test_kept_and_read(tmp_path: Path) -> None:

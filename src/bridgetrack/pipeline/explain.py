@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.words import describe_event
 from bridgetrack.errors import InputError, SolverError
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import best_without
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
 
@@ -163,9 +162,3 @@ def _words(tracking: Tracking, columns: Index) -> tuple[str, ...]:
     """Events in plain words."""
     refs = event_refs(tracking.scene.detections, tracking.scene.hypotheses.take(columns))
     return tuple(describe_event(ref) for ref in refs)
-
-
-def events_of(tracking: Tracking, event: Event) -> Index:
-    """Chosen hypotheses of one kind, the least certain first."""
-    columns = np.flatnonzero(tracking.solution.chosen & (tracking.scene.hypotheses.event == event))
-    return columns[np.argsort(tracking.margins[columns], kind="stable")]

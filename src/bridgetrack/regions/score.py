@@ -26,7 +26,6 @@ Targets = NDArray[np.int8]
 _VERSION = 1
 _RIDGE = 30.0
 _STEPS = 50
-_SAME = 0.15
 _ANCHOR = 200.0
 _MOST_ODDS = 12.0
 
@@ -215,47 +214,6 @@ def teach(
         if np.abs(step).max() < 1e-8:
             break
     return replace(score, taught=weights)
-
-
-def answer_targets(
-    regions: Regions, t: int, cells: NDArray[Any], no_cells: NDArray[Any] | None = None
-) -> Targets:
-    """What answers about some cells of a frame say of its candidates.
-
-    The candidate most like an answered cell is right, as are those within 0.15 of its overlap
-    (intersection over union), since several outlines of a cell will do and would else share its
-    probability; within 0.2 nothing is said; the others that share pixels with it cut or swallow
-    it and are wrong.
-
-    Parameters
-    ----------
-    regions
-        Candidates.
-    t
-        The frame.
-    cells
-        Label frame that holds the answered cells only.
-    no_cells
-        Label frame of what was said to be no cell.
-
-    Returns
-    -------
-    NDArray[np.int8]
-        1, 0 or, where nothing is known, -1, for the candidates of frame `t`.
-    """
-    rows = regions.rows(t)
-    part = regions.select(np.arange(rows.start, rows.stop))
-    target = np.full(len(part), -1, dtype=np.int8)
-    cell, iou, best = matched(part, t, cells)
-    touched = cell >= 0
-    most = np.append(best, 0.0)[cell]
-    target[touched] = 0
-    target[touched & (iou >= most - _SAME - 0.05) & (iou > 0.4)] = -1
-    target[touched & (iou >= most - _SAME) & (iou > 0.5)] = 1
-    if no_cells is not None:
-        place, alike, _ = matched(part, t, no_cells)
-        target[(place >= 0) & (alike > 0.5) & (target < 0)] = 0
-    return target
 
 
 def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array, Array]:
