@@ -133,8 +133,13 @@ def test_doubts_name_the_alternative() -> None:
     both = doubts[frozenset({"both"})]
     assert {NAMES[r] for r in both.chosen} == {"left", "right"}
     assert (both.frames, both.events) == (1, 4), "two cells come and two go; one would merge"
+    trust, bias = JointSettings().trust, JointSettings().bias
+    assert both.of_masks == pytest.approx(trust * (2 + 2 - 5) - bias * (2 - 1))
     first = int(both.chosen[0])
     assert found[2].margin[first] <= both.cost + 1e-6
+    forced = found[2].otherwise(NAMES.index("both"), 20.0)
+    assert forced is not None and forced.cost == pytest.approx(both.cost, abs=1e-5)
+    assert found[2].otherwise(NAMES.index("both"), both.cost / 2) is None
     # Scoring the alternative by more than the doubt's cost turns the choice round.
     lacking = both.cost / JointSettings().trust
     assert "both" in solve({(2, "both"): 5.0 + lacking + 0.1})[1][2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_library
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +58,13 @@ def explain(
         str | None,
         typer.Option("--event", metavar="NAME", help="Kind of event to ask about, e.g. divide."),
     ] = None,
+    mask: Annotated[
+        bool,
+        typer.Option(
+            "--mask",
+            help="Asks why the cell is drawn as it is, and not cut, joined or outlined otherwise.",
+        ),
+    ] = False,
     image: Image = None,
     model: Annotated[
         Path | None,
@@ -68,13 +75,18 @@ def explain(
 ) -> None:
     """Explain what becomes of a cell, feature by feature, against the best alternative.
 
-    Without --to and --event it explains the event that was chosen. With RESULT_DIR, image, model
-    and annotations are those of that run.
+    Without --to and --event it explains the event that was chosen, with --mask the cell's
+    outline. With RESULT_DIR, image, model and annotations are those of that run.
     """
     targets = _labels(to)
     if event is not None:
         parse_choice(event, EVENTS, "--event")
     given = _given(source, image, model, annotations)
+    if mask:
+        if targets or event is not None:
+            raise typer.BadParameter("--mask asks about a cell, --to and --event about a link")
+        _explain_mask(given, frame, cell, json)
+        return
     with collecting_warnings([]):
         tracking = _tracked(given)
         explanation = _explained(tracking, frame, cell, targets, event)
@@ -82,6 +94,29 @@ def explain(
         emit(describe_explanation(explanation))
     else:
         say(explanation.words(8))
+
+
+def _explain_mask(given: Given, frame: int, cell: int, json: bool) -> None:
+    """Say why a cell is drawn as it is."""
+    from bridgetrack.movie.movie import Movie
+    from bridgetrack.pipeline.explain_masks import explain_mask
+
+    with collecting_warnings([]):
+        cells, pixels = open_sources(given.labels, given.image, given.reading, [])
+        if not isinstance(cells, Movie) or pixels is None:
+            raise InputError(
+                "--mask needs masks and the image that they were made from: name the image by "
+                "--image, also where the tracks were made without it"
+            )
+        weights = open_weights(given.model)
+        found = show(explain_mask(pixels, cells, frame, cell, model=weights))
+    if not json:
+        say(found.words())
+        return
+    record = asdict(found)
+    for alternative, made in zip(record["alternatives"], found.alternatives, strict=True):
+        alternative |= {"of_events": made.of_events, "what": made.words}
+    emit({**record, "probability": found.probability, "words": found.words()})
 
 
 def _labels(text: str | None) -> tuple[int, ...]:

@@ -95,12 +95,15 @@ class Candidates:
         How likely each is one cell, as log-odds, shape (R,).
     pinned
         1 for regions that a person said exist, -1 for those that do not, else 0, shape (R,).
+    features
+        What the scores were made of, shape (R, F), for explanations; None where not kept.
     """
 
     regions: Regions
     table: pd.DataFrame
     scores: Array
     pinned: NDArray[np.int8]
+    features: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,8 @@ class Doubt:
     events
         How many events would change: the greater number of those that go and those that come.
         A region with another outline (`SAME`) is the same cell.
+    of_masks
+        Share of the cost that the scores of regions make up; the rest is that of events.
     """
 
     frame: int
@@ -128,6 +133,7 @@ class Doubt:
     cost: float
     frames: int
     events: int
+    of_masks: float
 
 
 @dataclass(frozen=True)
@@ -146,6 +152,9 @@ class FrameChoice:
         What it costs at least to decide otherwise about each region, shape (R,).
     doubts
         The nearest alternatives.
+    otherwise
+        Works out what would be if a region were decided otherwise, where that costs no more than
+        a limit; None where there are no events to decide by.
     """
 
     frame: int
@@ -153,6 +162,7 @@ class FrameChoice:
     chosen: Mask
     margin: Array
     doubts: tuple[Doubt, ...]
+    otherwise: Callable[[int, float], Doubt | None] | None = None
 
 
 def measure_regions(
@@ -442,43 +452,59 @@ class _Solved:
         for t in wanted:
             k = t - window.begin
             part = slice(int(start[k]), int(start[k + 1]))
+            otherwise = partial(self._otherwise, t, part, exist[k])
             doubts: list[Doubt] = []
             if self.settings.doubts:
-                found = self._doubts(t, part, margin[part], exist[k])
+                found = self._doubts(part, margin[part], exist[k], otherwise)
                 doubts = sorted(found, key=lambda d: d.cost)[: self.settings.doubts]
-            yield FrameChoice(t, window.known[k], exist[k], margin[part], tuple(doubts))
+            yield FrameChoice(t, window.known[k], exist[k], margin[part], tuple(doubts), otherwise)
 
-    def _doubts(self, t: int, part: slice, margin: Array, exist: Mask) -> Iterator[Doubt]:
+    def _doubts(
+        self, part: slice, margin: Array, exist: Mask,
+        otherwise: Callable[[int, float], Doubt | None],
+    ) -> Iterator[Doubt]:  # fmt: skip
         """What would change at little cost: regions that go, and those that come."""
-        scene, most = self.window.scene, self.settings.doubtful
+        most = self.settings.doubtful
         doubtful = (self.window.pinned[part] == 0) & (margin <= most)
         open_ = np.flatnonzero((exist | self._apart(part, exist)) & doubtful)
-        deciding = scene.deciding(self.solution.chosen)
         told: set[int] = set()
         for r in open_[np.argsort(margin[open_], kind="stable")].tolist():
-            if r in told:
-                continue
-            column = int(deciding[part.start + r])
-            named = self._naming(part.start + r) if exist[r] else np.array([column])
-            try:
-                cost, added, dropped = nearby_alternative(
-                    scene.problem, self.scores, self.solution, column, named, self.allowed, most
-                )
-            except InfeasibleError:
-                continue
-            if cost > most:
-                continue
-            after = self.solution.chosen.copy()
-            after[dropped], after[added] = False, True
-            before, then = scene.exist(self.solution.chosen), scene.exist(after)
-            changed = np.flatnonzero(before != then)
-            here = np.flatnonzero((before != then)[part])
-            told.update(here.tolist())
-            frames = len(np.unique(scene.regions.frame[changed]))
-            gone, come = here[exist[here]], here[~exist[here]]
-            events = self._changed_events(changed[before[changed]], changed[then[changed]],
-                                          dropped, added)  # fmt: skip
-            yield Doubt(t, gone, come, float(cost), frames, events)
+            doubt = None if r in told else otherwise(r, most)
+            if doubt is not None:
+                told.update(doubt.chosen.tolist(), doubt.instead.tolist())
+                yield doubt
+
+    def _otherwise(
+        self, t: int, part: slice, exist: Mask, region: int, most: float
+    ) -> Doubt | None:
+        """The best choice in which a region of a frame is gone, or there, where it is not now."""
+        scene, row = self.window.scene, part.start + region
+        column = int(scene.deciding(self.solution.chosen)[row])
+        named = self._naming(row) if exist[region] else np.array([column])
+        try:
+            cost, added, dropped = nearby_alternative(
+                scene.problem, self.scores, self.solution, column, named, self.allowed, most
+            )
+        except InfeasibleError:
+            return None
+        if cost > most:
+            return None
+        after = self.solution.chosen.copy()
+        after[dropped], after[added] = False, True
+        before, then = scene.exist(self.solution.chosen), scene.exist(after)
+        changed = before != then
+        here = np.flatnonzero(changed[part])
+        gone, come = np.flatnonzero(changed & before), np.flatnonzero(changed & then)
+        worth = self.settings.trust * self.window.region_scores - self.settings.bias
+        return Doubt(
+            t,
+            here[exist[here]],
+            here[~exist[here]],
+            float(cost),
+            len(np.unique(scene.regions.frame[changed])),
+            self._changed_events(gone, come, dropped, added),
+            float(worth[gone].sum() - worth[come].sum()),
+        )
 
     def _apart(self, part: slice, exist: Mask) -> Mask:
         """Regions of a frame that share no pixel with those that exist."""

@@ -296,4 +296,4 @@ def _candidates(
         keep = prune(regions, np.where(wrong, -np.inf, scores), settings.per_cell, sure=sure)
         kept = regions.select(keep)
         table = measure_regions(kept, movie.frame(t), movie.geometry.scale)
-        yield Candidates(kept, table, scores[keep], drawn[keep].astype(np.int8))
+        yield Candidates(kept, table, scores[keep], drawn[keep].astype(np.int8), features[keep])
