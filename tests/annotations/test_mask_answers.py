@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from bridgetrack.annotations.mask_answers import (
     MaskAnswers,
-    MaskStore,
     as_candidates,
     change_of,
     honoured,
-    load_mask_answers,
     pixels_of,
     runs_of,
     targets,
 )
+from bridgetrack.annotations.mask_store import MaskStore, load_mask_answers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import Geometry
 from bridgetrack.regions.mend import Mend, MendKind

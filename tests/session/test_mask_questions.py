@@ -10,7 +10,7 @@ import pytest
 import bridgetrack as bt
 from bridgetrack.active.mask_questions import MaskQuestion, mask_questions, worth
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.mask_answers import load_mask_answers
+from bridgetrack.annotations.mask_store import load_mask_answers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding

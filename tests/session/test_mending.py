@@ -9,7 +9,8 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.mask_answers import as_candidates, load_mask_answers
+from bridgetrack.annotations.mask_answers import as_candidates
+from bridgetrack.annotations.mask_store import load_mask_answers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import open_labels
 from bridgetrack.regions.mend import MendKind

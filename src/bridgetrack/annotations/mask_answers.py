@@ -1,31 +1,24 @@
 """Answers about masks: which sets of pixels are exactly one cell, and which are not.
 
-They are kept in a file of their own beside the annotations. A later answer counts where two
-cannot both hold.
+A later answer counts where two cannot both hold.
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from pydantic import Field
 
 from bridgetrack.annotations.annotation import now
-from bridgetrack.annotations.store import KeptFile
 from bridgetrack.errors import InputError
-from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
+from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.regions import Regions, concatenate, no_regions
-from bridgetrack.schema import Count, Entry, FileFormat, made_by
 
 Index = NDArray[np.int64]
 Runs = tuple[tuple[int, int], ...]
@@ -37,7 +30,7 @@ Change = tuple[tuple[int, int, int, int], ...]
 SOURCE = "answer"
 """What candidates are called that people drew or mended."""
 
-_HIGHEST = 2**32 - 1
+HIGHEST = 2**32 - 1
 _SAME = 0.8  # overlap above which a candidate is the set of pixels that somebody said is wrong
 _GONE = 0.5  # the same where nothing is right in its place
 _RIGHT = 0.5  # overlap from which a candidate may be the cell
@@ -86,7 +79,7 @@ class MaskAnswer:
         for runs in (*self.right, *self.wrong, self.change):
             end = 0
             for start, length, *labels in runs:
-                if start < end or length < 1 or not all(0 <= k <= _HIGHEST for k in labels):
+                if start < end or length < 1 or not all(0 <= k <= HIGHEST for k in labels):
                     raise InputError(f"mask answer {self.id}: its runs of pixels are not in order")
                 end = start + length
         if not all(self.right) or not all(self.wrong):
@@ -410,151 +403,3 @@ def _check_shape(shape: tuple[int, ...], answers: MaskAnswers) -> None:
             f"the answers about masks are of frames of {answers.geometry.shape} pixels, the "
             f"candidates of {shape}; propose them from the movie that was answered"
         )
-
-
-# ---------------------------------------------------------------------- the file
-
-_Flat = list[Count]
-
-
-def _grouped(flat: list[int], size: int) -> Any:
-    if len(flat) % size:
-        raise InputError(f"a list of runs must have {size} numbers for each")
-    return tuple(zip(*[iter(flat)] * size, strict=True))
-
-
-class _Answer(Entry):
-    id: str
-    frame: Count
-    kind: Annotated[MendKind, Field(strict=False)]
-    created: str
-    right: list[_Flat]
-    wrong: list[_Flat]
-    change: _Flat
-
-    def answer(self) -> MaskAnswer:
-        right, wrong = (
-            tuple(_grouped(flat, 2) for flat in side) for side in (self.right, self.wrong)
-        )
-        change = _grouped(self.change, 4)
-        return MaskAnswer(self.id, self.frame, self.kind, self.created, right, wrong, change)
-
-
-_Listed = list[Annotated[MaskAnswer, made_by(_Answer, _Answer.answer)]]
-
-
-class _Content(Entry):
-    movie: GeometryField
-    answers: _Listed
-    undone: _Listed
-    last_id: Count
-    last_label: Annotated[int, Field(ge=0, le=_HIGHEST)]
-
-    def made(self) -> MaskAnswers:
-        if self.movie.shape is None:
-            raise InputError("movie: answers about masks need the extent of its frames")
-        last = self.last_id, self.last_label
-        return MaskAnswers(self.movie, tuple(self.answers), tuple(self.undone), *last)
-
-
-MASK_FILE = FileFormat(
-    "bridgetrack-masks",
-    1,
-    "a file of answers about masks",
-    _Content,
-    _Content.made,
-    largest=1_000_000_000,
-)
-"""Files of answers about masks, as `MaskAnswers`; `encode_masks` writes them."""
-
-
-def encode_masks(answers: MaskAnswers) -> str:
-    """Answers about masks as the text of their file, one a line."""
-    past, future = (
-        ",\n".join("  " + _line(a) for a in side) for side in (answers.past, answers.future)
-    )
-    movie = json.dumps(geometry_to_json(answers.geometry), allow_nan=False)
-    return (
-        f'{{\n "format": "{MASK_FILE.name}",\n "version": {MASK_FILE.version},\n'
-        f' "movie": {movie},\n "answers": [\n{past}\n ],\n "undone": [\n{future}\n ],\n'
-        f' "last_id": {answers.last_id},\n "last_label": {answers.last_label}\n}}\n'
-    )
-
-
-def _line(answer: MaskAnswer) -> str:
-    def flat(runs: Iterable[tuple[int, ...]]) -> list[int]:
-        return [number for run in runs for number in run]
-
-    entry = {
-        "id": answer.id,
-        "frame": answer.frame,
-        "kind": str(answer.kind),
-        "created": answer.created,
-        "right": [flat(runs) for runs in answer.right],
-        "wrong": [flat(runs) for runs in answer.wrong],
-        "change": flat(answer.change),
-    }
-    return json.dumps(entry, separators=(",", ":"))
-
-
-def load_mask_answers(path: str | os.PathLike[str]) -> MaskAnswers:
-    """Answers about masks from a file.
-
-    Raises
-    ------
-    InputError
-        Where the file is missing or not valid; the message names the entry.
-    """
-    return MASK_FILE.read(Path(path))
-
-
-class MaskStore:
-    """Answers about masks kept in a file: a change is on disk when the call returns.
-
-    Parameters
-    ----------
-    path
-        The file; read where it is there, made at the first change where not. None to keep them
-        in memory alone.
-    geometry
-        Extent and scale of the movie.
-
-    Raises
-    ------
-    InputError
-        Where the file is there but not valid, or belongs to frames of another extent.
-    """
-
-    def __init__(self, path: Path | None, geometry: Geometry) -> None:
-        self._file = KeptFile(path, "the answers about masks")
-        self._answers = MaskAnswers(geometry)
-        if path is None or not self._file.there:
-            return
-        known = load_mask_answers(path)
-        if known.geometry.shape != geometry.shape or known.geometry.n_frames > geometry.n_frames:
-            raise InputError(
-                f"{path}: these answers about masks are of another movie (frames of "
-                f"{known.geometry.shape} pixels, not {geometry.shape}); put the file elsewhere"
-            )
-        self._answers = replace(known, geometry=geometry)
-
-    @property
-    def path(self) -> Path | None:
-        """Where the answers are kept; None where they are in memory alone."""
-        return self._file.path
-
-    @property
-    def answers(self) -> MaskAnswers:
-        """The present answers."""
-        return self._answers
-
-    def keep(self, answers: MaskAnswers) -> None:
-        """Write other answers down in place of the present ones.
-
-        Raises
-        ------
-        OutputError
-            Where it cannot be saved; then nothing has changed.
-        """
-        self._file.write(lambda: encode_masks(answers))
-        self._answers = answers

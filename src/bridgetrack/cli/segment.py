@@ -109,7 +109,7 @@ def segment(
     Beside the labels it leaves LABELS.run.json, which says what was done, and with strokes
     LABELS.pixels.json, which other movies can be segmented with.
     """
-    from bridgetrack.annotations.mask_answers import load_mask_answers
+    from bridgetrack.annotations.mask_store import load_mask_answers
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
 

@@ -13,7 +13,8 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QComboBox, QSizePolicy, QWidget
 from superqt.utils import qdebounced
 
-from bridgetrack.annotations.mask_answers import MaskAnswers, MaskStore
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_store import MaskStore
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.session.answers import autosave_path, masks_path
 from bridgetrack.session.movie import MovieAndCells
