@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.errors import InfeasibleError, SolverError
+from bridgetrack.errors import SolverError
 from bridgetrack.inference.margins import (
     best_without,
     exact_margin,
@@ -106,31 +106,27 @@ def test_bounds_never_exceed_exact_margins_on_tracking_problems(seed: int) -> No
     assert (bounds[checked] > 0).any()
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
-def test_what_is_chosen_anew_nearby_is_no_better_than_the_best(seed: int, hops: int) -> None:
-    problem, scores = tracking_problem(np.random.default_rng(seed), 12, 4)
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_chosen_anew_nearby_is_no_better_than_the_best(seed: int) -> None:
+    problem, scores = tracking_problem(np.random.default_rng(seed), 6, 3)
     solution = solve(problem, scores)
     allowed = np.ones(problem.n_columns, dtype=bool)
-    for column in np.flatnonzero(solution.chosen)[::5].tolist():
+    for column in np.flatnonzero(solution.chosen)[::6].tolist():
         exact = exact_margin(problem, scores, solution, column)
-        try:
+        costs = []
+        for hops in (1, 99):
             cost, added, dropped = nearby_alternative(
                 problem, scores, solution, column, [column], allowed, hops=hops
             )
-        except InfeasibleError:
-            continue
-        after = solution.chosen.copy()
-        after[dropped], after[added] = False, True
-        assert column in dropped
-        np.testing.assert_array_equal(problem.incidence[after].sum(axis=0), 1)
-        assert cost == pytest.approx(solution.value - scores[after].sum(), abs=1e-5)
-        assert cost >= exact - 1e-5
-        if hops == 4:
-            whole = nearby_alternative(
-                problem, scores, solution, column, [column], allowed, hops=99
-            )
-            assert whole[0] == pytest.approx(exact, abs=1e-5)
+            after = solution.chosen.copy()
+            after[dropped], after[added] = False, True
+            assert column in dropped
+            np.testing.assert_array_equal(problem.incidence[after].sum(axis=0), 1)
+            assert cost == pytest.approx(solution.value - scores[after].sum(), abs=1e-5)
+            costs.append(cost)
+        assert costs[0] >= exact - 1e-5
+        assert costs[1] == pytest.approx(exact, abs=1e-5), "with everything near it is exact"
 
 
 def test_bounds_after_a_limit_stay_below_the_drop() -> None:
