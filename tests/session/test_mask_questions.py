@@ -188,6 +188,16 @@ def test_a_mended_cell_is_not_asked_about_any_more(asked) -> None:
         asked.answer(question, "no")
 
 
+def test_masks_that_are_chosen_anew_are_looked_at_anew(asked, movie) -> None:
+    truth = movie[1]
+    before = asked.questions.masks.open
+    assert {q.kind for q in before if q.frame == T} >= {MendKind.CUT, MendKind.GROW}
+    asked.choose_again()
+    assert len(np.unique(frame_of(asked, T))) == len(np.unique(truth[T]))
+    assert not {q.kind for q in asked.questions.masks.open} & {MendKind.CUT, MendKind.GROW}
+    assert not any(q in before for q in asked.questions.masks.open)
+
+
 def test_only_yes_and_no(asked) -> None:
     question = until(asked, MendKind.CUT)
     for answer in (0, "perhaps"):

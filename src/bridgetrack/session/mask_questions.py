@@ -53,6 +53,7 @@ class MaskQuestions:
         self._seen: set[int] = set()
         self._settings: SegmentationSettings | None = None
         movie.movie_changed.connect(self._on_movie)
+        movie.masks_changed.connect(self._on_masks)
 
     @property
     def possible(self) -> bool:
@@ -130,6 +131,13 @@ class MaskQuestions:
         movie = self._movie.movie
         self.on = self.possible and movie is not None and _chosen_here(movie.found)
         self.changed.emit()
+
+    def _on_masks(self, frames: set[int]) -> None:
+        """Masks of many frames were chosen anew; one that is mended leaves the others in doubt."""
+        if len(frames) > 1:
+            self._seen -= frames
+            self._found = [q for q in self._found if q.frame not in frames]
+            self.look()
 
     def _forget(self) -> None:
         self._found, self._later, self._answered = [], [], []

@@ -277,8 +277,9 @@ def draw_mask_question(drawing: Drawing, asked: MaskQuestion, view: View, instea
         outline = _border_points(pixels, asked.doubt.shape, view)
         _draw_outline(drawing, outline, MASK_COLOURS[instead])
     everything = _border_points(asked.doubt.concerned, asked.doubt.shape, view)
-    top = float(everything[:, 0].min()) if len(everything) else asked.position[-2]
-    above = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
+    rows = everything[:, 0] if len(everything) else np.array([asked.position[-2]])
+    top, bottom = float(rows.min()), float(rows.max())
+    above = top - 0.5 * view.size if top > view.size else bottom + 0.6 * view.size
     words = f"{1 + instead}: {asked.answers[instead]}, {percent(asked.beliefs[instead])}"
     drawing.mark((above, asked.position[-1]), "disc", 0.1, CLEAR, CLEAR, words)
 
