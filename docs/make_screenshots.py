@@ -403,8 +403,10 @@ def pick(camera: Camera) -> None:
 
 def suggest(camera: Camera) -> None:
     """Let the model ask, and answer truly what it asks."""
+    from bridgetrack.active.mask_questions import MaskQuestion
     from bridgetrack.active.simulated_annotator import SimulatedAnnotator
     from bridgetrack.annotations.truth import read_events
+    from bridgetrack.regions.mend import MendKind
 
     asker, cells = camera.session.questions, camera.session.scene.detections
     annotator = SimulatedAnnotator(read_events(true_events_of(camera.session), cells), cells)
@@ -412,8 +414,19 @@ def suggest(camera: Camera) -> None:
     asker.prepare()
     camera.until(lambda: not asker.busy)
     camera.widget.by_model.click()
-    for k in range(26):
+    truth, about_masks, cuts = true_labels(), 0, 0
+    for k in range(30):
         camera.until(lambda: asker.current is not None)
+        if isinstance(asker.current, MaskQuestion):
+            cut = asker.current.kind in (MendKind.CUT, MendKind.JOIN)
+            if not about_masks or (cut and not cuts):
+                camera.wait(2000)
+                camera.save("suggest-masks")
+                camera.film(3)
+            about_masks, cuts = about_masks + 1, cuts + cut
+            right = as_drawn(asker.current, truth[asker.current.frame])
+            camera.key("Return" if right else "Backspace")
+            continue
         if k in (1, 2):
             camera.film(3)
             camera.key("T")
@@ -425,6 +438,7 @@ def suggest(camera: Camera) -> None:
         else:
             camera.key("Return" if true.key == listed[0] else str(1 + listed.index(true.key)))
     camera.until(lambda: not asker.busy and asker.current is not None)
+    camera.wait(2000)
     camera.save("suggest")
     camera.key("T")
     camera.film(5)
@@ -432,6 +446,21 @@ def suggest(camera: Camera) -> None:
     camera.save("suggest-later")
     camera.key("Escape")
     camera.widget.open_step(1)
+
+
+def as_drawn(asked: Any, truth: Any) -> bool:
+    """Whether the masks that are asked about are nearer to the true ones as they are drawn."""
+    flat = truth.ravel()
+    cells = [np.flatnonzero(flat == k) for k in np.unique(flat[asked.doubt.concerned]) if k]
+
+    def fit(sets: Any) -> float:
+        alike = [
+            max((len(np.intersect1d(p, c)) / len(np.union1d(p, c)) for p in sets), default=0)
+            for c in cells
+        ]
+        return float(np.sum(alike)) - 0.5 * abs(len(sets) - len(cells))
+
+    return fit(asked.doubt.drawn) >= fit(asked.doubt.instead)
 
 
 def show_progress(camera: Camera) -> None:

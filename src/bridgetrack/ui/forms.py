@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from magicgui.widgets import create_widget
-from qtpy.QtWidgets import QFormLayout, QHBoxLayout, QWidget
+from qtpy.QtWidgets import QComboBox, QFormLayout, QHBoxLayout, QWidget
 
 from bridgetrack.option import Option, options_of
 
@@ -107,6 +107,11 @@ def _widget(
     made: Any = create_widget(
         value, name=option.name, label=title, widget_type=kind, options=settings
     )
+    if option.choices:
+        # Long words are cut rather than the panel made wider.
+        policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        made.native.setSizeAdjustPolicy(policy)
+        made.native.setMinimumContentsLength(10)
     if option.kind is bool:
         made.text = title
     if option.may_be_none and not option.choices:
