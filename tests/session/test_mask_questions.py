@@ -149,6 +149,7 @@ def test_yes_keeps_the_masks_and_is_learned_from(asked, movie, tmp_path: Path) -
     asked.answer(question, "yes")
     np.testing.assert_array_equal(frame_of(asked, T), labels[T])
     assert asked.scene is scene, "nothing is measured anew"
+    assert "1 about masks" in asked.questions.report.effort
     known = load_mask_answers(tmp_path / "cells.masks.json")
     [answer] = known.past
     assert answer.kind == MendKind.KEEP and answer.change == ()
@@ -161,6 +162,7 @@ def test_yes_keeps_the_masks_and_is_learned_from(asked, movie, tmp_path: Path) -
     assert MendKind.CUT not in kinds, "the answer holds"
     asked.undo()
     assert len(asked.masks.answers) == 0 and not asked.can_undo
+    assert "about masks" not in asked.questions.report.effort
 
 
 def test_a_missing_cell_is_drawn(asked, movie) -> None:

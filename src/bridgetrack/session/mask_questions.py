@@ -67,6 +67,11 @@ class MaskQuestions:
         return self._movie.busy(JOB)
 
     @property
+    def n_answered(self) -> int:
+        """How many were answered since the movie was opened."""
+        return len(self._answered)
+
+    @property
     def open(self) -> list[MaskQuestion]:
         """Questions worth asking that are not answered, the best first."""
         return [q for q in self._ranked() if q.value >= _LEAST]

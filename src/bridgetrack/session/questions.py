@@ -117,7 +117,7 @@ class Questions:
     def report(self) -> Report:
         """How far it is, in words."""
         if self._report is None:
-            self._report = report_of(self.active)
+            self._report = report_of(self.active, self.masks.n_answered)
         return self._report
 
     # ------------------------------------------------------------------ from one to the next
@@ -481,13 +481,14 @@ class Report:
     points: tuple[Point, ...] = ()  # the progress curve, by rising clicks
 
 
-def report_of(active: ActiveSession | None) -> Report:
-    """How far a session is."""
+def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
+    """How far a session is, with so many answers about masks besides."""
+    more = f" {about_masks} about masks." if about_masks else ""
     if active is None or not active.effort.clicks:
-        return Report()
+        return Report(effort=f"No answers about events yet.{more}") if more else Report()
     effort = active.effort
     words = f"{effort.clicks} answer{'s' if effort.clicks != 1 else ''}"
-    words = f"{words} in {_duration(effort.seconds)}."
+    words = f"{words} in {_duration(effort.seconds)}.{more}"
     estimate = active.estimate()
     accuracy = Report.accuracy if estimate is None else sentence(estimate.words)
     verdict = active.verdict()
