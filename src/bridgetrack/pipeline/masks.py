@@ -30,6 +30,7 @@ from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate, labels_of
 from bridgetrack.regions.score import RegionScore, prune, starting_score, teach
+from bridgetrack.regions.size import CellSize, usual_size
 from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge
@@ -37,6 +38,8 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 
 Index = NDArray[np.int64]
 
+_BLOCKS = 4
+"""Places of a movie at which the size of its cells is looked at."""
 _WORTH = 8.0
 """Candidates that one answer counts for, though it speaks of many that are alike."""
 
@@ -156,7 +159,9 @@ def choose_masks(
     if given.answers is not None and len(given.answers):
         yield Progress("Learning from answers", 0.0)
         score = _taught(score, reader, given.answers)
-    source = _candidates(reader, score, settings, frames)
+    yield Progress("Looking at the movie", 0.0)
+    size = _size(reader, score, settings)
+    source = _candidates(reader, score, size, settings, frames)
     if settings.choose == "frame":
         for t, one in zip(frames, source, strict=True):
             yield Progress("Choosing masks", (t - frames.start) / len(frames))
@@ -275,14 +280,37 @@ def _taught(score: RegionScore, reader: _Reader, answers: MaskAnswers) -> Region
     return teach(score, np.concatenate(features), wanted, worth)
 
 
+def _size(reader: _Reader, score: RegionScore, settings: MaskSettings) -> CellSize | None:
+    """How large cells are in some frames from all over the movie, as they are chosen there."""
+    n = reader.movie.n_frames
+    middle = np.unique(np.linspace(min(1, n - 1), max(n - 2, 0), _BLOCKS).astype(np.int64))
+    areas, scores = [], []
+    for t in middle.tolist():
+        block = range(max(0, t - 1), min(n, t + 2))
+        for regions, features in described(reader.frame(s) for s in block):
+            if len(regions) and regions.frame[0] == t:
+                odds = score.log_odds(features)
+                keep = prune(regions, odds, settings.per_cell)
+                chosen = keep[choose_by_frame(regions.select(keep), odds[keep] - settings.bias)]
+                areas.append(regions.area[chosen].astype(np.float64))
+                scores.append(odds[chosen])
+    return usual_size(areas, scores)
+
+
 def _candidates(
-    reader: _Reader, score: RegionScore, settings: MaskSettings, frames: range
+    reader: _Reader,
+    score: RegionScore,
+    size: CellSize | None,
+    settings: MaskSettings,
+    frames: range,
 ) -> Iterator[Candidates]:
     """Candidates of every frame in order, scored and pruned; three frames are in memory."""
     movie, names = reader.movie, label_sources(reader.given.labels)
     found = described(reader.frame(t) for t in frames)
     for t, (regions, features) in zip(frames, found, strict=True):
         scores = score.log_odds(features)
+        if size is not None:
+            scores = scores - size.doubt(regions.area.astype(np.float64))
         own = np.zeros(len(regions), dtype=bool)
         for name in names:
             own |= regions.votes[:, regions.sources.index(name)] > 0
