@@ -116,8 +116,6 @@ def as_score(
         slope=1.0 if platt is None else float(platt.coef_[0, 0]),
         shift=0.0 if platt is None else float(platt.intercept_[0]),
         mean=features.mean(axis=0),
-        deviation=features.std(axis=0) + 1e-6,
-        taught=np.zeros(len(FEATURES) + 2),
     )
 
 

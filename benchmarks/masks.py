@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.masks import Given, MaskSettings, choose_masks
+from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.regions.regions import Regions, labels_of, no_regions, regions_of_labels
 from bridgetrack.regions.score import load_score
 from bridgetrack.segmentation.movie import segment_movie

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
 from bridgetrack.regions.choose import choose_by_frame
-from bridgetrack.regions.score import RegionScore, prune, starting_score, teach
+from bridgetrack.regions.score import prune, starting_score
+from bridgetrack.regions.taught import MovieScore, choice_targets, teach
 from make_region_score import as_score, trees
 from region_data import KINDS, REAL, Candidates, candidates, real_film, simulated_films
 
@@ -59,23 +60,32 @@ def main() -> None:
         leave_out()
 
 
-def taught(samples: Sequence[Candidates], count: int, seed: int) -> RegionScore:
-    """The starting score after answers about `count` cells."""
+def taught(samples: Sequence[Candidates], count: int, seed: int) -> MovieScore:
+    """The starting score after its own choice and answers about `count` cells."""
     pool = [(s, c) for s in samples for c in np.flatnonzero(s.best > 0.5)]
     chosen = np.random.default_rng(seed).permutation(len(pool))[:count]
-    targets = [np.full(len(s.features), -1, dtype=np.int8) for s in samples]
+    start = MovieScore(starting_score())
+    targets, worth = [], []
+    for sample in samples:
+        odds = start.log_odds(sample.regions, sample.features)
+        kept = prune(sample.regions, odds)
+        exist = np.zeros(len(odds), dtype=bool)
+        exist[kept[choose_by_frame(sample.regions.select(kept), odds[kept])]] = True
+        targets.append(choice_targets(sample.regions, exist))
+        worth.append(np.ones(len(odds)))
     for k in chosen.tolist():
         sample, cell = pool[k]
         near = sample.cell == cell
         place = next(i for i, s in enumerate(samples) if s is sample)
         targets[place][near] = sample.target[near]
+        worth[place][near] = 4.0
     features = np.concatenate([s.features for s in samples])
-    return teach(starting_score(), features, np.concatenate(targets))
+    return teach(start, features, np.concatenate(targets), np.concatenate(worth))
 
 
-def figures(score: RegionScore, samples: Sequence[Candidates]) -> Array:
+def figures(score: MovieScore, samples: Sequence[Candidates]) -> Array:
     """Average precision, calibration error and F1 of the choice."""
-    odds = [score.log_odds(s.features) for s in samples]
+    odds = [score.log_odds(s.regions, s.features) for s in samples]
     target = np.concatenate([s.target for s in samples])
     together = np.concatenate(odds)[target >= 0]
     target = target[target >= 0]

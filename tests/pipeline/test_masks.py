@@ -10,8 +10,9 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.joint import FrameChoice
+from bridgetrack.pipeline.mask_candidates import Given
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
-from bridgetrack.pipeline.masks import Given, MaskSettings, choose_masks, segment_by_choice
+from bridgetrack.pipeline.masks import MaskSettings, choose_masks, segment_by_choice
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import remove
 from bridgetrack.regions.mend import MendSite

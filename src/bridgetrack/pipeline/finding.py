@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.masks import Given, MaskSettings, segment_by_choice
+from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
 from bridgetrack.progress import Progress
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.pixels import PixelModel

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import SAME, Doubt, FrameChoice, JointSettings
+from bridgetrack.pipeline.mask_candidates import Given
 from bridgetrack.pipeline.mask_changes import Change, ChangeKind, changes, keep_numbers
-from bridgetrack.pipeline.masks import Given, MaskSettings, choose_masks
+from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.segmentation.settings import SegmentationSettings

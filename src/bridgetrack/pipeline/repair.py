@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.pipeline.mask_candidates import Given
 from bridgetrack.pipeline.mask_changes import Change, changes
-from bridgetrack.pipeline.masks import Given, segment_by_choice
+from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import Progress, Steps
 
 

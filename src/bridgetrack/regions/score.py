@@ -1,14 +1,13 @@
-"""How likely a candidate region is a cell, as log-odds: a shipped start that answers teach.
+"""How likely a candidate region is a cell, as log-odds: the score that every movie starts with.
 
-The start is a forest of boosted trees, learned from pictures drawn from masks and simulated ones.
-What answers teach is added to it: a linear function of the features and of the start's own
-log-odds, held to zero by a ridge, so that without answers the start remains.
+It is a forest of boosted trees, learned from pictures drawn from masks and simulated ones. What a
+movie and the answers about it teach stands in `taught`.
 """
 
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import IO, Any
@@ -24,15 +23,13 @@ from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps, r
 Targets = NDArray[np.int8]
 
 _VERSION = 1
-_RIDGE = 30.0
-_STEPS = 50
-_ANCHOR = 200.0
-_MOST_ODDS = 12.0
+MOST_ODDS = 12.0
+"""No candidate is surer than this."""
 
 
 @dataclass(frozen=True)
 class RegionScore:
-    """Boosted trees, their calibration, and what answers added.
+    """Boosted trees and their calibration.
 
     Parameters
     ----------
@@ -49,11 +46,8 @@ class RegionScore:
         Log-odds before any tree.
     slope, shift
         Calibration: log-odds are ``slope * sum + shift``.
-    mean, deviation
+    mean
         Of the features where the trees were learned, shape (F,).
-    taught
-        What answers added: weights of the standardised features, of the start's log-odds, and a
-        constant, shape (F + 2,).
     """
 
     features: tuple[str, ...]
@@ -66,23 +60,18 @@ class RegionScore:
     slope: float
     shift: float
     mean: Array
-    deviation: Array
-    taught: Array
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.features if name not in FEATURES]
         n, shape = len(self.features), self.split.shape
         trees = (self.threshold, self.left, self.right, self.value)
-        numbers = (*trees[::3], self.mean, self.deviation, self.taught)
         fits = (
             not unknown
             and len(shape) == 2
             and all(a.shape == shape for a in trees)
-            and self.mean.shape == self.deviation.shape == (n,)
-            and self.taught.shape == (n + 2,)
-            and all(np.isfinite(a).all() for a in numbers)
+            and self.mean.shape == (n,)
+            and all(np.isfinite(a).all() for a in (*trees[::3], self.mean))
             and np.isfinite([self.start, self.slope, self.shift]).all()
-            and (self.deviation > 0).all()
             and (self.split < n).all()
         )
         # children come after their parent, so that every walk ends
@@ -96,10 +85,6 @@ class RegionScore:
         """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
         columns = [list(FEATURES).index(name) for name in self.features]
         known = np.asarray(features, dtype=np.float64)[:, columns]
-        base = self._base(known)
-        return np.clip(base + self._inputs(known, base) @ self.taught, -_MOST_ODDS, _MOST_ODDS)
-
-    def _base(self, known: Array) -> Array:
         total = np.full(len(known), self.start)
         rows = np.arange(len(known))
         for k in range(len(self.split)):
@@ -112,12 +97,7 @@ class RegionScore:
                 down = np.where(goes_left, self.left[k][node], self.right[k][node])
                 node = np.where(split < 0, node, down)
             total += self.value[k][node]
-        return self.slope * total + self.shift
-
-    def _inputs(self, known: Array, base: Array) -> Array:
-        """What the taught weights multiply, shape (R, F + 2)."""
-        standard = np.clip((known - self.mean) / self.deviation, -4, 4)
-        return np.concatenate([standard, base[:, None] / 4, np.ones((len(known), 1))], axis=1)
+        return np.clip(self.slope * total + self.shift, -MOST_ODDS, MOST_ODDS)
 
     def save(self, path: Path) -> Path:
         """Write a compressed ``.npz`` in one step.
@@ -170,50 +150,7 @@ def _read(file: IO[bytes]) -> RegionScore:
 
 
 _WHOLE = ("split", "left", "right")
-_REAL = ("threshold", "value", "mean", "deviation", "taught")
-
-
-def teach(
-    score: RegionScore, features: Array, targets: Targets, worth: Array | None = None
-) -> RegionScore:
-    """A score that has learned from answers; with none it stays what it is.
-
-    Regularised logistic regression on top of the start (Newton's method). Candidates that
-    nothing is said of hold the score to what the start says of them, as much as a fixed number
-    of answers: what answers about cells teach of cuts says nothing of the background. Earlier
-    teaching is replaced, so give all answers.
-
-    Parameters
-    ----------
-    score
-        The score to begin with.
-    features
-        Of the candidates that answers say something of, shape (R, F).
-    targets
-        1 for cells, 0 for what is none, -1 for candidates that nothing is known of; give some.
-    worth
-        How much each counts, shape (R,); 1 where None. One answer speaks of many candidates
-        that are alike.
-    """
-    known = targets >= 0
-    columns = [list(FEATURES).index(name) for name in score.features]
-    given = np.asarray(features, dtype=np.float64)[:, columns]
-    base = score._base(given)
-    inputs = score._inputs(given, base)
-    wanted = np.where(known, targets, 1 / (1 + np.exp(-base)))
-    quiet = min(1.0, _ANCHOR / max(1, int((~known).sum())))
-    counts = np.where(known, np.ones(len(known)) if worth is None else worth, quiet)
-    weights = np.zeros(inputs.shape[1])
-    ridge = np.full(len(weights), _RIDGE)
-    for _ in range(_STEPS):
-        odds = 1 / (1 + np.exp(-np.clip(base + inputs @ weights, -30, 30)))
-        slope = inputs.T @ (counts * (odds - wanted)) + ridge * weights
-        curve = (inputs * (counts * odds * (1 - odds))[:, None]).T @ inputs + np.diag(ridge)
-        step = np.linalg.solve(curve, slope)
-        weights -= step / max(1.0, float(np.abs(step).max()))
-        if np.abs(step).max() < 1e-8:
-            break
-    return replace(score, taught=weights)
+_REAL = ("threshold", "value", "mean")
 
 
 def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array, Array]:

@@ -8,8 +8,9 @@ from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.mask_candidates import Given
 from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
-from bridgetrack.pipeline.masks import Given, MaskSettings
+from bridgetrack.pipeline.masks import MaskSettings
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.pixels import PixelModel

@@ -1,0 +1,247 @@
+"""Candidate regions of a movie, frame by frame, and how the movie teaches their score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.mask_answers import SOURCE, MaskAnswers, as_candidates, targets
+from bridgetrack.models.model import Model
+from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.pipeline.joint import (
+    Candidates,
+    FrameChoice,
+    JointSettings,
+    choose_jointly,
+    measure_regions,
+)
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.choose import choose_by_frame
+from bridgetrack.regions.describe import Described, describe_frame, described
+from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
+from bridgetrack.regions.regions import Regions, concatenate
+from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
+from bridgetrack.regions.size import usual_size
+from bridgetrack.regions.taught import MovieScore, choice_targets, teach
+from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.probability import cell_and_edge
+from bridgetrack.segmentation.settings import SegmentationSettings
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_BLOCKS = 4
+"""Places of a movie, of three frames each, from which it teaches its score."""
+_FRAMES_PER_BLOCK = 6
+"""Frames of a movie for each of them, if there are few."""
+_ANSWERED = 4.0
+"""What a candidate counts that people said something of, beside those chosen without them."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is known of the masks of a movie besides its image.
+
+    Parameters
+    ----------
+    labels
+        Label movies brought along; each of their cells is a candidate.
+    probability
+        How probably each pixel belongs to a cell, see `cell_probability`.
+    pixels
+        What strokes taught; gives the probability where no movie of it is there.
+    answers
+        What people said of masks. It holds, and the score learns from it.
+    score
+        How regions are scored at first; the shipped score where None.
+    """
+
+    labels: Sequence[Movie] = ()
+    probability: Movie | None = None
+    pixels: PixelModel | None = None
+    answers: MaskAnswers | None = None
+    score: RegionScore | None = None
+
+
+@dataclass(frozen=True)
+class Offered:
+    """All candidates of a frame, and those of them that are worth choosing among.
+
+    Parameters
+    ----------
+    all
+        With their features.
+    kept
+        Rows of those worth choosing among.
+    candidates
+        The same, measured and scored.
+    """
+
+    all: Described
+    kept: Index
+    candidates: Candidates
+
+
+@dataclass(frozen=True)
+class MaskReader:
+    """Proposes and describes the candidates of single frames."""
+
+    movie: Movie
+    channel: int
+    segmentation: SegmentationSettings
+    given: Given
+
+    @cached_property
+    def drawn(self) -> Regions | None:
+        """Cells that people drew or mended."""
+        return None if self.given.answers is None else as_candidates(self.given.answers)
+
+    def frame(self, t: int) -> Described:
+        """Candidates of a frame, with cells that people drew among them."""
+        given, scale = self.given, self.movie.geometry.scale
+        image = self.movie.channel_frame(t, self.channel)
+        probability = None
+        if given.probability is not None:
+            probability = cell_probability(given.probability, t)
+        elif given.pixels is not None:
+            cell, edge = cell_and_edge(image, given.pixels)
+            probability = np.nan_to_num(cell if edge is None else cell - edge)
+        named = zip(label_sources(given.labels), given.labels, strict=True)
+        brought = {name: label_frame(labels, t) for name, labels in named}
+        regions = propose_frame(
+            image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
+        )
+        if self.drawn is not None:
+            rows = self.drawn.rows(t)
+            drawn = self.drawn.select(np.arange(rows.start, rows.stop))
+            regions = concatenate([regions, drawn])
+        features = describe_frame(
+            regions, image, self.segmentation, scale=scale, probability=probability
+        )
+        return Described(regions, features)
+
+    def said(self, regions: Regions) -> Index:
+        """What people said of candidates: 1 for cells, -1 for none, else 0, shape (R,)."""
+        if self.given.answers is None:
+            return np.zeros(len(regions), dtype=np.int64)
+        return targets(regions, self.given.answers)
+
+    def offered(
+        self, score: MovieScore, per_cell: float, loyalty: float, frames: range
+    ) -> Iterator[Offered]:
+        """Candidates of some frames in order, scored and pruned; three frames are in memory."""
+        found = described(self.frame(t) for t in frames)
+        for t, (regions, features) in zip(frames, found, strict=True):
+            yield self.offer(t, Described(regions, features), score, per_cell, loyalty)
+
+    def offer(
+        self, t: int, found: Described, score: MovieScore, per_cell: float, loyalty: float
+    ) -> Offered:
+        """Those candidates of a frame that are worth choosing among."""
+        regions = found.regions
+        own = np.zeros(len(regions), dtype=bool)
+        for name in label_sources(self.given.labels):
+            own |= regions.votes[:, regions.sources.index(name)] > 0
+        scores = score.log_odds(regions, found.features) + loyalty * own
+        drawn = np.zeros(len(regions), dtype=bool)
+        if SOURCE in regions.sources:
+            drawn = regions.source == regions.sources.index(SOURCE)
+        wrong = (self.said(regions) < 0) & ~drawn
+        sure = drawn | (own & ~wrong)  # what was brought along is always among the choices
+        kept = prune(regions, np.where(wrong, -np.inf, scores), per_cell, sure=sure)
+        part = regions.select(kept)
+        table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
+        candidates = Candidates(
+            part, table, scores[kept], drawn[kept].astype(np.int8), found.features[kept]
+        )
+        return Offered(found, kept, candidates)
+
+
+def learned_score(
+    reader: MaskReader, model: Model, joint: JointSettings, per_cell: float, frames: range
+) -> Steps[MovieScore]:
+    """Learn from the movie's own choice at some places, and from answers.
+
+    Parameters
+    ----------
+    reader
+        The movie with what is known of it.
+    model
+        Weights of events.
+    joint
+        How regions and events are chosen together.
+    per_cell
+        Candidates among which to choose, for every cell.
+    frames
+        Successive frames of which to learn.
+    """
+    score = MovieScore(reader.given.score or starting_score())
+    blocks = _blocks(frames)
+    taken: list[list[Described]] = []
+    for k, block in enumerate(blocks):
+        yield Progress("Looking at the movie", k / (2 * len(blocks)))
+        found = described(reader.frame(t) for t in block)
+        taken.append([Described(regions, features) for regions, features in found])
+    areas, odds = [], []
+    for one in (one for block in taken for one in block):
+        regions = one.regions
+        scores = score.log_odds(regions, one.features)
+        kept = prune(regions, scores, per_cell)
+        chosen = kept[choose_by_frame(regions.select(kept), scores[kept] - joint.bias)]
+        areas.append(regions.area[chosen].astype(np.float64))
+        odds.append(scores[chosen])
+    score = MovieScore(score.start, usual_size(areas, odds))
+    parts: list[tuple[Array, Targets, Array]] = []
+    for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
+        yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
+        # a given label is no example of a cell here: what is wrong with it would be learned, too
+        offered = {
+            t: reader.offer(t, one, score, per_cell, 0.0)
+            for t, one in zip(block, known, strict=True)
+        }
+        decided: list[FrameChoice] = []
+        yield from choose_jointly(
+            lambda t, offered=offered: offered[t].candidates,  # type: ignore[misc]
+            reader.movie.geometry,
+            reader.movie.channels,
+            model,
+            decided.append,
+            joint,
+            frames=block,
+        )
+        for choice in decided:
+            here = offered[choice.frame]
+            among = np.zeros(len(here.all.regions), dtype=bool)
+            among[here.kept[choice.chosen]] = True
+            parts.append(_lesson(reader, here.all, choice_targets(here.all.regions, among)))
+    for t in sorted(_answered(reader.given.answers) - {t for block in blocks for t in block}):
+        yield Progress("Learning from answers", 1.0)
+        beside = [s for s in (t - 1, t, t + 1) if 0 <= s < reader.movie.n_frames]
+        for regions, features in described(reader.frame(s) for s in beside):
+            if len(regions) and regions.frame[0] == t:
+                unknown = np.full(len(regions), -1, dtype=np.int8)
+                parts.append(_lesson(reader, Described(regions, features), unknown))
+    found_features, target, worth = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return teach(score, found_features, target, worth)
+
+
+def _blocks(frames: range) -> list[range]:
+    """Three successive frames at some places, evenly spread, none of them twice."""
+    n = min(_BLOCKS, max(1, len(frames) // _FRAMES_PER_BLOCK))
+    middle = np.linspace(frames.start, frames.stop - 1, 2 * n + 1)[1::2].round().astype(int)
+    return [range(max(frames.start, t - 1), min(frames.stop, t + 2)) for t in middle.tolist()]
+
+
+def _answered(answers: MaskAnswers | None) -> set[int]:
+    return set() if answers is None else {answer.frame for answer in answers}
+
+
+def _lesson(reader: MaskReader, found: Described, target: Targets) -> tuple[Array, Targets, Array]:
+    """Features, targets and worth of the candidates of a frame; what people said goes first."""
+    said = reader.said(found.regions)
+    target = np.where(said == 0, target, said > 0).astype(np.int8)
+    return found.features, target, np.where(said == 0, 1.0, _ANSWERED)

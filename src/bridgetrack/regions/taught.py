@@ -1,0 +1,93 @@
+"""What a movie and the answers about it teach the score of regions.
+
+The starting score knows cells in general. Where cells and their events were chosen together with
+it, the choice says more of this movie than the score alone did: which outlines go on from frame to
+frame, how large cells are, what they look like. Trees that are fitted to the choice, with what
+people answered in its place where they did, have half of the say from then on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from bridgetrack.regions.regions import Array, Mask, Regions, overlaps
+from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
+from bridgetrack.regions.size import CellSize
+
+_ALIKE = 0.6
+
+
+@dataclass(frozen=True)
+class MovieScore:
+    """How likely the candidates of one movie are cells.
+
+    Parameters
+    ----------
+    start
+        The score in general.
+    size
+        How large cells are in this movie; None where that is not known.
+    trees
+        What was learned from this movie; None where nothing was.
+    """
+
+    start: RegionScore
+    size: CellSize | None = None
+    trees: HistGradientBoostingClassifier | None = None
+
+    def log_odds(self, regions: Regions, features: Array) -> Array:
+        """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
+        odds = self.start.log_odds(features)
+        if self.trees is not None and len(odds):
+            own = np.asarray(self.trees.decision_function(features), dtype=np.float64)
+            odds = (odds + np.clip(own, -MOST_ODDS, MOST_ODDS)) / 2
+        if self.size is not None:
+            odds = odds - self.size.doubt(regions.area.astype(np.float64))
+        return odds
+
+
+def choice_targets(regions: Regions, chosen: Mask) -> Targets:
+    """What a choice in one frame says of all candidates, shape (R,).
+
+    1 for those chosen, -1 (nothing) for those much like one of them, else 0.
+    """
+    shared = overlaps(regions).tocoo()
+    alike = shared.data / (regions.area[shared.row] + regions.area[shared.col] - shared.data)
+    near = shared.row[chosen[shared.col] & (alike > _ALIKE)]
+    target = np.zeros(len(regions), dtype=np.int8)
+    target[near] = -1
+    target[chosen] = 1
+    return target
+
+
+def teach(score: MovieScore, features: Array, targets: Targets, worth: Array) -> MovieScore:
+    """A score that has learned; where only one kind of candidate is known it stays what it is.
+
+    Parameters
+    ----------
+    score
+        The score to begin with; what it learned before is replaced.
+    features
+        Of candidates, shape (R, F).
+    targets
+        1 for cells, 0 for what is none, -1 for what is not known.
+    worth
+        How much each counts, shape (R,).
+    """
+    known = targets >= 0
+    if len(np.unique(targets[known])) < 2:
+        return MovieScore(score.start, score.size)
+    trees = HistGradientBoostingClassifier(
+        max_iter=60,
+        learning_rate=0.08,
+        max_leaf_nodes=7,
+        min_samples_leaf=40,
+        l2_regularization=5.0,
+        early_stopping=False,
+        random_state=0,
+    )
+    trees.fit(features[known], targets[known], sample_weight=worth[known])
+    return MovieScore(score.start, score.size, trees)

@@ -1,0 +1,90 @@
+"""What a movie and the answers about it teach the score of regions."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridgetrack.regions.describe import FEATURES
+from bridgetrack.regions.regions import concatenate, overlaps, regions_of_labels
+from bridgetrack.regions.score import starting_score
+from bridgetrack.regions.size import CellSize, usual_size
+from bridgetrack.regions.taught import MovieScore, choice_targets, teach
+
+RNG = np.random.default_rng(5)
+FEATURE = RNG.normal(0, 1, (600, len(FEATURES)))
+REGIONS = concatenate([regions_of_labels(np.ones((1, 1), dtype=int))] * 600)
+START = MovieScore(starting_score())
+
+
+def odds(score: MovieScore) -> np.ndarray:
+    return score.log_odds(REGIONS, FEATURE)
+
+
+def test_without_lessons_nothing_is_learned() -> None:
+    everything = np.ones(600)
+    for target in (-1, 0, 1):
+        told = np.full(600, target, dtype=np.int8)
+        assert teach(START, FEATURE, told, everything).trees is None
+    np.testing.assert_array_equal(odds(START), starting_score().log_odds(FEATURE))
+
+
+def test_what_is_learned_holds_for_other_candidates_and_is_not_all() -> None:
+    wanted = (FEATURE[:, 3] > 0).astype(np.int8)
+    told = np.where(np.arange(600) < 400, wanted, -1).astype(np.int8)
+    taught = teach(START, FEATURE, told, np.ones(600))
+    rest = slice(400, 600)
+    before, after = odds(START)[rest], odds(taught)[rest]
+    yes = wanted[rest] == 1
+    change = after - before
+    assert change[yes].mean() > change[~yes].mean() + 2
+    # half of the say remains with the start
+    own = taught.trees.decision_function(FEATURE[rest])
+    np.testing.assert_allclose(after, (before + np.clip(own, -12, 12)) / 2)
+
+
+def test_answers_count_by_their_worth() -> None:
+    told = (np.arange(600) % 2).astype(np.int8)
+    same = np.zeros_like(FEATURE)
+    heavy = teach(START, same, told, np.where(told == 1, 4.0, 1.0))
+    even = teach(START, same, told, np.ones(600))
+    assert heavy.log_odds(REGIONS, same)[0] > even.log_odds(REGIONS, same)[0] + 0.3
+
+
+def test_a_choice_says_nothing_of_what_is_like_the_chosen() -> None:
+    frame = np.zeros((12, 30), dtype=int)
+
+    def box(first: int, last: int) -> np.ndarray:
+        mask = frame.copy()
+        mask[2:10, first:last] = 1
+        return mask
+
+    boxes = [box(2, 12), box(2, 11), box(2, 7), box(2, 20), box(20, 28)]
+    regions = concatenate([regions_of_labels(b) for b in boxes])
+    chosen = np.array([True, False, False, False, False])
+    assert choice_targets(regions, chosen).tolist() == [1, -1, 0, 0, 0]
+    assert overlaps(regions).shape == (5, 5)
+
+
+@given(st.floats(20, 2000), st.floats(0.0, 0.5), st.integers(0, 1000))
+def test_only_what_is_far_smaller_than_usual_is_doubted(
+    area: float, spread: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    cells = area * np.exp(rng.normal(0, spread, 300))
+    specks = np.full(200, area / 12)  # many, but less sure
+    size = usual_size([cells, specks], [np.full(300, 2.0), np.full(200, 1.0)])
+    assert size is not None
+    assert abs(size.centre - np.log(area)) < 0.15
+    assert size.doubt(np.array([area, 2 * area, 20 * area])).tolist() == [0, 0, 0]
+    doubt = size.doubt(area / np.arange(1.0, 200.0))
+    assert (np.diff(doubt) >= 0).all() and doubt.max() <= 12
+    if spread < 0.3:
+        assert size.doubt(specks).min() > 6
+
+
+def test_no_cells_have_no_size() -> None:
+    assert usual_size([], []) is None
+    assert usual_size([np.zeros(0)], [np.zeros(0)]) is None
+    assert CellSize(3.0, 0.2).doubt(np.zeros(0)).shape == (0,)
