@@ -21,7 +21,6 @@ from bridgetrack.regions.regions import (
     concatenate,
     no_regions,
     overlaps,
-    regions_of_labels,
 )
 from bridgetrack.regions.score import (
     RegionScore,
