@@ -164,7 +164,7 @@ class MaskReader:
 def learned_score(
     reader: MaskReader, model: Model, joint: JointSettings, per_cell: float, frames: range
 ) -> Steps[MovieScore]:
-    """Learn from the movie's own choice at some places, and from answers.
+    """Learn how large cells are; and what they look like, from answers and the movie's own choice.
 
     Parameters
     ----------
@@ -195,6 +195,8 @@ def learned_score(
         areas.append(regions.area[chosen].astype(np.float64))
         odds.append(scores[chosen])
     score = MovieScore(score.start, usual_size(areas, odds))
+    if not _answered(reader.given.answers):
+        return score  # without anyone's word, what is wrong with the choice would be learned, too
     parts: list[tuple[Array, Targets, Array]] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
         yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))

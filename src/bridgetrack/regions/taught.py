@@ -1,9 +1,9 @@
 """What a movie and the answers about it teach the score of regions.
 
-The starting score knows cells in general. Where cells and their events were chosen together with
-it, the choice says more of this movie than the score alone did: which outlines go on from frame to
-frame, how large cells are, what they look like. Trees that are fitted to the choice, with what
-people answered in its place where they did, have half of the say from then on.
+The starting score knows cells in general. Answers say what cells look like in this movie, but only
+of those that somebody looked at. So trees are fitted to what was chosen at some places together
+with the cells' events, with what people answered in its place where they did, and have half of the
+say from then on.
 """
 
 from __future__ import annotations
