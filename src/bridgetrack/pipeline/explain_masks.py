@@ -11,7 +11,8 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import Doubt, FrameChoice
-from bridgetrack.pipeline.masks import Given, MaskSettings, choose_masks
+from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.score import RegionScore, starting_score
