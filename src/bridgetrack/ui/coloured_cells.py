@@ -6,10 +6,12 @@ import weakref
 from typing import Any
 
 import dask.array as da
+import numpy as np
 from napari.layers import Labels
 from napari.utils import DirectLabelColormap
 
 from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.results import CellsByTrack, TracksData
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import EventLoopQueue
@@ -18,6 +20,13 @@ from bridgetrack.ui.tracks_layer import COLOURINGS, colormaps
 
 COLOURED = "coloured"
 """Role of the layer."""
+
+
+def _warm_up() -> Steps[None]:
+    """Colour a pixel, for which napari compiles code for seconds; no layer is touched."""
+    yield Progress("Getting ready", 0.0)
+    background: dict[int | None, Any] = {None: "transparent", 0: "transparent", 1: "white"}
+    DirectLabelColormap(color_dict=background).map(np.zeros((2, 2), np.int32))
 
 
 class ColouredCells:
@@ -29,7 +38,7 @@ class ColouredCells:
         self._queue = EventLoopQueue()
         self._over: Any = None  # the layer of the cells that it was made for
         self._colour = "family"
-        self.wanted = False
+        self.wanted = self._warm = False
         session.tracking_changed.connect(self._follow)
         session.movie_changed.connect(self._on_movie)
         viewer.layers.events.removed.connect(self._on_removed)
@@ -85,6 +94,9 @@ class ColouredCells:
             self._remove()
 
     def _follow(self) -> None:
+        if not self._warm and self._session.tracking is not None:
+            self._warm = True
+            self._session.run("warm up colours", _warm_up, lambda _: None)
         if self.wanted and self._session.tracking is not None:
             self._queue.begin(self._draw)
 
