@@ -1,6 +1,7 @@
 """Track movies from their raw images: cells found in one pass, frame by frame, or jointly.
 
-    python benchmarks/masks.py [--data ../shared/data] [--frames A:B] [--how HOW,...] [NAME ...]
+    python benchmarks/masks.py [--data ../shared/data] [--frames A:B] [--how HOW,...] [--border N]
+        [NAME ...]
 
 Masks come from the image alone, weights are the shipped ones. For HeLa, as in the Cell Tracking
 Challenge, what lies wholly within 25 pixels of the border is left out on both sides, after
@@ -214,6 +215,8 @@ def rows(args: argparse.Namespace) -> Iterator[list[str]]:
     given = Given(score=None if args.score is None else load_score(args.score))
     for name in args.names or ["hela", "psc"]:
         data = SETS[name]
+        if args.border is not None:
+            data = replace(data, border=args.border)
         folder = args.data / data.folder
         if not folder.is_dir():
             print(f"{folder}: not here, skipped", file=sys.stderr)
@@ -253,6 +256,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*SETS, []])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--how", default="plain,frame,jointly")
+    parser.add_argument("--border", type=int, help="pixels left out; as the movie's own")
     parser.add_argument("--score", type=Path, help="a score of regions, instead of the shipped one")
     parser.add_argument(
         "--frames", type=lambda text: tuple(map(int, text.split(":"))), help="first:after the last"
