@@ -28,6 +28,12 @@ Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 
+def within(frame: Labels, border: int) -> Labels:
+    """Without what lies wholly within the border."""
+    inner = np.unique(frame[border:-border, border:-border])
+    return np.where(np.isin(frame, inner), frame, 0).astype(np.int32)
+
+
 def state(true: Labels, shown: Labels, t: int) -> tuple[Mask, int]:
     """Which true cells are right, and how many labels lie where nothing is."""
     cells, found = regions_of_labels(true, t), regions_of_labels(shown, t)
@@ -59,9 +65,9 @@ def main() -> None:
     before = [np.asarray(given.channel_frame(t)).astype(np.int32) for t in range(given.n_frames)]
     mended = broken = false_before = false_after = 0
     for t, (true, old, new) in enumerate(zip(truth, before, after, strict=True)):
-        inner = true[data.border : -data.border, data.border : -data.border]
-        cells = np.where(np.isin(true, np.unique(inner)), true, 0)
-        (right, wrong), (right_now, wrong_now) = state(cells, old, t), state(cells, new, t)
+        cells = within(true, data.border)
+        right, wrong = state(cells, within(old, data.border), t)
+        right_now, wrong_now = state(cells, within(new, data.border), t)
         mended += int((right_now & ~right).sum())
         broken += int((right & ~right_now).sum())
         false_before, false_after = false_before + wrong, false_after + wrong_now
