@@ -135,7 +135,7 @@ def test_masks_are_chosen_again_by_a_key_and_undo_brings_the_earlier_back(
     state.session.measure(touched={2})
     settled(state, qtbot, layer)
     hand.point(middle(layer.data[1] == central(layer.data[1])))
-    hand.key("E")
+    hand.key("O")
     settled(state, qtbot, layer)
     qtbot.waitUntil(panel.again.isVisible, timeout=2000)
     before, answers = layer.data.copy(), state.session.masks.answers
