@@ -51,7 +51,7 @@ class DataSet:
     @property
     def truth(self) -> str:
         """Folder of the true masks within the sequence's truth."""
-        return "TRA" if self.folder in ("bacteria",) else "FULL"
+        return "TRA" if self.folder in ("bacteria", "HL60-3D-small") else "FULL"
 
 
 SETS = {

@@ -65,22 +65,20 @@ def taught(samples: Sequence[Candidates], count: int, seed: int) -> MovieScore:
     pool = [(s, c) for s in samples for c in np.flatnonzero(s.best > 0.5)]
     chosen = np.random.default_rng(seed).permutation(len(pool))[:count]
     start = MovieScore(starting_score())
-    targets, worth = [], []
+    targets = []
     for sample in samples:
         odds = start.log_odds(sample.regions, sample.features)
         kept = prune(sample.regions, odds)
         exist = np.zeros(len(odds), dtype=bool)
         exist[kept[choose_by_frame(sample.regions.select(kept), odds[kept])]] = True
         targets.append(choice_targets(sample.regions, exist))
-        worth.append(np.ones(len(odds)))
     for k in chosen.tolist():
         sample, cell = pool[k]
         near = sample.cell == cell
         place = next(i for i, s in enumerate(samples) if s is sample)
         targets[place][near] = sample.target[near]
-        worth[place][near] = 4.0
     features = np.concatenate([s.features for s in samples])
-    return teach(start, features, np.concatenate(targets), np.concatenate(worth))
+    return teach(start, features, np.concatenate(targets))
 
 
 def figures(score: MovieScore, samples: Sequence[Candidates]) -> Array:

@@ -38,8 +38,6 @@ _BLOCKS = 4
 """Places of a movie, of three frames each, from which it teaches its score."""
 _FRAMES_PER_BLOCK = 6
 """Frames of a movie for each of them, if there are few."""
-_ANSWERED = 4.0
-"""What a candidate counts that people said something of, beside those chosen without them."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ def learned_score(
     score = MovieScore(score.start, usual_size(areas, odds))
     if not _answered(reader.given.answers):
         return score  # without anyone's word, what is wrong with the choice would be learned, too
-    parts: list[tuple[Array, Targets, Array]] = []
+    parts: list[tuple[Array, Targets]] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
         yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
         # a given label is no example of a cell here: what is wrong with it would be learned, too
@@ -227,8 +225,8 @@ def learned_score(
             if len(regions) and regions.frame[0] == t:
                 unknown = np.full(len(regions), -1, dtype=np.int8)
                 parts.append(_lesson(reader, Described(regions, features), unknown))
-    found_features, target, worth = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return teach(score, found_features, target, worth)
+    found_features, target = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return teach(score, found_features, target)
 
 
 def _blocks(frames: range) -> list[range]:
@@ -242,8 +240,8 @@ def _answered(answers: MaskAnswers | None) -> set[int]:
     return set() if answers is None else {answer.frame for answer in answers}
 
 
-def _lesson(reader: MaskReader, found: Described, target: Targets) -> tuple[Array, Targets, Array]:
-    """Features, targets and worth of the candidates of a frame; what people said goes first."""
+def _lesson(reader: MaskReader, found: Described, target: Targets) -> tuple[Array, Targets]:
+    """Features and targets of the candidates of a frame; what people said goes first."""
     said = reader.said(found.regions)
     target = np.where(said == 0, target, said > 0).astype(np.int8)
-    return found.features, target, np.where(said == 0, 1.0, _ANSWERED)
+    return found.features, target

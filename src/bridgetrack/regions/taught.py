@@ -63,7 +63,7 @@ def choice_targets(regions: Regions, chosen: Mask) -> Targets:
     return target
 
 
-def teach(score: MovieScore, features: Array, targets: Targets, worth: Array) -> MovieScore:
+def teach(score: MovieScore, features: Array, targets: Targets) -> MovieScore:
     """A score that has learned; where only one kind of candidate is known it stays what it is.
 
     Parameters
@@ -74,8 +74,6 @@ def teach(score: MovieScore, features: Array, targets: Targets, worth: Array) ->
         Of candidates, shape (R, F).
     targets
         1 for cells, 0 for what is none, -1 for what is not known.
-    worth
-        How much each counts, shape (R,).
     """
     known = targets >= 0
     if len(np.unique(targets[known])) < 2:
@@ -89,5 +87,5 @@ def teach(score: MovieScore, features: Array, targets: Targets, worth: Array) ->
         early_stopping=False,
         random_state=0,
     )
-    trees.fit(features[known], targets[known], sample_weight=worth[known])
+    trees.fit(features[known], targets[known])
     return MovieScore(score.start, score.size, trees)
