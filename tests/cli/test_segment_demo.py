@@ -11,6 +11,7 @@ import pytest
 import tifffile
 
 from bridgetrack.annotations.store import load_annotations
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.segmentation.pixels import load_pixel_model
@@ -161,8 +162,11 @@ def test_strokes_are_for_the_built_in_method(run: Run, movie: Path, tmp_path: Pa
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample, out = short_sample(tmp_path / "sample", 16), tmp_path / "demo"
     monkeypatch.setattr("bridgetrack.simulation.folder.sample_folder", lambda: sample)
-    clicks = len(load_annotations(sample / "annotations.json"))
+    given = load_annotations(sample / "annotations.json")
+    clicks = len(given)
     assert clicks >= 20
+    # clicks on merges, splits and false detections speak of masks that are not chosen any more
+    lasting = {a.id for a in given if a.events[0].event in (Event.MOVE, Event.DIVIDE)}
     shown = run("demo", "--out", out, "--json")
     assert shown.status == 0, shown.err
     assert shown.err == ""
@@ -171,7 +175,10 @@ def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.M
     assert len(scores) == 3
     assert all(s["edge_f1"] > 0.8 and s["tra"] > 0.8 for s in scores)
     assert result["run"]["annotations"]["given"] == clicks
-    assert result["run"]["annotations"]["used"] >= 0.9 * clicks
+    lost = {one["id"] for one in result["run"]["annotations"]["lost"]}
+    assert result["run"]["annotations"]["used"] == clicks - len(lost)
+    assert len(lost & lasting) <= 0.1 * len(lasting)
+    assert len(lost) < 0.2 * clicks
     assert all(s["events_right"] > 0.9 for s in scores)
     picture = Path(result["picture"])
     assert picture.read_bytes().startswith(b"\x89PNG")

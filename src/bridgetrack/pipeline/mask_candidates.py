@@ -27,6 +27,7 @@ from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
 from bridgetrack.regions.taught import MovieScore, choice_targets, teach
+from bridgetrack.segmentation.backends import segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -36,6 +37,11 @@ Index = NDArray[np.int64]
 
 _BLOCKS = 4
 """Places of a movie, of three frames each, from which it teaches its score."""
+_READING = "reading"
+READING_LOYALTY = 1.0
+"""Added to the log-odds of cells that the plain segmentation draws, where no labels are brought.
+
+It is good where the score, which was learned from other kinds of movies, may not be."""
 _FRAMES_PER_BLOCK = 6
 """Frames of a movie for each of them, if there are few."""
 
@@ -110,6 +116,9 @@ class MaskReader:
             probability = np.nan_to_num(cell if edge is None else cell - edge)
         named = zip(label_sources(given.labels), given.labels, strict=True)
         brought = {name: label_frame(labels, t) for name, labels in named}
+        if not brought and given.probability is None:
+            read = segment_frame(image, self.segmentation, scale=scale, model=given.pixels)
+            brought[_READING] = read.astype(np.int64)
         regions = propose_frame(
             image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
         )
@@ -145,11 +154,14 @@ class MaskReader:
         for name in label_sources(self.given.labels):
             own |= regions.votes[:, regions.sources.index(name)] > 0
         scores = score.log_odds(regions, found.features) + loyalty * own
+        if _READING in regions.sources:
+            read = regions.votes[:, regions.sources.index(_READING)] > 0
+            scores, own = scores + READING_LOYALTY * read, own | read
         drawn = np.zeros(len(regions), dtype=bool)
         if SOURCE in regions.sources:
             drawn = regions.source == regions.sources.index(SOURCE)
         wrong = (self.said(regions) < 0) & ~drawn
-        sure = drawn | (own & ~wrong)  # what was brought along is always among the choices
+        sure = drawn | (own & ~wrong)  # what was brought along or read is always among the choices
         kept = prune(regions, np.where(wrong, -np.inf, scores), per_cell, sure=sure)
         part = regions.select(kept)
         table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)

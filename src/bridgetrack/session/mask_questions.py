@@ -8,7 +8,7 @@ from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, Given
 from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
 from bridgetrack.pipeline.masks import MaskSettings
 from bridgetrack.progress import Progress, Steps
@@ -105,8 +105,8 @@ class MaskQuestions:
         found = movie.found if movie.found is not None and movie.found.chooses else None
         how = found or Finding()
         pixels = how.model if isinstance(how.model, PixelModel) else None
-        # Nothing speaks for masks that were found here beyond what was seen then.
-        settings = MaskSettings() if found is None else MaskSettings(loyalty=0.0)
+        # Little speaks for masks that were found here beyond what was seen then.
+        settings = MaskSettings() if found is None else MaskSettings(loyalty=READING_LOYALTY)
 
         def work() -> Steps[tuple[SegmentationSettings, tuple[MaskDoubt, ...]]]:
             yield Progress("Looking where masks may be wrong", 0.0)
