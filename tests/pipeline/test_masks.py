@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,8 @@ from bridgetrack.progress import run
 from bridgetrack.regions.acts import remove
 from bridgetrack.regions.mend import MendSite
 from bridgetrack.regions.regions import labels_of
-from bridgetrack.segmentation.movie import SegmentedFrame
+from bridgetrack.regions.score import RegionScore, starting_score
+from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import PLACES, SIZE, drawn
 
@@ -81,6 +84,39 @@ def test_an_answer_holds() -> None:
     masks_now = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in chosen]
     assert masks_now[1][65, 70] == 0
     assert all(m.max() >= len(PLACES) - 1 for m in masks_now)  # nothing else is lost
+
+
+def _knowing_nothing() -> RegionScore:
+    score = starting_score()
+    return replace(score, value=0 * score.value, start=-0.5, slope=1.0, shift=0.0)
+
+
+def test_cells_of_the_plain_segmentation_have_a_bonus() -> None:
+    """Where the score knows nothing they are chosen, and nothing else."""
+    image = open_movie(drawn()[0])
+    plain = [frame.labels for frame in segment_movie(image)]
+    settings = MaskSettings(choose="frame")
+    got = found(image, settings=settings, given=Given(score=_knowing_nothing()))
+    for wanted, mask in zip(plain, got, strict=True):
+        assert mask.max() == wanted.max() > 0
+        assert ((mask > 0) & (wanted > 0)).sum() > 0.9 * ((mask > 0) | (wanted > 0)).sum()
+
+
+def test_answers_teach_what_a_cell_is_elsewhere() -> None:
+    """Who says that there are no cells in one frame is believed in others, too."""
+    images, labels = drawn()
+    answers = MaskAnswers(open_labels(labels).geometry)
+    for k in range(1, len(PLACES) + 1):
+        site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
+        place = tuple(np.argwhere(labels[1] == k).mean(axis=0).round().astype(int).tolist())
+        answers = answers.added(remove(site, place))
+    best = []
+    for given in (Given(), Given(answers=answers)):
+        chosen: list[FrameChoice] = []
+        frame_by_frame = MaskSettings(choose="frame")
+        run(choose_masks(open_movie(images), chosen.append, None, frame_by_frame, given))
+        best.append([float(c.candidates.scores.max()) for c in chosen if c.frame != 1])
+    assert (np.array(best[1]) < np.array(best[0]) - 0.3).all()
 
 
 def test_an_answer_where_nothing_is_teaches_nothing() -> None:

@@ -34,16 +34,17 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+_Lesson = tuple[Array, Targets]
 
 _BLOCKS = 4
 """Places of a movie, of three frames each, from which it teaches its score."""
+_FRAMES_PER_BLOCK = 6
+"""Frames of a movie for each of them, if there are few."""
 _READING = "reading"
 READING_LOYALTY = 1.0
 """Added to the log-odds of cells that the plain segmentation draws, where no labels are brought.
 
 It is good where the score, which was learned from other kinds of movies, may not be."""
-_FRAMES_PER_BLOCK = 6
-"""Frames of a movie for each of them, if there are few."""
 
 
 @dataclass(frozen=True)
@@ -207,38 +208,48 @@ def learned_score(
     score = MovieScore(score.start, usual_size(areas, odds))
     if not _answered(reader.given.answers):
         return score  # without anyone's word, what is wrong with the choice would be learned, too
-    parts: list[tuple[Array, Targets]] = []
+    lessons: list[_Lesson] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
         yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
         # a given label is no example of a cell here: what is wrong with it would be learned, too
-        offered = {
-            t: reader.offer(t, one, score, per_cell, 0.0)
-            for t, one in zip(block, known, strict=True)
-        }
-        decided: list[FrameChoice] = []
-        yield from choose_jointly(
-            lambda t, offered=offered: offered[t].candidates,  # type: ignore[misc]
-            reader.movie.geometry,
-            reader.movie.channels,
-            model,
-            decided.append,
-            joint,
-            frames=block,
-        )
-        for choice in decided:
-            here = offered[choice.frame]
-            among = np.zeros(len(here.all.regions), dtype=bool)
-            among[here.kept[choice.chosen]] = True
-            parts.append(_lesson(reader, here.all, choice_targets(here.all.regions, among)))
+        pairs = zip(block, known, strict=True)
+        offered = [reader.offer(t, one, score, per_cell, 0.0) for t, one in pairs]
+        lessons += yield from _own_choice(reader, block, offered, model, joint)
     for t in sorted(_answered(reader.given.answers) - {t for block in blocks for t in block}):
         yield Progress("Learning from answers", 1.0)
         beside = [s for s in (t - 1, t, t + 1) if 0 <= s < reader.movie.n_frames]
         for regions, features in described(reader.frame(s) for s in beside):
             if len(regions) and regions.frame[0] == t:
                 unknown = np.full(len(regions), -1, dtype=np.int8)
-                parts.append(_lesson(reader, Described(regions, features), unknown))
-    found_features, target = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return teach(score, found_features, target)
+                lessons.append(_lesson(reader, Described(regions, features), unknown))
+    all_features, target = (np.concatenate(part) for part in zip(*lessons, strict=True))
+    return teach(score, all_features, target)
+
+
+def _own_choice(
+    reader: MaskReader,
+    block: range,
+    offered: Sequence[Offered],
+    model: Model,
+    joint: JointSettings,
+) -> Steps[list[_Lesson]]:
+    """What the choice in successive frames says of their candidates."""
+    decided: list[FrameChoice] = []
+    yield from choose_jointly(
+        lambda t: offered[t - block.start].candidates,
+        reader.movie.geometry,
+        reader.movie.channels,
+        model,
+        decided.append,
+        joint,
+        frames=block,
+    )
+    lessons = []
+    for choice, one in zip(decided, offered, strict=True):
+        among = np.zeros(len(one.all.regions), dtype=bool)
+        among[one.kept[choice.chosen]] = True
+        lessons.append(_lesson(reader, one.all, choice_targets(one.all.regions, among)))
+    return lessons
 
 
 def _blocks(frames: range) -> list[range]:
@@ -252,7 +263,7 @@ def _answered(answers: MaskAnswers | None) -> set[int]:
     return set() if answers is None else {answer.frame for answer in answers}
 
 
-def _lesson(reader: MaskReader, found: Described, target: Targets) -> tuple[Array, Targets]:
+def _lesson(reader: MaskReader, found: Described, target: Targets) -> _Lesson:
     """Features and targets of the candidates of a frame; what people said goes first."""
     said = reader.said(found.regions)
     target = np.where(said == 0, target, said > 0).astype(np.int8)
