@@ -138,10 +138,20 @@ def test_interrupt_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_
     assert one_line(shown.err)
 
 
+HEARING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+# Whoever starts the tests in the background hands on that interrupts are ignored.
+
+
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["simulate", "--out", str(out), "--frames", "5000", "--cells", "20"]
-    process = subprocess.Popen([*PROGRAM, *words], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HEARING, *PROGRAM, *words], stderr=subprocess.PIPE, text=True
+    )
     for _ in range(600):
         if list(out.glob(".*.part/01/t*.tif")):
             break
