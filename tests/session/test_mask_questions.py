@@ -71,6 +71,19 @@ def pieces(labels: np.ndarray, truth: np.ndarray, cells: tuple[int, ...]) -> lis
     return best
 
 
+def test_work_that_fails_is_told(session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise InputError("the image cannot be read")
+
+    told: list[tuple[str, str]] = []
+    session.message.connect(lambda kind, words: told.append((kind, words)))
+    monkeypatch.setattr("bridgetrack.session.mask_questions.mask_doubts", fails)
+    session.questions.masks.turn(True)
+    session.ask()
+    assert ("warning", "Masks are not asked about any more: the image cannot be read") in told
+    assert not session.questions.masks.on
+
+
 def test_doubts_are_where_masks_are_wrong(movie) -> None:
     images, truth, labels = movie
     image = open_movie(images)

@@ -127,8 +127,9 @@ class MaskQuestions:
         self.changed.emit()
         self.look()
 
-    def _failed(self, _: Exception) -> None:
+    def _failed(self, error: Exception) -> None:
         self.on = False
+        self._movie.message.emit("warning", f"Masks are not asked about any more: {error}")
         self.changed.emit()
 
     def _on_movie(self) -> None:
