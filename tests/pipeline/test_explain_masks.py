@@ -8,8 +8,12 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.explain_masks import MaskExplanation, explain_mask
+from bridgetrack.pipeline.mask_candidates import Given
 from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
 from bridgetrack.progress import run
+from bridgetrack.regions.describe import FEATURES
+from bridgetrack.regions.score import starting_score
+from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.movie import SegmentedFrame
 from drawn_movie import drawn
 
@@ -76,6 +80,43 @@ def test_what_is_drawn_speaks_for_itself_where_it_is_brought_along(
     assert given.log_odds - own.log_odds == pytest.approx(MaskSettings().loyalty, abs=1e-6)
     assert given.probability == pytest.approx(own.probability)
     assert "it is drawn so" in given.words() and "it is drawn so" not in own.words()
+
+
+class _OnlySupport:
+    """In place of trees that answers taught: one feature decides all."""
+
+    column = list(FEATURES).index("support")
+
+    def decision_function(self, features: np.ndarray) -> np.ndarray:
+        return 6.0 * np.tanh(features[:, self.column] - 2.0)
+
+
+def test_reasons_are_those_of_the_score_that_chose(images: np.ndarray, found: np.ndarray) -> None:
+    label = int(found[T][21, 20])
+    own = explained(images, found, label)
+    taught = MovieScore(starting_score(), None, _OnlySupport())  # type: ignore[arg-type]
+    how, given = MaskSettings(loyalty=0.0), Given(score=taught)
+    masks = open_movie(images), open_labels(found)
+    why = run(explain_mask(*masks, T, label, settings=how, given=given))
+    assert why.log_odds != pytest.approx(own.log_odds, abs=0.1)
+    one, two = ({r.feature: r.effect for r in w.reasons} for w in (own, why))
+    assert two["support"] > one.get("support", 0.0) + 0.5
+
+
+def test_a_speck_is_told_to_be_small(images: np.ndarray, found: np.ndarray) -> None:
+    labels = found.copy()
+    labels[T, 83:88, 83:88] = 99
+    why = explained(images, labels, 99)
+    [size] = [r for r in why.reasons if r.feature == "size"]
+    assert size.value == 25 and size.usual > 50 and size.effect < -1
+    assert "against it: size = 25" in why.words()
+
+
+def test_what_is_too_small_to_be_a_cell_is_told_so(images: np.ndarray, found: np.ndarray) -> None:
+    labels = found.copy()
+    labels[T, 84:86, 84:86] = 99
+    with pytest.raises(InputError, match="4 pixels"):
+        explained(images, labels, 99)
 
 
 @pytest.mark.parametrize(("frame", "label"), [(T, 99), (T, 0), (9, 1)])

@@ -114,7 +114,7 @@ def test_frames_that_change_meanwhile_stay(opened) -> None:
     late = replace(change, pixels=pixels, before=frame.ravel()[pixels].astype(int), right=(),
                    after=np.zeros(9, int), wrong=())  # fmt: skip
     other = replace(late, frame=0, before=array[0].ravel()[pixels].astype(int))
-    session._on_chosen([late, other], answers)
+    session._on_chosen(answers, [late, other], None)
     np.testing.assert_array_equal(array[1], frame)
     assert (array[0].ravel()[pixels] == 0).all()
     assert ("warning", "In 1 frame(s) you changed masks meanwhile; these stay.") in heard

@@ -14,8 +14,10 @@ from bridgetrack.annotations.mask_store import load_mask_answers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.mask_candidates import MaskReader
 from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
 from bridgetrack.progress import run
+from bridgetrack.regions.describe import Described
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.movie import MovieAndCells
 from drawn_movie import drawn
@@ -120,6 +122,47 @@ def test_masks_that_were_chosen_here_are_asked_about(movie) -> None:
     assert made.questions.masks.on
     assert made.open(MovieAndCells(open_labels(labels), open_movie(images)))
     assert not made.questions.masks.on
+    made.close()
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Frames whose candidates were looked for, two frames asked about together."""
+    seen: list[int] = []
+    frame = MaskReader.frame
+
+    def counted(self: MaskReader, t: int) -> Described:
+        seen.append(t)
+        return frame(self, t)
+
+    monkeypatch.setattr(MaskReader, "frame", counted)
+    monkeypatch.setattr("bridgetrack.session.mask_questions.BLOCK", 2)
+    monkeypatch.setattr("bridgetrack.session.mask_questions.LOW", 99)
+    return seen
+
+
+def test_what_is_learned_of_masks_is_learned_once(session, read) -> None:
+    session.questions.masks.turn(True)
+    learned = [1, 2, 3]
+    assert sorted(read) == sorted(learned + 2 * [0, 1, 2, 3])
+    read.clear()
+    session.choose_again()
+    assert sorted(read) == sorted(3 * [0, 1, 2, 3]), "nor by what chooses masks again"
+    read.clear()
+    session.mend("remove", T, (21.0, 20.0))
+    session.choose_again()
+    assert sorted(read) == sorted([*learned, 0, 1, 2, 3]), "an answer teaches something"
+
+
+def test_cells_that_were_found_bring_what_was_learned(movie, read) -> None:
+    images, _, labels = movie
+    image = open_movie(images)
+    found = run(Finding().taught(image))
+    read.clear()
+    made = bt.Session()
+    assert made.open(MovieAndCells(open_labels(labels), image, found=found))
+    made.questions.prepare()
+    assert sorted(read) == sorted(2 * [0, 1, 2, 3])
     made.close()
 
 

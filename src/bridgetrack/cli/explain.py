@@ -70,7 +70,10 @@ def explain(
         Path | None,
         typer.Option("--model", metavar="MODEL", help="Weights: a file or a library name."),
     ] = None,
-    annotations: Annotated[Path | None, answers_option("Answers that the tracks honour.")] = None,
+    annotations: Annotated[
+        Path | None,
+        answers_option("Answers that the tracks honour; with --mask, those about masks."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Explain what becomes of a cell, feature by feature, against the best alternative.
@@ -81,11 +84,11 @@ def explain(
     targets = _labels(to)
     if event is not None:
         parse_choice(event, EVENTS, "--event")
-    given = _given(source, image, model, annotations)
+    given = _given(source, image, model, None if mask else annotations)
     if mask:
         if targets or event is not None:
             raise typer.BadParameter("--mask asks about a cell, --to and --event about a link")
-        _explain_mask(given, frame, cell, json)
+        _explain_mask(given, frame, cell, annotations, json)
         return
     with collecting_warnings([]):
         tracking = _tracked(given)
@@ -96,10 +99,12 @@ def explain(
         say(explanation.words(8))
 
 
-def _explain_mask(given: Given, frame: int, cell: int, json: bool) -> None:
+def _explain_mask(given: Given, frame: int, cell: int, answers: Path | None, json: bool) -> None:
     """Say why a cell is drawn as it is."""
+    from bridgetrack.annotations.mask_store import load_mask_answers
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.explain_masks import explain_mask
+    from bridgetrack.pipeline.mask_candidates import Given as MaskGiven
 
     with collecting_warnings([]):
         cells, pixels = open_sources(given.labels, given.image, given.reading, [])
@@ -109,7 +114,8 @@ def _explain_mask(given: Given, frame: int, cell: int, json: bool) -> None:
                 "--image, also where the tracks were made without it"
             )
         weights = open_weights(given.model)
-        found = show(explain_mask(pixels, cells, frame, cell, model=weights))
+        known = None if answers is None else MaskGiven(answers=load_mask_answers(answers))
+        found = show(explain_mask(pixels, cells, frame, cell, given=known, model=weights))
     if not json:
         say(found.words())
         return

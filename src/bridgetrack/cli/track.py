@@ -30,8 +30,6 @@ from bridgetrack.cli.sources import (
 )
 from bridgetrack.notes import Note, NoteKind
 
-FORMATS = ("csv", "ctc", "geff", "zarr")
-
 
 @reads_movie
 def track(
@@ -65,6 +63,7 @@ def track(
     """
     from bridgetrack.cli.record import check_run, finish
     from bridgetrack.cli.repair import repaired_labels
+    from bridgetrack.export.results import FORMATS
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.summary import misfit

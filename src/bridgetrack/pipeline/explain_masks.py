@@ -12,10 +12,10 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import Doubt, FrameChoice
 from bridgetrack.pipeline.mask_candidates import Given
-from bridgetrack.pipeline.masks import MaskSettings, choose_masks
+from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.score import RegionScore, starting_score
+from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 Array = NDArray[np.float64]
@@ -28,6 +28,9 @@ _RIVALS = 6
 _FAR = 60.0
 """Cost beyond which an alternative is out of the question."""
 _WEIGHTY = 0.05
+_SAME = 0.5
+"""Intersection over union from which on a candidate stands for the cell that is drawn."""
+_SIZE = "pixels, against those of the cells that are surest in this movie"
 
 
 @dataclass(frozen=True)
@@ -193,17 +196,19 @@ def explain_mask(
     around = range(max(0, frame - _AROUND), min(labels.n_frames, frame + _AROUND + 1))
     # One window, so that all frames around it count.
     settings = replace(settings, window=max(2, len(around)))
+    # The choice and the reasons go by the same score.
+    learned = yield from learn_masks(image, segmentation, settings, given, model, frames=around)
+    given = replace(given, score=learned.score)
     choices: list[FrameChoice] = []
     yield from choose_masks(
         image, choices.append, segmentation, settings, given, model, frames=around
     )
     choice = next(c for c in choices if c.frame == frame)
-    score = given.score or starting_score()
-    return _explained(choice, label, pixels, score, settings.loyalty)
+    return _explained(choice, label, pixels, learned.score, settings.loyalty)
 
 
 def _explained(
-    choice: FrameChoice, label: int, pixels: Index, score: RegionScore, loyalty: float
+    choice: FrameChoice, label: int, pixels: Index, score: MovieScore, loyalty: float
 ) -> MaskExplanation:
     known = choice.candidates
     member = known.regions.membership(choice.frame)
@@ -211,26 +216,35 @@ def _explained(
     inside[pixels] = 1.0
     shared = np.asarray(member @ inside).ravel()
     likeness = shared / (known.regions.area + len(pixels) - shared)
-    row = int(likeness.argmax())
-    reasons = () if known.features is None else _reasons(score, known.features[row])
+    row = int(likeness.argmax()) if len(likeness) else -1
+    if row < 0 or likeness[row] < _SAME:
+        raise InputError(
+            f"cell {label} of frame {choice.frame} has {len(pixels)} pixels, too few or too many "
+            "for a cell of this movie, so it is weighed against nothing; take it for a wrong mask"
+        )
+    area = int(known.regions.area[row])
+    reasons = () if known.features is None else _reasons(score, known.features[row], area)
     return MaskExplanation(
         choice.frame, label, len(pixels), float(known.scores[row]), loyalty,
         bool(choice.chosen[row]), reasons, tuple(_alternatives(choice, row, shared)),
     )  # fmt: skip
 
 
-def _reasons(score: RegionScore, features: Array) -> tuple[Reason, ...]:
-    """Every feature in turn set to what is usual."""
-    names = list(FEATURES)
-    columns = [names.index(name) for name in score.features]
+def _reasons(score: MovieScore, features: Array, area: int) -> tuple[Reason, ...]:
+    """Every feature in turn set to what is usual, and the size to that of the movie's cells."""
+    names, start = list(FEATURES), score.start
+    columns = [names.index(name) for name in start.features]
     changed = np.repeat(features[None], len(columns) + 1, axis=0)
     for k, column in enumerate(columns):
-        changed[k + 1, column] = score.mean[k]
-    odds = score.log_odds(changed)
+        changed[k + 1, column] = start.mean[k]
+    odds = score.looks(changed)
     found = [
         Reason(name, FEATURES[name], float(features[c]), float(usual), float(odds[0] - after))
-        for name, c, usual, after in zip(score.features, columns, score.mean, odds[1:], strict=True)
+        for name, c, usual, after in zip(start.features, columns, start.mean, odds[1:], strict=True)
     ]
+    if score.size is not None:
+        usual, doubt = float(np.exp(score.size.centre)), score.doubt(np.array([float(area)]))
+        found.append(Reason("size", _SIZE, float(area), usual, -float(doubt[0])))
     weighty = [r for r in found if abs(r.effect) > _WEIGHTY]
     return tuple(sorted(weighty, key=lambda r: -abs(r.effect)))
 

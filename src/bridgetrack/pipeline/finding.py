@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.mask_candidates import Given
-from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
-from bridgetrack.progress import Progress
+from bridgetrack.pipeline.masks import Learned, MaskSettings, learn_masks, segment_by_choice
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
@@ -30,6 +30,8 @@ class Finding:
         See `make_segmenter`.
     given
         Labels brought along, which are repaired.
+    learned
+        What the movie and the answers about it taught, where that is known already.
     """
 
     settings: SegmentationSettings | None = None
@@ -37,11 +39,40 @@ class Finding:
     backend: str = "builtin"
     model: PixelModel | str | None = None
     given: Movie | None = None
+    learned: Learned | None = None
 
     @property
     def chooses(self) -> bool:
         """Whether it chooses among candidates, so that answers about masks count."""
         return self.backend == "builtin" and self.choose != "plain"
+
+    def taught(
+        self,
+        image: Movie,
+        answers: MaskAnswers | None = None,
+        weights: Model | None = None,
+        *,
+        channel: int | str = 0,
+    ) -> Steps[Finding]:
+        """The same with what the movie and these answers teach; parameters are those of `steps`."""
+        if not self.chooses or (self.learned is not None and self.learned.holds_for(answers)):
+            return self
+        given = self._known(answers, None)
+        learned = yield from learn_masks(
+            image, self.settings, self._how, given, weights, channel=channel
+        )
+        return replace(self, learned=learned)
+
+    @property
+    def _how(self) -> MaskSettings:
+        assert self.choose != "plain"
+        return MaskSettings(choose=self.choose)
+
+    def _known(self, answers: MaskAnswers | None, learned: Learned | None) -> Given:
+        pixels = self.model if isinstance(self.model, PixelModel) else None
+        labels = () if self.given is None else (self.given,)
+        score = learned.score if learned is not None and learned.holds_for(answers) else None
+        return Given(labels=labels, pixels=pixels, answers=answers, score=score)
 
     def steps(
         self,
@@ -64,16 +95,10 @@ class Finding:
         channel
             Number or name of the channel that shows the cells.
         """
-        if self.backend == "builtin" and self.choose != "plain":
-            pixels = self.model if isinstance(self.model, PixelModel) else None
-            labels = () if self.given is None else (self.given,)
+        if self.chooses:
+            given = self._known(answers, self.learned)
             yield from segment_by_choice(
-                image,
-                self.settings,
-                MaskSettings(choose=self.choose),
-                Given(labels=labels, pixels=pixels, answers=answers),
-                weights,
-                channel=channel,
+                image, self.settings, self._how, given, weights, channel=channel
             )
             return
         yield Progress("Finding cells", 0.0)

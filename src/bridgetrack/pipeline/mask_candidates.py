@@ -62,14 +62,15 @@ class Given:
     answers
         What people said of masks. It holds, and the score learns from it.
     score
-        How regions are scored at first; the shipped score where None.
+        How regions are scored at first, from which the movie and its answers teach more; the
+        shipped score where None. What they taught before is used as it is.
     """
 
     labels: Sequence[Movie] = ()
     probability: Movie | None = None
     pixels: PixelModel | None = None
     answers: MaskAnswers | None = None
-    score: RegionScore | None = None
+    score: RegionScore | MovieScore | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,8 @@ def learned_score(
     frames
         Successive frames of which to learn.
     """
+    if isinstance(reader.given.score, MovieScore):
+        return reader.given.score
     score = MovieScore(reader.given.score or starting_score())
     blocks = _blocks(frames)
     taken: list[list[Described]] = []

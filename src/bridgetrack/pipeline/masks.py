@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent, label_frame
@@ -24,6 +25,7 @@ from bridgetrack.pipeline.mask_changes import keep_numbers
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.regions import labels_of
+from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 
@@ -108,15 +110,9 @@ def choose_masks(
     InputError
         Where movies differ in extent, or answers exclude each other.
     """
-    settings, given = settings or MaskSettings(), given or Given()
+    settings, model = settings or MaskSettings(), model or shipped_model()
     frames = frames or range(movie.n_frames)
-    for other in (*given.labels, *([given.probability] if given.probability else [])):
-        check_same_extent(movie, other)
-    yield Progress("Looking at the movie", 0.0)
-    number = movie.channel_number(channel)
-    complete = movie_settings(movie, segmentation, channel=number)
-    reader = MaskReader(movie, number, complete, given)
-    model = model or shipped_model()
+    reader = yield from _reader(movie, segmentation, given or Given(), channel)
     score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
     offered = reader.offered(score, settings.per_cell, settings.loyalty, frames)
     source = (one.candidates for one in offered)
@@ -138,6 +134,58 @@ def choose_masks(
             frames=frames,
         )
     )
+
+
+def _reader(
+    movie: Movie, segmentation: SegmentationSettings | None, given: Given, channel: int | str
+) -> Steps[MaskReader]:
+    for other in (*given.labels, *([given.probability] if given.probability else [])):
+        check_same_extent(movie, other)
+    yield Progress("Looking at the movie", 0.0)
+    number = movie.channel_number(channel)
+    return MaskReader(movie, number, movie_settings(movie, segmentation, channel=number), given)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a movie and the answers about it taught of its masks.
+
+    Parameters
+    ----------
+    score
+        How likely candidates are cells; `Given` takes it, so that it need not be learned again.
+    answers
+        Ids of the answers that it was learned with.
+    """
+
+    score: MovieScore
+    answers: frozenset[str] = frozenset()
+
+    def holds_for(self, answers: MaskAnswers | None) -> bool:
+        """Whether these answers, neither more nor less, were learned from."""
+        return self.answers == _ids(answers)
+
+
+def _ids(answers: MaskAnswers | None) -> frozenset[str]:
+    return frozenset() if answers is None else frozenset(a.id for a in answers)
+
+
+def learn_masks(
+    movie: Movie,
+    segmentation: SegmentationSettings | None = None,
+    settings: MaskSettings | None = None,
+    given: Given | None = None,
+    model: Model | None = None,
+    *,
+    channel: int | str = 0,
+    frames: range | None = None,
+) -> Steps[Learned]:
+    """Learn what `choose_masks` would, to be used for several choices; parameters are as there."""
+    settings, given = settings or MaskSettings(), given or Given()
+    reader = yield from _reader(movie, segmentation, given, channel)
+    model, frames = model or shipped_model(), frames or range(movie.n_frames)
+    score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
+    return Learned(score, _ids(given.answers))
 
 
 def segment_by_choice(

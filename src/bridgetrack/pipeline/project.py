@@ -13,6 +13,7 @@ from bridgetrack.annotations.annotation_set import History
 from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.export.csv import PRESETS
 from bridgetrack.export.results import FORMATS
 from bridgetrack.files import program_version, write_text
 from bridgetrack.importing.detections_csv import read_detections_csv
@@ -21,8 +22,6 @@ from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.tracking import Tracking, track_steps
 from bridgetrack.progress import Steps
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
-
-PRESETS = ("plain", "trackmate", "ilastik")
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,19 @@ class MovieScore:
 
     def log_odds(self, regions: Regions, features: Array) -> Array:
         """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
+        return self.looks(features) - self.doubt(regions.area.astype(np.float64))
+
+    def looks(self, features: Array) -> Array:
+        """Log-odds by their features alone, shape (R,)."""
         odds = self.start.log_odds(features)
         if self.trees is not None and len(odds):
             own = np.asarray(self.trees.decision_function(features), dtype=np.float64)
             odds = (odds + np.clip(own, -MOST_ODDS, MOST_ODDS)) / 2
-        if self.size is not None:
-            odds = odds - self.size.doubt(regions.area.astype(np.float64))
         return odds
+
+    def doubt(self, area: Array) -> Array:
+        """What smallness takes off the log-odds of candidates with so many pixels, shape (R,)."""
+        return np.zeros(len(area)) if self.size is None else self.size.doubt(area)
 
 
 def choice_targets(regions: Regions, chosen: Mask) -> Targets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import keep_numbers
+from bridgetrack.pipeline.masks import Learned
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.session.movie import MovieAndCells
@@ -25,7 +27,8 @@ def chosen_again(
     answers: MaskAnswers,
     weights: Model,
     named: Mapping[int, int] | None = None,
-) -> Steps[list[Mend]]:
+    learned: Learned | None = None,
+) -> Steps[tuple[list[Mend], Learned | None]]:
     """What changes where the masks of a movie are chosen anew with the answers about them.
 
     They are chosen as they were found. Masks of another origin stay where neither the image nor
@@ -41,6 +44,13 @@ def chosen_again(
         Of events.
     named
         Highest number by frame that something was said of, so that no new cell takes it.
+    learned
+        What was learned of these masks last.
+
+    Returns
+    -------
+    changes, learned
+        What changes, frame by frame, and what was learned.
 
     Raises
     ------
@@ -54,6 +64,8 @@ def chosen_again(
         )
     found, changes = movie.found, []
     finding = found if found is not None and found.chooses else Finding(given=movie.labels)
+    finding = replace(finding, learned=learned or finding.learned)
+    finding = yield from finding.taught(movie.image, answers, weights)
     for step in finding.steps(movie.image, answers, weights):
         if isinstance(step, Progress):
             yield step
@@ -64,7 +76,7 @@ def chosen_again(
         if len(pixels):
             old, new = (each.reshape(-1)[pixels].astype(np.int64) for each in (before, after))
             changes.append(Mend(MendKind.PAINT, step.frame, (), pixels, old, new, (), (), ()))
-    return changes
+    return changes, finding.learned
 
 
 def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:

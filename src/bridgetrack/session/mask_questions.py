@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from psygnal import Signal
 
 from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
@@ -10,7 +12,7 @@ from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, Given
 from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
-from bridgetrack.pipeline.masks import MaskSettings
+from bridgetrack.pipeline.masks import Learned, MaskSettings, learn_masks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.pixels import PixelModel
@@ -101,26 +103,33 @@ class MaskQuestions:
         first = nearest - nearest % BLOCK
         frames = range(first, min(first + BLOCK, masks.labels.n_frames))
         image, labels, answers, model = movie.image, masks.labels, masks.answers, self._movie.model
-        known = self._settings
+        known, learned = self._settings, self._movie.learned
         found = movie.found if movie.found is not None and movie.found.chooses else None
         how = found or Finding()
         pixels = how.model if isinstance(how.model, PixelModel) else None
         # Little speaks for masks that were found here beyond what was seen then.
         settings = MaskSettings() if found is None else MaskSettings(loyalty=READING_LOYALTY)
 
-        def work() -> Steps[tuple[SegmentationSettings, tuple[MaskDoubt, ...]]]:
+        def work() -> Steps[tuple[SegmentationSettings, Learned, tuple[MaskDoubt, ...]]]:
             yield Progress("Looking where masks may be wrong", 0.0)
             complete = known or movie_settings(image, how.settings)
-            given = Given(pixels=pixels, answers=answers)
+            given, taught = Given((labels,), pixels=pixels, answers=answers), learned
+            if taught is None or not taught.holds_for(answers):
+                taught = yield from learn_masks(image, complete, settings, given, model)
+            given = replace(given, score=taught.score)
             doubts = yield from mask_doubts(image, labels, frames, complete, settings, given, model)
-            return complete, doubts
+            return complete, taught, doubts
 
         self._movie.run(JOB, work, lambda result: self._looked(frames, *result), self._failed)
 
     def _looked(
-        self, frames: range, settings: SegmentationSettings, doubts: tuple[MaskDoubt, ...]
+        self,
+        frames: range,
+        settings: SegmentationSettings,
+        learned: Learned,
+        doubts: tuple[MaskDoubt, ...],
     ) -> None:
-        self._settings = settings
+        self._settings, self._movie.learned = settings, learned
         self._seen |= set(frames)
         self._found = [q for q in self._found if q.frame not in frames]
         self._found += mask_questions(doubts)

@@ -8,15 +8,32 @@ from typing import Any
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.pipeline.masks import Learned
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.session.background import Runner
 from bridgetrack.session.choosing import chosen_again, highest_named
 from bridgetrack.session.masks import MaskStep, MovieMasks
 from bridgetrack.session.tracked_movie import TrackedMovie
 
 
 class MendedMovie(TrackedMovie):
-    """A movie whose masks can be mended."""
+    """A movie whose masks can be mended.
+
+    Attributes
+    ----------
+    learned
+        What the movie and the answers about its masks taught last; None where nothing is known.
+    """
+
+    def __init__(self, runner: Runner | None = None) -> None:
+        super().__init__(runner)
+        self.learned: Learned | None = None
+        self.movie_changed.connect(self._on_other_movie)
+
+    def _on_other_movie(self) -> None:
+        found = None if self.movie is None else self.movie.found
+        self.learned = None if found is None else found.learned
 
     def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
         """Mend the masks of a frame; the tracks follow, and the answer is kept.
@@ -118,15 +135,18 @@ class MendedMovie(TrackedMovie):
                 "masks are chosen by the image that they were made from, which is not there; "
                 "choose it as well"
             )
-        named = highest_named(answers, self.annotations or ())
+        named, learned = highest_named(answers, self.annotations or ()), self.learned
         self.run(
             "choose",
-            lambda: chosen_again(movie, answers, weights, named),
-            lambda changes: self._on_chosen(changes, answers),
+            lambda: chosen_again(movie, answers, weights, named, learned),
+            lambda chosen: self._on_chosen(answers, *chosen),
         )
 
-    def _on_chosen(self, changes: list[Mend], answers: MaskAnswers) -> None:
+    def _on_chosen(
+        self, answers: MaskAnswers, changes: list[Mend], learned: Learned | None
+    ) -> None:
         masks, _ = self._mendable()
+        self.learned = learned
         said = {a.id: a.frame for a in (*answers, *masks.answers)}
         old, new = ({a.id for a in each} for each in (answers, masks.answers))
         since = {said[i] for i in old ^ new}

@@ -60,15 +60,16 @@ def preview(
 
 def segment_all(
     movie: Movie, finding: Finding, answers: MaskAnswers | None, weights: Model
-) -> Steps[NDArray[Any]]:
-    """Cells of all frames, shape (T, [Z,] Y, X)."""
+) -> Steps[tuple[NDArray[Any], Finding]]:
+    """Cells of all frames, shape (T, [Z,] Y, X), and how they were found."""
+    finding = yield from finding.taught(movie, answers, weights)
     labels = np.zeros((movie.n_frames, *(movie.geometry.shape or ())), dtype=np.int32)
     for step in finding.steps(movie, answers, weights):
         if isinstance(step, Progress):
             yield step
         else:
             labels[step.frame] = step.labels
-    return labels
+    return labels, finding
 
 
 def size_at(movie: Movie, places: NDArray[np.float64]) -> Steps[Reading | None]:
@@ -360,11 +361,11 @@ class FindCells(QWidget):
         session.run(
             "segment",
             lambda: segment_all(movie, finding, answers, weights),
-            lambda labels: self._add(labels, layer, finding),
+            lambda found: self._add(layer, *found),
             self._failed,
         )
 
-    def _add(self, labels: Any, layer: Any, finding: Finding) -> None:
+    def _add(self, layer: Any, labels: Any, finding: Finding) -> None:
         viewer = self._panel.state.viewer
         if viewer is None:
             return
