@@ -8,7 +8,7 @@ import pytest
 
 from bridgetrack.active.accuracy import Verdict
 from bridgetrack.active.records import Effort, Point
-from bridgetrack.session.questions import Report, report_of
+from bridgetrack.session.report import Report, report_of
 from bridgetrack.training.estimate import Estimate
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from psygnal import Signal
 
 from bridgetrack.active.mask_questions import MaskQuestion, worth
 from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.records import Point
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.session_file import load_session, save_session
-from bridgetrack.active.suggestion import Suggestion, still_asked
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
@@ -25,7 +22,9 @@ from bridgetrack.progress import Steps
 from bridgetrack.session.answers import Answers, questions_path, words_of
 from bridgetrack.session.mask_questions import MaskQuestions
 from bridgetrack.session.mended_movie import MendedMovie
-from bridgetrack.session.training import Trainer, sentence
+from bridgetrack.session.question_queue import ask_again, ask_later, drop, next_of, settled_by
+from bridgetrack.session.report import Report, report_of
+from bridgetrack.session.training import Trainer
 
 Question = Suggestion | MaskQuestion
 """What can be asked: about an event, or about masks."""
@@ -38,9 +37,6 @@ LOW = 4
 
 PAUSE = 60.0
 """Seconds that an answer counts at most: more is a break."""
-
-ROUGH = 0.2
-"""Width of the interval from which on the estimate is called rough."""
 
 
 class Questions:
@@ -464,106 +460,3 @@ class Questions:
     def _announce(self) -> None:
         self._report = None
         self.changed.emit()
-
-
-# ---------------------------------------------------------------------- how far it is
-
-
-@dataclass(frozen=True)
-class Report:
-    """How far people are with their answers, in plain words."""
-
-    effort: str = "No answers yet."  # clicks and minutes so far
-    # the estimate with its interval, or what is missing
-    accuracy: str = "An estimate of accuracy appears after the first random questions."
-    verdict: str = ""  # the expected gain of more clicks, and whether to stop
-    stop: bool = False  # whether more answers are hardly worth the effort
-    points: tuple[Point, ...] = ()  # the progress curve, by rising clicks
-
-
-def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
-    """How far a session is, with so many answers about masks besides."""
-    more = f" {about_masks} about masks." if about_masks else ""
-    if active is None or not active.effort.clicks:
-        return Report(effort=f"No answers about events yet.{more}") if more else Report()
-    effort = active.effort
-    words = f"{effort.clicks} answer{'s' if effort.clicks != 1 else ''}"
-    words = f"{words} in {_duration(effort.seconds)}.{more}"
-    estimate = active.estimate()
-    accuracy = Report.accuracy if estimate is None else sentence(estimate.words)
-    verdict = active.verdict()
-    advice = sentence(verdict.words)
-    if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
-        advice = f"{advice} The estimate below is still rough."
-    # One point for each number of clicks, the latest, without those that were undone since.
-    latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
-    points = tuple(latest[k] for k in sorted(latest))
-    return Report(words, accuracy, advice, verdict.stop, points)
-
-
-def _duration(seconds: float) -> str:
-    return f"{max(round(seconds), 1)} s" if seconds < 59.5 else f"{seconds / 60:.1f} minutes"
-
-
-# ---------------------------------------------------------------------- which question is next
-
-
-def next_of(active: ActiveSession) -> Suggestion | None:
-    """The first open question of the queue, or its first random one where one is owed.
-
-    Answers given while an update was under way would else keep their share below what it should be.
-    A second look at the answer just given comes before both.
-    """
-    have, counted = active.annotations, active.counted
-    left = [s for s in active.queue if _open(have, s)]
-    if left and left[0].again:
-        return left[0]
-    due = int((len(counted) + 1) * active.options.suggest.random_share + 1e-9)
-    if sum(r.random for r in counted) < due:
-        left.sort(key=lambda s: not s.random)
-    return left[0] if left else None
-
-
-def ask_later(active: ActiveSession, asked: Suggestion) -> bool:
-    """Put a question behind the others; whether there are others."""
-    others = _without(active, asked)
-    if others:
-        active.queue = (*others, asked)
-    return bool(others)
-
-
-def ask_again(active: ActiveSession, asked: Suggestion, before: Suggestion | None) -> None:
-    """Put a question in front, and behind it the one that was in view."""
-    rest = _without(active, asked)
-    if before is not None and all(s.slot != before.slot for s in rest):
-        rest = (before, *rest)
-    active.queue = (asked, *rest)
-
-
-def drop(active: ActiveSession, asked: Suggestion) -> None:
-    """Ask a question no more."""
-    active.queue = _without(active, asked)
-
-
-def settled_by(have: AnnotationSet, asked: Suggestion) -> Annotation | None:
-    """The annotation that answers a question; None where it is open.
-
-    A rejection answers only the question about the very event that it rejects.
-    """
-    slots = set(asked.event.slots)
-    for cell in dict.fromkeys(c.cell for c in asked.cells):
-        for a in have.at(*cell):
-            if a.kind == Kind.REJECT:
-                if any(e.key == asked.event.key for e in a.events):
-                    return a
-            elif any(slots.intersection(e.slots) for e in a.events):
-                return a
-    return None
-
-
-def _open(have: AnnotationSet, asked: Suggestion) -> bool:
-    return still_asked(have, asked) if asked.again else settled_by(have, asked) is None
-
-
-def _without(active: ActiveSession, asked: Suggestion) -> tuple[Suggestion, ...]:
-    return tuple(s for s in active.queue if (s.slot, s.again) != (asked.slot, asked.again))

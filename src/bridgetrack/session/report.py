@@ -1,0 +1,48 @@
+"""How far people are with their answers, and whether more of them are worth the effort."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridgetrack.active.records import Point
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.session.training import sentence
+
+ROUGH = 0.2
+"""Width of the interval from which on the estimate is called rough."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """How far people are with their answers, in plain words."""
+
+    effort: str = "No answers yet."  # clicks and minutes so far
+    # the estimate with its interval, or what is missing
+    accuracy: str = "An estimate of accuracy appears after the first random questions."
+    verdict: str = ""  # the expected gain of more clicks, and whether to stop
+    stop: bool = False  # whether more answers are hardly worth the effort
+    points: tuple[Point, ...] = ()  # the progress curve, by rising clicks
+
+
+def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
+    """How far a session is, with so many answers about masks besides."""
+    more = f" {about_masks} about masks." if about_masks else ""
+    if active is None or not active.effort.clicks:
+        return Report(effort=f"No answers about events yet.{more}") if more else Report()
+    effort = active.effort
+    words = f"{effort.clicks} answer{'s' if effort.clicks != 1 else ''}"
+    words = f"{words} in {_duration(effort.seconds)}.{more}"
+    estimate = active.estimate()
+    accuracy = Report.accuracy if estimate is None else sentence(estimate.words)
+    verdict = active.verdict()
+    advice = sentence(verdict.words)
+    if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
+        advice = f"{advice} The estimate below is still rough."
+    # One point for each number of clicks, the latest, without those that were undone since.
+    latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
+    points = tuple(latest[k] for k in sorted(latest))
+    return Report(words, accuracy, advice, verdict.stop, points)
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(round(seconds), 1)} s" if seconds < 59.5 else f"{seconds / 60:.1f} minutes"
