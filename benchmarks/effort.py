@@ -91,16 +91,16 @@ class Robot:
         self.tally.actions["right" if right else "wrong"].append(actions)
 
     def _by_hand(self, event: EventRef) -> int:
-        """A key with the pointer on the first cell, then a click per further cell."""
+        """A key, then a click per cell."""
         kind = Event.MOVE if event.event == Event.SKIP else event.event
         mode = Mode(kind.key)
         cells = [*event.sources, *event.targets]
         self._point(cells[0])
         self._annotator.start(mode)
-        for cell in cells[1:]:
+        for cell in cells:
             self._annotator.click(cell.frame, self._inside(cell))
         self._annotator.picking = type(self._annotator.picking)(Mode.REVIEW)
-        return len(cells) + 1  # and V, back to Review
+        return len(cells) + 2  # and V, back to Review
 
 
 def run(name: str, labels: Any, image: Any, truth_folder: Path, folder: Path) -> str:

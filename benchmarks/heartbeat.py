@@ -174,7 +174,9 @@ def main() -> None:
         n = len(session.scene.detections)
         rows = range(0, min(n, 20000), max(n // 40, 1))
         pulse.during("pointing", lambda: annotator.point_at(rows[1]), lambda: True)
+        frames = session.scene.detections.frame
         for row in rows:
+            annotator.frame = int(frames[row])
             annotator.point_at(row)
             annotator.accept()
             QTest.qWait(10)
@@ -188,8 +190,9 @@ def main() -> None:
         doubts = widget.track.doubts
         pulse.during("showing the tracks", widget.track.go.click, lambda: doubts.rowCount() > 0)
         pulse.during("tracking", session.track, lambda: not session.busy("track"))
+        annotator.frame = int(frames[rows[5] + 3])
         annotator.point_at(rows[5] + 3)
-        pulse.during("correcting", annotator.break_link, lambda: not session.busy("correct"))
+        pulse.during("correcting", annotator.reject, lambda: not session.busy("correct"))
         measure_masks(pulse, session, widget)
         viewer.close()
 

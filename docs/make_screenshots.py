@@ -333,6 +333,7 @@ def mend(camera: Camera) -> None:
         camera.go_to(row, close=True)
         camera.point(row)
         camera.key("K")
+        camera.key("Return")
         camera.until(lambda: not session.busy("measure", "track", "propose"))
         if session.proposed:
             break
@@ -391,6 +392,7 @@ def pick(camera: Camera) -> None:
     detections = camera.session.scene.detections
     daughters = [detections.row_of(*c.cell) for c in camera.chosen(other).targets]
     camera.key("Y")
+    camera.key("Return")
     camera.point(daughters[0])
     camera.film(3)
     camera.click(daughters[0])

@@ -9,8 +9,8 @@ from bridgetrack.ui.picking import Mode
 
 def test_break_rejects_the_link(session, annotator, at, row):
     before = chosen_event(session.tracking, row)
-    annotator.hover(*at(row))
-    annotator.break_link()
+    annotator.start(Mode.BREAK)
+    annotator.click(*at(row))
     assert chosen_event(session.tracking, row).key != before.key
     assert [a.source for a in session.annotations] == ["correction"]
 

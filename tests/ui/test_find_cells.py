@@ -101,6 +101,7 @@ def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, 
     place = middle(first.data[1] == central(first.data[1]))
     hand.point(place)
     hand.key("E")
+    hand.key("Return")
     settled(state, qtbot, first)
     answers = state.session.masks.answers
     assert [a.kind for a in answers] == [MendKind.REMOVE]
@@ -136,6 +137,7 @@ def test_masks_are_chosen_again_by_a_key_and_undo_brings_the_earlier_back(
     settled(state, qtbot, layer)
     hand.point(middle(layer.data[1] == central(layer.data[1])))
     hand.key("O")
+    hand.key("Return")
     settled(state, qtbot, layer)
     qtbot.waitUntil(panel.again.isVisible, timeout=2000)
     before, answers = layer.data.copy(), state.session.masks.answers
@@ -163,6 +165,7 @@ def test_answers_about_masks_are_listed_gone_to_and_taken_back(opened, hand, qtb
         qtbot.wait(50)
         hand.point(middle(layer.data[t] == central(layer.data[t])))
         hand.key("E")
+        hand.key("Return")
         settled(state, qtbot, layer)
     hand.key("V")
     hand.click(middle(layer.data[1] == central(layer.data[1])))

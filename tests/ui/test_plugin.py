@@ -101,6 +101,8 @@ def test_connect_by_key_and_click(state, hand, moving):
     hand.point(place)
     hand.key("C")
     assert state.annotator.picking.mode == Mode.MOVE
+    assert state.canvas.frame == 2
+    hand.key("Return")
     assert state.canvas.frame == 3
     assert len(state.canvas.marks_layer.data) > 5, "the cell picked is outlined"
     hand.click(np.array(target.position) * 0.645)
@@ -111,13 +113,72 @@ def test_connect_by_key_and_click(state, hand, moving):
     assert state.annotator.picking.mode == Mode.REVIEW
 
 
-def test_events_of_one_cell_are_one_key(state, hand, moving):
+def test_events_of_one_cell_are_a_key_and_enter(state, hand, moving):
     for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):
         hand.point(moving[1])
         hand.key(key)
+        assert len(state.session.annotations) == 0
+        assert any("? [Enter]" in str(t) for t in state.canvas.marks_layer.features["text"])
+        hand.key("Return")
         assert [a.events[0].event for a in state.session.annotations] == [event]
         hand.key("Z")
         assert len(state.session.annotations) == 0
+
+
+def test_browsing_the_modes_answers_nothing(state, hand, moving, qtbot):
+    widgets = state.session, state.annotator
+    session, annotator = widgets
+    hand.point(moving[1])
+    assert annotator.outlined == moving[0]
+    before = session.masks.labels.channel_frame(2).copy()
+    for key in "CYLAMXFSBKJNEOD":
+        hand.key(key)
+        assert annotator.picking.empty and state.canvas.frame == 2, key
+    assert len(session.annotations) == 0 and len(session.masks.answers) == 0
+    assert not session.can_undo
+    np.testing.assert_array_equal(session.masks.labels.channel_frame(2), before)
+
+
+def test_buttons_do_what_keys_do(open_short, viewer, hand, qtbot):
+    from bridgetrack.ui.panel import state_of
+
+    panel = open_short("Bridgetrack")
+    panel.open_step(1)
+    state, buttons = state_of(viewer), panel.annotate.modes
+    place = state.session.scene.detections.position[3]
+    hand.click(place)
+    hand.key("Z")
+    keys = {Mode.FALSE: "F", Mode.BREAK: "B", Mode.CUT: "K", Mode.MOVE: "C"}
+    for mode, key in keys.items():
+        qtbot.mouseClick(buttons[mode], Qt.MouseButton.LeftButton)
+        by_button = state.annotator.picking
+        hand.key("V")
+        hand.key(key)
+        assert state.annotator.picking == by_button and by_button.mode == mode
+        assert buttons[mode].isChecked()
+    assert len(state.session.annotations) == 0
+
+
+def test_the_mode_stays_and_its_key_does_not_mark_the_same_cell_again(state, hand, moving):
+    row, place = moving
+    detections = state.session.scene.detections
+    near = np.abs(detections.position - 126).max(axis=1) < 80
+    other = next(int(r) for r in np.flatnonzero((detections.frame == 2) & near) if r != row)
+    hand.key("F")
+    hand.click(place)
+    hand.key("F")
+    hand.click(detections.position[other])
+    cells = [a.cells[0].cell for a in state.session.annotations]
+    assert cells == [(2, int(detections.label[r])) for r in (row, other)]
+
+
+def test_enter_answers_nothing_about_a_cell_that_is_out_of_view(state, hand, moving):
+    state.annotator.point_at(moving[0])
+    state.canvas.show(5, None)
+    state.annotator.point_at(moving[0])
+    for key in ("Return", "Backspace", "2", "U"):
+        hand.key(key)
+        assert len(state.session.annotations) == 0, key
 
 
 def test_keys_choose_the_mode(state, hand):
@@ -258,6 +319,7 @@ def test_two_viewers_do_not_interfere(make_napari_viewer, qtbot, pixels):
     sessions = [state_of(v).session for v in (one, two)]
     qtbot.waitUntil(lambda: all(s.tracking is not None for s in sessions), timeout=20_000)
     assert [s.scene.detections.geometry.n_frames for s in sessions] == [3, 4]
+    state_of(one).canvas.show(0, None)
     state_of(one).annotator.point_at(3)
     state_of(one).annotator.accept()
     assert [len(s.annotations) for s in sessions] == [1, 0]

@@ -31,4 +31,6 @@ def test_only_events_that_can_begin_with_the_cell_begin_with_it(asked):
     asked.annotator.suggest()
     question = asked.until(lambda s: s.slot[0] == "history")
     asked.annotator.start(Mode.APPEAR)
+    assert not asked.answers
+    asked.annotator.accept()
     assert [a.events[0].targets[0].cell for a in asked.answers] == [question.slot[1]]

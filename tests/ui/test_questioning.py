@@ -67,6 +67,8 @@ def test_answers_given_after_stopping_do_not_move_the_view(asked):
 def test_another_kind_of_event_by_its_key_answers_the_question(asked):
     first = asked.until(lambda s: s.slot[0] == "fate" and s.kind == Event.MOVE)
     asked.annotator.start(Mode.DISAPPEAR)
+    assert not asked.answers, "a key chooses, Enter answers"
+    asked.annotator.accept()
     (answer,) = asked.answers
     assert answer.events[0].event == Event.DISAPPEAR
     assert answer.events[0].sources[0].cell == first.slot[1]

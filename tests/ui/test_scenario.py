@@ -88,6 +88,8 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     wrong = chosen_event(session.tracking, row)
     hand.point(session.scene.detections.position[row])
     hand.key("B")
+    assert chosen_event(session.tracking, row).key == wrong.key
+    hand.key("Return")
     qtbot.waitUntil(lambda: chosen_event(session.tracking, row).key != wrong.key, timeout=20_000)
 
     box = widget.track.export

@@ -22,6 +22,7 @@ def surprised(asked):
         beliefs=(first.beliefs[0], *(first.beliefs[k + 1] for k in listed)),
     )
     asked.annotator.start(Mode.DISAPPEAR)
+    asked.annotator.accept()
     return asked, first
 
 

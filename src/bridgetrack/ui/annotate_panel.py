@@ -29,7 +29,7 @@ _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
     (Mode.DISAPPEAR, "Leaves"), (Mode.APPEAR, "Appears"), (Mode.MERGE, "Merges"),
     (Mode.SPLIT, "Cut in two"), (Mode.FALSE, "Not a cell"), (Mode.SWAP, "Swap"),
-    (Mode.SUGGEST, "Suggest next"),
+    (Mode.BREAK, "Break"), (Mode.SUGGEST, "Suggest next"),
 )  # fmt: skip
 _MENDING = (
     (Mode.CUT, "Two cells"), (Mode.JOIN, "One cell"), (Mode.GROW, "New cell"),
@@ -37,7 +37,7 @@ _MENDING = (
 )  # fmt: skip
 _ACTIONS = (
     ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Its past", "past"),
-    ("break", "Break", "break"), ("undo", "Undo", "undo"), ("redo", "Redo", "redo"),
+    ("undo", "Undo", "undo"), ("redo", "Redo", "redo"),
 )  # fmt: skip
 
 
@@ -137,7 +137,7 @@ class AnnotatePanel(Panel):
         group = QButtonGroup(self)
         for made in self.modes.values():
             group.addButton(made)
-        return grid([self.modes[mode] for mode, _ in _MODES], 3, last=3)
+        return grid([self.modes[mode] for mode, _ in _MODES], 3, last=2)
 
     def _mending(self) -> QWidget:
         return grid([self.modes[mode] for mode, _ in _MENDING], 3)
@@ -156,7 +156,7 @@ class AnnotatePanel(Panel):
 
     def _mode_button(self, mode: Mode, words: str) -> QPushButton:
         key = shortcut(mode.value)
-        icon = "suggest" if mode == Mode.SUGGEST else ""
+        icon = {Mode.SUGGEST: "suggest", Mode.BREAK: "break"}.get(mode, "")
         made = button(words, key.words, self._starter(mode), key=key, checkable=True, icon=icon)
         if mode.event is not None:
             made.setText(f"{LOOKS[mode.event].sign} {made.text()}")
@@ -169,7 +169,7 @@ class AnnotatePanel(Panel):
                 self.annotator.suggest()
                 self._on_mode()
             else:
-                self.annotator.set_mode(mode)
+                self.annotator.start(mode)
 
         return start
 

@@ -11,6 +11,7 @@ from psygnal import Signal
 from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.questions import Question
@@ -163,13 +164,27 @@ class Annotator:
             self._answer_with(self.hovered)
         elif self.picking.mode == Mode.REVIEW:
             self.accept()
-        elif self.hovered < 0:
-            if not self.picking.empty:
-                self._say(f"There is no cell here. {self.hint}")
-        elif self.picking.mode == Mode.SWAP:
-            self._swap_with(self.hovered)
-        else:
-            self._follow(picking.click(self.picking, self.finder.ref(self.hovered)))
+        elif self.hovered >= 0:
+            self._pick(self.hovered)
+        elif not self.picking.empty:
+            self._say(f"There is no cell here. {self.hint}")
+
+    @property
+    def outlined(self) -> int:
+        """Row of the cell that is outlined in the frame in view, which Enter takes; else -1."""
+        scene, row = self._session.scene, self.hovered
+        if scene is None or not 0 <= row < len(scene.detections):
+            return -1
+        return row if int(scene.detections.frame[row]) == self.frame else -1
+
+    def _pick(self, row: int) -> None:
+        """Take a cell for what the mode is about."""
+        if self.picking.mode == Mode.SWAP:
+            self._swap_with(row)
+        elif self.picking.mode == Mode.BREAK:
+            self._break_link(row)
+        elif self.finder is not None:
+            self._follow(picking.click(self.picking, self.finder.ref(row)))
 
     def _follow(self, step: Step) -> None:
         self.picking = step.picking
@@ -220,18 +235,21 @@ class Annotator:
         self.mode_changed.emit()
 
     def start(self, mode: Mode) -> None:
-        """As `set_mode`, beginning with the cell under the pointer, or with the one asked about."""
-        row = self._asked_about(mode) if self.asking else self.hovered
-        if mode.mends is not None:
-            self._start_mending(mode)
-            return
+        """A key or a button: what the next click means, or Enter on the outlined cell.
+
+        It answers nothing by itself. While the model asks, it is about the cell asked about.
+        """
+        row = self._asked_about(mode) if self.asking else -1
         self.set_mode(mode)
-        if row < 0 or self.finder is None:
+        if row < 0 or self.finder is None or mode.event is None:
             return
-        if mode == Mode.SWAP:
-            self._swap_with(row)
-        elif mode != Mode.REVIEW:
-            self._follow(picking.click(self.picking, self.finder.ref(row)))
+        cell = self.finder.ref(row)
+        if mode == Mode.APPEAR or not N_TARGETS[mode.event]:
+            self.show.emit(cell.frame, None)
+            self.frame = cell.frame
+            self.point_at(row)  # Enter takes it
+        else:
+            self._follow(picking.click(self.picking, cell))
 
     def _asked_about(self, mode: Mode) -> int:
         """Row of the cell asked about, where an event of this kind can begin with it; else -1."""
@@ -254,17 +272,22 @@ class Annotator:
 
     # ------------------------------------------------------------------ masks
 
-    def _start_mending(self, mode: Mode) -> None:
-        """Mend at once where the pointer is on a cell; else the next click says where."""
-        if self.picking.mode != mode or not self.picking.empty:
-            self.set_mode(mode)
-        if self._here is not None and mode != Mode.GROW and self._label(self.frame, self._here):
-            self._mend_at(self.frame, self._here)
-
     def _label(self, frame: int, point: tuple[float, ...]) -> int:
         """Label of the mask at a place as it is now, 0 where there is none."""
         masks = self._session.masks
         return 0 if masks is None else masks.label_at(frame, point)
+
+    def _mend_here(self) -> None:
+        """As a click where the pointer is, or on the cell that is outlined elsewhere."""
+        place, row = self._here, self.outlined
+        if row >= 0 and self.finder is not None:
+            cell = self.finder.ref(row)
+            if place is None or self._label(self.frame, place) != cell.label:
+                place = cell.position
+        if place is None:
+            self._say(self.hint)
+        else:
+            self._mend_at(self.frame, place)
 
     def _mend_at(self, frame: int, point: tuple[float, ...]) -> None:
         step = picking.point(self.picking, frame, point, self._label(frame, point))
@@ -350,17 +373,21 @@ class Annotator:
     # ------------------------------------------------------------------ answers
 
     def accept(self) -> None:
-        """Enter: yes to the proposal, or an end to picking."""
+        """Enter: yes to the proposal; in other modes as a click on the outlined cell."""
         if self.asking or self.picking.mode == Mode.REVIEW:
             self.choose(1)
+        elif self.picking.mode.mends is not None:
+            self._mend_here()
+        elif self.outlined >= 0:
+            self._pick(self.outlined)
         else:
-            self._follow(picking.finish(self.picking))
+            self._say(f"No cell is outlined. {self.hint}")
 
     def choose(self, number: int) -> None:
         """Pick the alternative with this number, from 1."""
         if self.asking:
             self.choose_answer(number)
-        elif 1 <= number <= len(self.proposals):
+        elif 1 <= number <= len(self.proposals) and self.outlined >= 0:
             self._note(Kind.CONFIRM, self.proposals[number - 1].event, "review")
 
     def choose_answer(self, number: int) -> None:
@@ -381,7 +408,7 @@ class Annotator:
                 self._questions.reject(asked)
         elif self.picking.mode != Mode.REVIEW:
             self.cancel()
-        elif self.proposals:
+        elif self.proposals and self.outlined >= 0:
             self._note(Kind.REJECT, self.proposals[0].event, "review")
 
     def cannot_tell(self) -> None:
@@ -390,16 +417,13 @@ class Annotator:
             asked = self._question()
             if asked is not None:
                 self._questions.cannot_tell(asked)
-        elif self.proposals:
+        elif self.proposals and self.outlined >= 0:
             self._note(Kind.CANNOT_TELL, self.proposals[0].event, "review")
 
-    def break_link(self) -> None:
-        """B: the cell under the pointer does not go where the tracks say."""
+    def _break_link(self, row: int) -> None:
+        """The cell does not go where the tracks say."""
         tracking = self._session.tracking
-        if tracking is None or self.hovered < 0:
-            self._say("Point at a cell whose link is wrong, then press B.")
-            return
-        event = chosen_event(tracking, self.hovered)
+        event = None if tracking is None else chosen_event(tracking, row)
         if event is None:
             self._say("This cell has no link to a later frame.")
             return
@@ -423,9 +447,13 @@ class Annotator:
         self._refresh()
 
     def delete_here(self) -> None:
-        """D: remove the answers about the cell under the pointer."""
-        if self.finder is not None and self.hovered >= 0:
-            self._session.remove_answers(self.finder.ref(self.hovered))
+        """D: remove the answers about the outlined cell."""
+        if self.picking.mode not in (Mode.REVIEW, Mode.SUGGEST):
+            self._say("To delete answers, press V, point at the cell and press D again.")
+        elif self.finder is not None and self.outlined >= 0:
+            self._session.remove_answers(self.finder.ref(self.outlined))
+        else:
+            self._say("Point at the cell whose answers you want to delete, then press D.")
 
     def undo(self) -> None:
         """Take back the last answer, or what was picked so far."""
@@ -491,6 +519,7 @@ MODE_SHORTCUTS = (
              _begin(Mode.SPLIT)),
     Shortcut("false", ("F",), "This is not a cell", _begin(Mode.FALSE)),
     Shortcut("swap", ("S",), "Exchange the successors of two cells", _begin(Mode.SWAP)),
+    Shortcut("break", ("B",), "This link to the next frame is wrong", _begin(Mode.BREAK)),
     Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
 )  # fmt: skip
 
@@ -511,7 +540,6 @@ ACTION_SHORTCUTS = (
     Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
     Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
     Shortcut("history", ("H",), "Where does the cell come from?", Annotator.toggle_history),
-    Shortcut("break", ("B",), "Break the link to the next frame", Annotator.break_link),
     Shortcut("delete", ("D", "Delete"), "Delete the answers about a cell", Annotator.delete_here),
     Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
     Shortcut("turn", ("T",), "Look at the other frame of the question", Annotator.turn),

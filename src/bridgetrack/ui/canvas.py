@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import SHORTCUTS, Annotator
 from bridgetrack.ui.background import EventLoopQueue
+from bridgetrack.ui.event_looks import mode_look
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.overlay import (
@@ -22,6 +23,7 @@ from bridgetrack.ui.overlay import (
     draw_answers,
     draw_ghost,
     draw_mending,
+    draw_pointed,
     draw_proposals,
 )
 from bridgetrack.ui.picking import Mode
@@ -228,6 +230,7 @@ class Canvas(SliceInView):
         self._size = shown_diameter(scene.detections)
         if self.labels is not None:
             self._layers.place(self.labels)
+        self._annotator.frame = self.frame
         self._ensure_layers()
         if not self._painting:
             self.activate()
@@ -308,13 +311,14 @@ class Canvas(SliceInView):
         finder, picked = annotator.finder, annotator.picking
         if session.scene is None or finder is None:
             return drawing
+        row = annotator.outlined
+        outline = finder.outline(row) if row >= 0 else np.zeros((0, 2))
         if annotator.picking.mode == Mode.REVIEW:
-            row = annotator.hovered
-            here = row >= 0 and int(session.scene.detections.frame[row]) == view.frame
-            if here and annotator.proposals:
-                outline = finder.outline(row)
+            if row >= 0 and annotator.proposals:
                 draw_proposals(drawing, annotator.proposals, view, outline)
         else:
+            if row >= 0 and not annotator.asking:
+                draw_pointed(drawing, outline, mode_look(picked.mode), view)
             detections = session.scene.detections
             rows = [detections.row_of(*c.cell) for c in picked.sources]
             outlines = [finder.outline(r) for r in rows]

@@ -11,6 +11,7 @@ from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.words import FATE, HISTORY
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import MendKind
+from bridgetrack.ui.picking import Mode
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,18 @@ MEND_SIGNS = {
     MendKind.PAINT: "✎",
     MendKind.KEEP: "✓",
 }
+
+_OTHER_MODES = {Mode.SWAP: "Swap", Mode.BREAK: "Break"}
+
+
+def mode_look(mode: Mode) -> tuple[str, str]:
+    """What a click in a mode says, and its colour."""
+    if mode.event is not None:
+        look = LOOKS[mode.event]
+        return f"{look.sign} {look.name}", look.colour
+    said = _OTHER_MODES.get(mode) if mode.mends is None else MEND_WORDS[mode.mends]
+    return said or "", PROPOSAL
+
 
 PROPOSAL = "#ffffff"
 GHOST = "#ffffff"

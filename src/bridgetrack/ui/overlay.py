@@ -176,6 +176,18 @@ def _draw_numbers(drawing: Drawing, found: list[Proposal], view: View) -> None:
             drawing.ring(place, 0.4 * view.size, rgba(PROPOSAL, 0.8), str(number))
 
 
+def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: View) -> None:
+    """The cell that a click or Enter takes, with what that would say of it."""
+    if not len(outline):
+        return
+    words, colour = look
+    _draw_outline(drawing, outline, rgba(colour))
+    top, left = outline[:, -2:].min(axis=0)
+    across = (left + outline[:, -1].max()) / 2
+    above = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
+    drawing.mark((above, across), "disc", 0.1, CLEAR, CLEAR, f"{words}? [Enter]")
+
+
 def draw_ghost(
     drawing: Drawing, outlines: Iterable[Array], picked: Iterable[CellRef], view: View
 ) -> None:

@@ -22,6 +22,7 @@ class Mode(StrEnum):
     SPLIT = "split"
     FALSE = "false"
     SWAP = "swap"
+    BREAK = "break"
     SUGGEST = "suggest"
     CUT = "cut"
     JOIN = "join"
@@ -37,7 +38,7 @@ class Mode(StrEnum):
     @property
     def event(self) -> Event | None:
         """The event that this mode annotates, None where it annotates none."""
-        others = (Mode.REVIEW, Mode.SWAP, Mode.SUGGEST, *_MENDING)
+        others = (Mode.REVIEW, Mode.SWAP, Mode.BREAK, Mode.SUGGEST, *_MENDING)
         return None if self in others else Event.from_key(self.value)
 
 
@@ -80,7 +81,7 @@ class Picking:
         if self.targets:
             return "Click the second one."
         if self.mode == Mode.MOVE:
-            return "Click the outlined cell here. Enter: it is gone. Esc: never mind."
+            return "Click the same cell here; the outline is where it was. Esc: never mind."
         if self.mode == Mode.MERGE:
             return "Click the region that holds both. Esc: never mind."
         return "Click both parts, one after the other. Esc: never mind."
@@ -107,6 +108,7 @@ _FIRST = {
     Mode.SPLIT: "Click a cell, then its two pieces one frame later.",
     Mode.FALSE: "Click what is not a cell.",
     Mode.SWAP: "Click two cells whose next steps were exchanged.",
+    Mode.BREAK: "Click a cell whose link to the next frame is wrong.",
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
     "U: cannot tell. G: another one. Esc: stop.",
     Mode.CUT: "Click two cells that are drawn as one. To draw the cut, click beside them instead, "
@@ -173,13 +175,6 @@ def point(state: Picking, frame: int, place: Place, label: int) -> Step:
     if state.mode == Mode.JOIN or (state.mode == Mode.CUT and not label):
         return Step(replace(again, place=(frame, place)))
     return Step(again, places=(place,))
-
-
-def finish(state: Picking) -> Step:
-    """Enter: a cell whose successor was not clicked leaves."""
-    if state.mode == Mode.MOVE and state.waits_for_target:
-        return _done(state, EventRef(Event.DISAPPEAR, state.sources), state.sources[0].frame)
-    return Step(state, problem="" if state.empty else state.hint)
 
 
 def cancel(state: Picking) -> Step:
