@@ -10,7 +10,6 @@ from qtpy.QtWidgets import (
     QButtonGroup,
     QListWidget,
     QPushButton,
-    QTableWidget,
     QTableWidgetItem,
     QWidget,
 )
@@ -18,12 +17,12 @@ from qtpy.QtWidgets import (
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.annotations.words import MASKS, NOUN, describe, describe_masks
-from bridgetrack.ui.annotator import shortcut
+from bridgetrack.ui.annotator import Annotator, shortcut
 from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS, short_answer, short_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.widgets import Column, button, dress_table, grid, heading, row, text
+from bridgetrack.ui.widgets import Column, KeyedTable, button, dress_table, grid, heading, row, text
 
 _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
@@ -41,11 +40,11 @@ _ACTIONS = (
 )  # fmt: skip
 
 
-class AnswersTable(QTableWidget):
+class AnswersTable(KeyedTable):
     """Lists answers; a click calls `jump` with one."""
 
-    def __init__(self, jump: Callable[[Answer], None]) -> None:
-        super().__init__()
+    def __init__(self, annotator: Annotator, jump: Callable[[Answer], None]) -> None:
+        super().__init__(annotator)
         dress_table(self, ("", "Frame", "Answer"), (36, 56, 0), "Click an answer to go there",
                     self._on_click)  # fmt: skip
         self.setWordWrap(False)
@@ -116,7 +115,7 @@ class AnnotatePanel(Panel):
         self.notice = self.add(Notice())
         self.add(heading("Your answers"))
         self.counts = self.add(text())
-        self.table = AnswersTable(self.state.visit)
+        self.table = AnswersTable(self.annotator, self.state.visit)
         self.column.addWidget(self.table, 1)
         self.remove = self.add(button(
             "Delete the selected answers", "They can be brought back by Undo", self._delete,

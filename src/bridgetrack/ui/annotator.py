@@ -42,20 +42,24 @@ class Annotator:
 
     Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
     when the view should go somewhere, `turned` when the question's other frame is wanted,
-    `mode_changed`.
+    `mode_changed`, `stepped` with 1 or -1 when the next or the previous of a list is wanted.
     """
 
     changed = Signal()
     show = Signal(int, object)
     mode_changed = Signal()
     turned = Signal()
+    stepped = Signal(int)
 
     def __init__(self, session: Session) -> None:
         self._session, self._questions = session, session.questions
         self.picking = Picking()  # what clicks mean, and the cells picked so far
         # finds cells by position, once the movie is measured
         self.finder: CellFinder | PointFinder | None = None
-        self.hovered = -1  # row of the cell under the pointer, -1 where there is none
+        # row of the cell that keys and lists are about, -1 where there is none: the one under the
+        # pointer, or one selected by other ways until the pointer comes to another
+        self.hovered = -1
+        self._under, self._held = -1, False  # the cell under the pointer; selected by other ways
         self.frame = 0  # the frame in view
         self._here: tuple[float, ...] | None = None  # where the pointer is in it
         self.history = False  # whether to ask where the cell comes from rather than where it goes
@@ -110,6 +114,7 @@ class Annotator:
             self.set_mode(Mode.REVIEW)
         self.picking, self._swap = Picking(self.picking.mode), -1
         self.finder, self.hovered, self.proposals = None, -1, []
+        self._under, self._held = -1, False
         self.changed.emit()
 
     def _on_scene(self) -> None:
@@ -118,7 +123,8 @@ class Annotator:
             return
         labels, cells = scene.labels, scene.detections
         self.finder = PointFinder(cells) if labels is None else CellFinder(labels, cells)
-        self.hovered = -1
+        self.hovered = self._under = -1
+        self._held = False
         self._refresh()
 
     def _refresh(self) -> None:
@@ -135,12 +141,27 @@ class Annotator:
         """The pointer moved, or another frame came under it."""
         self.frame, self._here = frame, point
         row = -1 if self.finder is None else self.finder.row_at(frame, point)
-        if row != self.hovered:
+        entered, self._under = row != self._under, row
+        if row < 0 and self._held:
+            return
+        if (entered or not self._held) and row != self.hovered:
             self.point_at(row)
 
     def point_at(self, row: int) -> None:
         """As if the pointer were on a cell."""
-        self.hovered, self.history = row, False
+        self.hovered, self.history, self._held = row, False, False
+        self._refresh()
+
+    def select(self, row: int, history: bool = False) -> None:
+        """Show a cell, which keys are about until the pointer comes to another one."""
+        scene = self._session.scene
+        if scene is None or not 0 <= row < len(scene.detections):
+            return
+        table, frame = scene.detections, int(scene.detections.frame[row])
+        place = table.table[list(table.geometry.axes)].iloc[row]
+        self.show.emit(frame, tuple(float(p) for p in place))
+        self.frame = frame
+        self.hovered, self.history, self._held = row, history, True
         self._refresh()
 
     def toggle_history(self) -> None:
@@ -248,6 +269,7 @@ class Annotator:
             self.show.emit(cell.frame, None)
             self.frame = cell.frame
             self.point_at(row)  # Enter takes it
+            self._held = True
         else:
             self._follow(picking.click(self.picking, cell))
 
@@ -543,6 +565,8 @@ ACTION_SHORTCUTS = (
     Shortcut("delete", ("D", "Delete"), "Delete the answers about a cell", Annotator.delete_here),
     Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
     Shortcut("turn", ("T",), "Look at the other frame of the question", Annotator.turn),
+    Shortcut("next", ("Down",), "The next of the list", lambda a: a.stepped.emit(1)),
+    Shortcut("previous", ("Up",), "The previous of the list", lambda a: a.stepped.emit(-1)),
     Shortcut("undo", ("Z", "Control-Z"), "Take back the last answer", Annotator.undo),
     Shortcut("redo", ("R", "Control-Shift-Z"), "Repeat what was taken back", Annotator.redo),
     Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),

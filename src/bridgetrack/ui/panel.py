@@ -51,7 +51,12 @@ class ViewerState:
         """Bring what an answer is about into view, ready for another one."""
         self.canvas.activate()
         if isinstance(answer, Annotation):
-            self.annotator.go_to(answer.cells[0])
+            scene, cell = self.session.scene, answer.cells[0]
+            row = -1 if scene is None else scene.detections.row_of(*cell.cell)
+            if row >= 0:
+                self.annotator.select(row, history=not answer.events[0].sources)
+            else:
+                self.annotator.go_to(cell)
         elif self.session.masks is not None:
             shape = self.session.masks.labels.geometry.shape or ()
             where = np.unravel_index(answer.pixels, shape)

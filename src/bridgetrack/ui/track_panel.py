@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QCheckBox, QComboBox, QTableWidget, QTableWidgetItem
+from qtpy.QtWidgets import QAbstractItemView, QCheckBox, QComboBox, QTableWidgetItem
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.results import certainty, least_certain, summary
@@ -15,7 +15,7 @@ from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.family_tree import LineageView, family_of
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.widgets import button, dress_table, folded, heading, text
+from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, text
 
 _COLOURS = (("Colour by family", "family"), ("Colour by certainty", "certainty"))
 
@@ -59,10 +59,13 @@ class TrackPanel(Panel):
         self.export = ExportBox(self)
         self.add(folded("Export", self.export))
         self.notice = self.add(Notice())
-        self._rows: list[tuple[int, bool]] = []
+        self._rows: list[tuple[int, bool]] = []  # cells, and whether their past is in question
+        self._listed: dict[tuple[int, bool], int] = {}
         self.listen(self.session.message, self.notice.say)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
         self.follow(self._show_family, self.state.annotator.changed)
+        self.follow(self._mark_selected, self.state.annotator.changed)
+        self.listen(self.state.annotator.stepped, self._step)
 
     # ------------------------------------------------------------------ intents
 
@@ -85,21 +88,18 @@ class TrackPanel(Panel):
         self.result.colour_by(_COLOURS[k][1])
         self.state.coloured_cells.colour_by(_COLOURS[k][1])
 
-    def _jump(self, k: int, _: int) -> None:
-        tracking = self.session.tracking
-        if tracking is None or k >= len(self._rows):
+    def _jump(self, k: int, _: int = 0) -> None:
+        """Select what a row of the list is about."""
+        if not 0 <= k < len(self._rows):
             return
-        canvas = self.state.canvas
-        canvas.activate()
+        self.state.canvas.activate()
         self.state.annotator.set_mode(Mode.REVIEW)
-        row, history = self._rows[k]
-        detections = tracking.scene.detections
-        frame = int(detections.frame[row])
-        place = detections.table[list(detections.geometry.axes)].to_numpy()[row]
-        canvas.show(frame, tuple(float(p) for p in place))
-        self.state.annotator.point_at(row)
-        if history:
-            self.state.annotator.toggle_history()
+        self.state.annotator.select(*self._rows[k])
+
+    def _step(self, by: int) -> None:
+        """Up and Down on the image."""
+        if self.isVisible():
+            self.doubts.step(by)
 
     def _go_to_track(self, track: int, frame: int) -> None:
         tracking = self.session.tracking
@@ -108,17 +108,25 @@ class TrackPanel(Panel):
         nodes = tracking.tracks.nodes
         found = nodes[(nodes["track_id"] == track) & (nodes["frame"] == frame)]
         if len(found):
-            place = found.iloc[0][list(tracking.tracks.geometry.axes)]
-            self.state.canvas.show(frame, tuple(float(p) for p in place))
+            self.state.canvas.activate()
+            self.state.annotator.select(int(found.iloc[0]["id"]))
 
     # ------------------------------------------------------------------ state
 
-    def _table(self) -> QTableWidget:
-        table = QTableWidget()
-        tip = "Click one to see it; then press Enter for yes, Backspace for no"
-        dress_table(table, ("Frame", "Event", "Certain"), (56, 0, 64), tip, self._jump)
+    def _table(self) -> KeyedTable:
+        table = KeyedTable(self.state.annotator)
+        tip = "Click one, or press Down, to see it; then Enter for yes, Backspace for no"
+        dress_table(
+            table, ("Frame", "Event", "Certain"), (56, 0, 64), tip, lambda k, _: self._jump(k)
+        )
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setMinimumHeight(120)
         return table
+
+    def _mark_selected(self) -> None:
+        """Highlight the row of the cell that keys are about; none where it is not listed."""
+        annotator = self.state.annotator
+        self.doubts.mark(self._listed.get((annotator.outlined, annotator.history), -1))
 
     def _refresh(self) -> None:
         tracking = self.session.tracking
@@ -132,7 +140,7 @@ class TrackPanel(Panel):
                 else "Choose a movie with its cells first; see the step Cells."
             )
             self.doubts.setRowCount(0)
-            self._rows = []
+            self._rows, self._listed = [], {}
             self.family.show_family(None, None)
             self.export.set_tracking(None)
             self.family_words.setText("Track first; then point at a cell.")
@@ -166,6 +174,8 @@ class TrackPanel(Panel):
                         Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
                     )
                 self.doubts.setItem(k, column, item)
+        self._listed = {key: k for k, key in reversed(list(enumerate(self._rows)))}
+        self._mark_selected()
 
     def _show_family(self) -> None:
         tracking, row = self.session.tracking, self.state.annotator.hovered

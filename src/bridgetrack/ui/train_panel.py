@@ -52,7 +52,7 @@ class TrainPanel(Panel):
         self.plot = self.add(LearningCurve())
         self.results = self.add(text())
         self.doubt = self.add(text())
-        self.doubtful = self.add(AnswersTable(self.state.visit))
+        self.doubtful = self.add(AnswersTable(self.state.annotator, self.state.visit))
         self.right = self.add(
             button(
                 "They are right",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from fonticon_mdi7 import MDI7
 from napari.utils.theme import get_theme
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QIcon
+from qtpy.QtGui import QIcon, QKeySequence
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QFormLayout,
@@ -25,7 +25,7 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible, fonticon
 
-from bridgetrack.ui.annotator import Shortcut
+from bridgetrack.ui.annotator import SHORTCUTS, Annotator, Shortcut
 
 AnyLayout = TypeVar("AnyLayout", bound=QLayout)
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)
@@ -105,6 +105,50 @@ def dress_table(
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setToolTip(tip)
     table.cellClicked.connect(clicked)
+
+
+_KEYS = {"Return": "Enter", "Esc": "Escape", "Del": "Delete"}
+"""Names of keys in Qt and, where they differ, in napari."""
+
+
+class KeyedTable(QTableWidget):
+    """A list in which keys do what they do on the image; Up and Down are clicks on other rows."""
+
+    def __init__(self, annotator: Annotator) -> None:
+        super().__init__()
+        self._annotator = annotator
+        self._at = -1  # where somebody was last
+
+    def mark(self, k: int) -> None:
+        """Highlight a row; none where it is negative."""
+        if k < 0:
+            self.setCurrentCell(-1, -1)
+            self.clearSelection()
+        else:
+            self._at = k
+            self.selectRow(k)
+
+    def step(self, by: int) -> None:
+        """As a click on the next (1) or the previous (-1) row."""
+        if self.rowCount():
+            at, marked = self._at, self.currentRow()
+            # What was answered may have left the list; then the next one stands in its place.
+            k = marked + by if marked >= 0 else at + (by if at < 0 or by < 0 else 0)
+            self._at = min(max(k, 0), self.rowCount() - 1)
+            self.selectRow(self._at)
+            self.cellClicked.emit(self._at, 0)
+
+    def keyPressEvent(self, event: Any) -> None:  # noqa: N802
+        """Do what the key does on the image; keys without a meaning there are the table's own."""
+        name = QKeySequence(event.keyCombination()).toString()
+        parts = [_KEYS.get(p, p) for p in name.replace("Ctrl", "Control").split("+")]
+        known = next((s for s in SHORTCUTS if "-".join(parts) in s.keys), None)
+        if known is None:
+            super().keyPressEvent(event)
+        elif known.name in ("next", "previous"):
+            self.step(1 if known.name == "next" else -1)
+        else:
+            known.act(self._annotator)
 
 
 def text(words: str = "", *, dim: bool = False) -> QLabel:
