@@ -7,6 +7,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,13 @@ def viewer(request: pytest.FixtureRequest) -> Any:
         made = factory(show=True)
     made.window.resize(1200, 800)
     return made
+
+
+@pytest.fixture(autouse=True)
+def closing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows close at the end of a test without a question, whatever is under way."""
+    if find_spec("napari") and "asks_before_closing" not in request.keywords:
+        monkeypatch.setattr("bridgetrack.ui.closing.may_close", lambda *_: True)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QFileDialog
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.store import load_annotations
@@ -285,7 +284,7 @@ def test_export_keeps_what_somebody_else_put_there(open_short, tmp_path, qtbot, 
     box, out = widget.track.export, tmp_path / "chosen"
     out.mkdir()
     qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
-    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(out))
+    monkeypatch.setattr("bridgetrack.ui.export_box.ask_folder", lambda *_: out)
 
     def export(word):
         qtbot.keyClick(box.save, Qt.Key.Key_Space)

@@ -96,8 +96,8 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
     box.write(tmp_path / "window")
     qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=60_000)
-    box.write_project(tmp_path / "movie.json")
-    qtbot.waitUntil(lambda: "Saved" in box.words.text(), timeout=60_000)
+    widget.project.write(tmp_path / "movie.json")
+    qtbot.waitUntil(lambda: "Saved" in widget.project.words.text(), timeout=60_000)
     given, model = session.annotations, session.model
     viewer.close()
 
@@ -126,7 +126,7 @@ def test_training_can_be_cancelled_and_keeps_the_model(pace, open_short, viewer,
     widget = open_short("Bridgetrack")
     state = state_of(viewer)
     for row in central(state, 0, 12):
-        state.annotator.point_at(row)
+        state.annotator.select(row)
         state.annotator.accept()
     qtbot.waitUntil(lambda: not state.session.busy("track", "correct"), timeout=20_000)
     before = state.session.model
@@ -210,7 +210,7 @@ def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels
     widget.segment.find.run()
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=120_000)
     for k, row in enumerate(central(state, 0, 12)):
-        state.annotator.point_at(row)
+        state.annotator.select(row)
         state.annotator.choose(1 + k % 3)  # some against the model, so that there is much to learn
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
     widget.open_step(2)

@@ -29,7 +29,7 @@ def answered(session: Session, annotator, at, row: int) -> Session:
     annotator.set_mode(Mode.REVIEW)
     later = session.scene.detections.frame > session.scene.detections.frame[row] + 1
     for other in np.flatnonzero(later)[::40][:4].tolist():
-        annotator.point_at(other)
+        annotator.select(other)
         annotator.accept()
     return session
 

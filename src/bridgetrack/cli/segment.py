@@ -34,6 +34,7 @@ from bridgetrack.segmentation.settings import Choice, Choose, SegmentationSettin
 if TYPE_CHECKING:
     from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.movie.movie import Movie
+    from bridgetrack.pipeline.finding import Finding
     from bridgetrack.segmentation.pixels import PixelModel
     from bridgetrack.segmentation.readings import Estimate
 
@@ -164,7 +165,7 @@ def segment(
         "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
         "annotations": answers,
     }  # fmt: skip
-    done = described(given, movie, found, backend) | {"choose": choose} | record
+    done = described(given, movie, found) | record
     write_json(done, beside[0])
     sign(beside[0])
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
@@ -210,7 +211,7 @@ class Segmented:
 
     path: Path
     counts: list[int]
-    settings: SegmentationSettings | None
+    finding: Finding
     pixels: PixelModel | None = None
     estimate: Estimate | None = None
 
@@ -257,7 +258,7 @@ def segmenting(
                 continue
             writer.write(step.labels)
             counts.append(len(np.unique(step.labels[step.labels > 0])))
-    return Segmented(writer.path, counts, settings, pixels, estimate)
+    return Segmented(writer.path, counts, finding, pixels, estimate)
 
 
 def beside_labels(out: Path, what: str) -> Path:
@@ -268,26 +269,20 @@ def beside_labels(out: Path, what: str) -> Path:
 
 
 def described(
-    given: dict[str, Path | str | None], movie: Movie, found: Segmented, backend: str
+    given: dict[str, Path | str | None], movie: Movie, found: Segmented
 ) -> dict[str, Any]:
     """What was done, as JSON values."""
-    pixels, settings = found.pixels, found.settings
+    from bridgetrack.pipeline.finding_record import FINDING_FILE, summary_of
+
     return {
-        "format": "bridgetrack-segmentation",
-        "version": 1,
+        **FINDING_FILE.head,
         "command": "segment",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": {key: None if path is None else str(path) for key, path in given.items()},
         "geometry": geometry_record(movie.geometry),
-        "backend": backend,
-        "settings": None if settings is None else asdict(settings),
+        **summary_of(found.finding),
         "readings": [] if found.estimate is None else [
             {**asdict(reading), "worth": reading.worth} for reading in found.estimate.readings
         ],
-        "pixels": None if pixels is None else {
-            "classes": list(pixels.classes),
-            "painted": len(pixels.painted.classes),
-            "diameter": pixels.diameter,
-        },
         "versions": versions(),
     }  # fmt: skip

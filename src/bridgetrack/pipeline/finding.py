@@ -15,6 +15,12 @@ from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 
+_WAYS = {
+    "jointly": "together with their tracks",
+    "frame": "frame by frame",
+    "plain": "by the plain segmentation",
+}
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -45,6 +51,18 @@ class Finding:
     def chooses(self) -> bool:
         """Whether it chooses among candidates, so that answers about masks count."""
         return self.backend == "builtin" and self.choose != "plain"
+
+    @property
+    def words(self) -> str:
+        """How, in words that go on from *cells found*."""
+        if self.given is not None:
+            return "brought along and repaired by the image"
+        if self.backend != "builtin":
+            return f"by {self.backend}"
+        words = _WAYS[self.choose]
+        if self.settings is not None and self.settings.diameter is not None:
+            words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
+        return f"{words}, taught by strokes" if isinstance(self.model, PixelModel) else words
 
     def taught(
         self,

@@ -20,6 +20,7 @@ from bridgetrack.movie.geometry import Geometry
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"
 _MASKS = ".masks.json"
+_CELLS = ".cells.zarr"  # no .tif, which would be taken for a frame in a folder of frames
 
 
 class Answers(AutosavingStore):
@@ -145,6 +146,11 @@ def questions_path(answers: Path) -> Path:
 def masks_path(answers: Path) -> Path:
     """Where what was said of the masks is kept: beside the answers."""
     return answers.with_name(answers.name.removesuffix(SUFFIX) + _MASKS)
+
+
+def cells_path(answers: Path) -> Path:
+    """Where cells that are in no file are kept: beside the answers."""
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + _CELLS)
 
 
 def _writable(folder: Path) -> bool:

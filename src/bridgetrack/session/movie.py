@@ -43,6 +43,8 @@ class MovieAndCells:
         into it; None to leave it alone.
     found
         How the masks were found, where they were found here.
+    kept
+        Whether the masks are those that were kept when the movie was open before.
     """
 
     labels: Movie | None
@@ -54,6 +56,7 @@ class MovieAndCells:
     table: Detections | None = None
     pixels: Any = None
     found: Finding | None = None
+    kept: bool = False
 
     def __post_init__(self) -> None:
         if (self.labels is None) == (self.table is None):

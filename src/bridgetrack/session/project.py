@@ -14,6 +14,8 @@ from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import replacing
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, save_project
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, pixel_model_to_json
@@ -23,6 +25,8 @@ from bridgetrack.session.tracked_movie import TrackedMovie
 
 _PIXELS = "pixel_model"
 """Under which note a project keeps what strokes taught."""
+_FOUND = "cells_found"
+"""Under which note a project keeps how its cells were found."""
 
 
 def saving(
@@ -66,6 +70,8 @@ def saving(
         extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
         what = (history, model, formats or ("csv",), preset)
         taught = {} if pixels is None else {_PIXELS: pixel_model_to_json(pixels)}
+        if movie.found is not None:
+            taught[_FOUND] = finding_to_json(movie.found)
         project = Project(
             labels, image, *extent, known.frame_interval, *what, notes=taught, start=start
         )
@@ -99,6 +105,19 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
         with session.telling():
             session.pixels = PIXEL_MODEL_FILE.check(project.notes[_PIXELS], str(file))
     return True
+
+
+def found_of(project: Project, file: Path) -> Finding | None:
+    """How the cells of a project were found; None where they were not found here.
+
+    Raises
+    ------
+    InputError
+        Where what the project says of it is damaged.
+    """
+    if _FOUND not in project.notes:
+        return None
+    return FINDING_FILE.check(project.notes[_FOUND], str(file))
 
 
 def _carry(here: Path | None, there: Path) -> None:

@@ -13,6 +13,7 @@ The window works with the same class; there, long work is done in threads.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from bridgetrack.session.background import Runner
 from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.project import resume, saving
+from bridgetrack.session.project import found_of, resume, saving
 from bridgetrack.session.questions import Question, Questions
 from bridgetrack.session.results import TracksData, layer_data
 from bridgetrack.session.start_choice import StartChoice
@@ -108,7 +109,8 @@ class Session(MendedMovie):
         project = load_project(file)
         cells, image = project.open()
         known = None if project.image is None else project.image.path
-        resume(made, _movie_of(cells, image, project.labels.path, known), file)
+        movie = _movie_of(cells, image, project.labels.path, known)
+        resume(made, replace(movie, found=found_of(project, file)), file)
         return made
 
     @cached_property

@@ -7,23 +7,21 @@ from typing import Any
 
 import pandas as pd
 from qtpy.QtWidgets import (
-    QFileDialog,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
-from bridgetrack.errors import BridgetrackError
 from bridgetrack.export.csv import cells_table
 from bridgetrack.export.results import ExportOptions, write_results
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.project import saving
+from bridgetrack.ui.folder_dialog import ask_folder
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.widgets import button, row, text
+from bridgetrack.ui.widgets import button, text
 
 _SHOWN = 5
 
@@ -55,12 +53,8 @@ class ExportBox(QWidget):
         self.save = button(
             "Export to a folder…", "Write the chosen formats", self.ask, icon="export", hot="Alt+X"
         )
-        self.project = button(
-            "Save project…", "One file to go on from here, or to repeat this run without a window",
-            self.ask_project, icon="save", hot="Alt+S",
-        )  # fmt: skip
-        box.addWidget(row(self.save, self.project))
-        box.addWidget(Work(panel, "export", "project", cancel=False))
+        box.addWidget(self.save)
+        box.addWidget(Work(panel, "export", cancel=False))
         self.words = text()
         box.addWidget(self.words)
         self.set_tracking(None)
@@ -74,7 +68,6 @@ class ExportBox(QWidget):
         """Show what would be written."""
         self._tracking = tracking
         self.save.setEnabled(tracking is not None)
-        self.project.setEnabled(tracking is not None)
         self.words.setText("" if tracking is not None else "There is nothing to export yet.")
         self._preview()
 
@@ -94,9 +87,9 @@ class ExportBox(QWidget):
 
     def ask(self) -> None:
         """Ask for a folder and write there."""
-        folder = QFileDialog.getExistingDirectory(self, "Folder for the results")
-        if folder:
-            self.write(Path(folder))
+        folder = ask_folder(self, "Folder for the results; a new name makes one")
+        if folder is not None:
+            self.write(folder)
 
     def write(self, folder: Path) -> None:
         """Write the chosen formats in the background, with all answers given so far."""
@@ -125,29 +118,6 @@ class ExportBox(QWidget):
             self.words.setText(f"Written to {folder}.{more}")
 
         session.run("export", work, done, lambda e: self.words.setText(str(e)))
-
-    def ask_project(self) -> None:
-        """Ask for a file and save the project."""
-        name, _ = QFileDialog.getSaveFileName(
-            self, "Save project", "movie.bridgetrack.json", "Bridgetrack project (*.json)"
-        )
-        if name:
-            self.write_project(Path(name))
-
-    def write_project(self, path: Path) -> None:
-        """Save the project in the background."""
-        session, options = self._panel.session, self.options
-        try:
-            steps = saving(session, path, options.formats, options.preset)
-        except BridgetrackError as error:
-            self.words.setText(str(error))
-            return
-        self.words.setText("Saving…")
-
-        def done(notes: list[str]) -> None:
-            self.words.setText(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
-
-        session.run("project", lambda: steps, done, lambda e: self.words.setText(str(e)))
 
 
 def _cell(value: Any) -> str:

@@ -110,6 +110,7 @@ def project_reader(path: str | list[str]) -> Reader | None:
 
 def _read_project(path: str | list[str]) -> list[LayerData]:
     from bridgetrack.pipeline.project import load_project
+    from bridgetrack.session.project import found_of
 
     file = Path(path if isinstance(path, str) else path[0])
     project = load_project(file)
@@ -119,7 +120,7 @@ def _read_project(path: str | list[str]) -> list[LayerData]:
     if isinstance(cells, Detections):
         layers = [points_data(cells, "Cells", where, **own)]
     else:
-        layers = [labels_data(cells, "Cells", where, **own)]
+        layers = [labels_data(cells, "Cells", where, **own, found=found_of(project, file))]
     if image is not None and project.image is not None:
         layers.insert(0, image_data(image, project.image.path.stem, project.image.path, **own))
     return layers

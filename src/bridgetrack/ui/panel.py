@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -13,10 +14,12 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSize
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.kept_cells import KeptCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator, shortcut
 from bridgetrack.ui.background import ThreadRunner
 from bridgetrack.ui.canvas import Canvas
+from bridgetrack.ui.closing import CloseGuard
 from bridgetrack.ui.coloured_cells import ColouredCells
 from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.tracks_layer import ResultLayer
@@ -33,6 +36,13 @@ class ViewerState:
 
     def __init__(self, viewer: Any) -> None:
         self.session = Session(runner=ThreadRunner())
+        self.kept = KeptCells(self.session)
+        self._keep_soon = QTimer()
+        self._keep_soon.setSingleShot(True)
+        self._keep_soon.setInterval(_KEEP)
+        self._keep_soon.timeout.connect(self.kept.keep)
+        self.kept.aging.connect(self._keep_soon.start)
+        self.guard = CloseGuard(self.session, self.kept)
         self.session.questions.later = lambda act: QTimer.singleShot(40, act)
         self.annotator = Annotator(self.session)
         self.canvas = Canvas(viewer, self.session, self.annotator)
@@ -71,6 +81,10 @@ class ViewerState:
         """A panel is gone; with the last one all work ends."""
         self._panels -= 1
         if self._panels == 0:
+            # At the end of the program Qt may be gone before this is called.
+            with contextlib.suppress(RuntimeError):
+                self._keep_soon.stop()
+                self.kept.keep_now()
             self.session.close()
             self.question_view.close()
             self.result_layer.close()
@@ -95,6 +109,9 @@ def _warm_up() -> Steps[None]:
     import matplotlib  # noqa: F401
     import scipy.spatial  # noqa: F401
 
+
+_KEEP = 20_000
+"""Milliseconds after a change of the cells until they are kept, if nothing else changes them."""
 
 _FADE = 8000
 """Milliseconds that a message without weight stays."""
@@ -150,6 +167,7 @@ class Panel(Column):
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Paint the icons, also of buttons that came later; follow what was not followed."""
+        self.state.guard.watch(self)
         self._dress()
         stale, self._stale = self._stale, {}
         for refresh in stale:

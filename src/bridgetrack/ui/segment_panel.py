@@ -66,4 +66,8 @@ class SegmentPanel(Panel):
             self.summary.setText("" if found else "No cells yet: choose a layer, or find them.")
             return
         n, frames = len(scene.detections), scene.detections.geometry.n_frames
-        self.summary.setText(f"{n} cells in {frames} frames, about {round(n / frames)} a frame.")
+        words = f"{n} cells in {frames} frames, about {round(n / frames)} a frame."
+        movie = self.session.movie
+        if movie is not None and movie.found is not None:
+            words += f" Found here {movie.found.words}."
+        self.summary.setText(words)

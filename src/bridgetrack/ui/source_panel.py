@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from superqt.utils import qdebounced
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_store import MaskStore
 from bridgetrack.errors import BridgetrackError
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.session.answers import autosave_path, masks_path
+from bridgetrack.session.kept_cells import beside, how_found, kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
 from bridgetrack.ui.layers import (
@@ -26,7 +29,9 @@ from bridgetrack.ui.layers import (
     labels_of,
     movie_of,
     path_of,
+    placed_like,
     role_of,
+    tag,
     tags_of,
 )
 from bridgetrack.ui.panel import Notice, Panel
@@ -129,6 +134,7 @@ class SourceChooser(QWidget):
         self.notice = Notice()
         form.addRow(self.notice)
         self._opened: tuple[Any, Any] | None = None
+        self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
         self._painted: Any = None
         self._step: Any = None
         self._painting = False
@@ -143,6 +149,10 @@ class SourceChooser(QWidget):
     def open(self) -> None:
         """Open what is chosen, unless it is open already."""
         image, labels = self.image.layer, self.labels.layer
+        if labels is None and image is not None and image not in self._known:
+            self._known.add(image)
+            if self._restore(image):
+                return
         if labels is None:
             if self._opened is not None:
                 self._opened = None
@@ -164,12 +174,40 @@ class SourceChooser(QWidget):
             self._opened = (image, labels)
             return
         self._opened = (image, labels)
+        if image is not None:
+            self._known.add(image)
         self._watch(labels)
         self.notice.say("", "")
         project = tags_of(labels).get("project")
         done = resume(session, source, Path(str(project))) if project else session.open(source)
         if not done:
             self._opened = None
+        elif source.kept:
+            session.message.emit(
+                "info", "The cells that you found or painted on this movie earlier are back."
+            )
+
+    def _restore(self, image: Any) -> bool:
+        """Bring back the cells that were found or painted on this movie earlier."""
+        try:
+            movie = movie_of(image)
+        except BridgetrackError:
+            return False
+        answers = autosave_path(path_of(image), _name_of(image), movie.geometry)
+        kept, viewer = kept_cells(answers, movie.geometry), self._panel.state.viewer
+        if kept is None or viewer is None:
+            return False
+        pixels = np.asarray(kept.labels.array[:, 0].compute())
+        interval = tags_of(image).get("frame_interval")
+        made = viewer.add_labels(
+            pixels,
+            name="Cells found",
+            metadata=tag("labels", frame_interval=interval, found=kept.found, kept=True),
+            opacity=0.3,
+            **placed_like(image),
+        )
+        self.labels.choose(made)
+        return True
 
     def _source(self, image: Any, labels: Any) -> MovieAndCells:
         movie = None if image is None else movie_of(image)
@@ -184,7 +222,8 @@ class SourceChooser(QWidget):
             (image, labels),
             detections_of(labels, movie) if points else None,
             None if points else paintable(labels),
-            tags_of(labels).get("found"),
+            tags_of(labels).get("found") or how_found_of(labels),
+            bool(tags_of(labels).get("kept")),
         )
 
     def said_of_masks(self) -> MaskAnswers | None:
@@ -262,6 +301,12 @@ class SourceChooser(QWidget):
             return
         self.notice.say("", "")
         session.measure(replace(session.movie, table=table))
+
+
+def how_found_of(labels: Any) -> Finding | None:
+    """How cells were found that ``bridgetrack segment`` left in a file; None for others."""
+    path = path_of(labels)
+    return None if path is None else how_found(beside(path))
 
 
 def _name_of(layer: Any) -> str:

@@ -15,6 +15,7 @@ from bridgetrack.ui.annotator import shortcut
 from bridgetrack.ui.file_menu import image_data, labels_data
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.project_bar import ProjectBar
 from bridgetrack.ui.segment_panel import SegmentPanel
 from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
@@ -83,6 +84,9 @@ class WorkflowPanel(Panel):
         group = QButtonGroup(self)
         for tab in self.tabs:
             group.addButton(tab)
+        self.project = self.add(
+            ProjectBar(self, self.segment.source, lambda: self.track.export.options)
+        )
         self.add(row(*self.tabs))
         self.next_words = self.add(text())
         self.stack = QStackedWidget()

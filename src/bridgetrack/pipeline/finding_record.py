@@ -1,0 +1,66 @@
+"""How cells were found, kept beside them: the record that ``bridgetrack segment`` leaves."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
+from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, PixelModel, pixel_model_to_json
+from bridgetrack.segmentation.settings import Choose, SegmentationSettings
+
+_Settings = Annotated[SegmentationSettings, of_dataclass(SegmentationSettings)]
+
+
+class _Content(OpenEntry):
+    backend: str
+    choose: Choose = "plain"
+    settings: _Settings | None = None
+    network: str | None = None
+    repaired: bool = False
+    pixel_model: Annotated[PixelModel, PIXEL_MODEL_FILE.nested] | None = None
+
+    def finding(self) -> Finding | None:
+        # What was repaired is repaired again from the masks as they are now.
+        if self.repaired:
+            return None
+        return Finding(self.settings, self.choose, self.backend, self.pixel_model or self.network)
+
+
+FINDING_FILE = FileFormat(
+    "bridgetrack-segmentation",
+    1,
+    "a record of how cells were found",
+    _Content,
+    _Content.finding,
+    largest=100_000_000,
+)
+"""Records of how cells were found, as `Finding`; None for cells that were repaired."""
+
+
+def finding_to_json(finding: Finding) -> dict[str, Any]:
+    """How cells were found, as the JSON values of its file."""
+    pixels = finding.model if isinstance(finding.model, PixelModel) else None
+    return {
+        **FINDING_FILE.head,
+        **summary_of(finding),
+        "network": finding.model if isinstance(finding.model, str) else None,
+        "repaired": finding.given is not None,
+        "pixel_model": None if pixels is None else pixel_model_to_json(pixels),
+    }
+
+
+def summary_of(finding: Finding) -> dict[str, Any]:
+    """The same without what strokes taught, of which it says how much there is."""
+    pixels = finding.model if isinstance(finding.model, PixelModel) else None
+    return {
+        "backend": finding.backend,
+        "choose": finding.choose,
+        "settings": None if finding.settings is None else asdict(finding.settings),
+        "pixels": None if pixels is None else {
+            "classes": list(pixels.classes),
+            "painted": len(pixels.painted.classes),
+            "diameter": pixels.diameter,
+        },
+    }  # fmt: skip

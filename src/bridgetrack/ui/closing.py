@@ -1,0 +1,77 @@
+"""Closing the window: what can be kept is kept, and what cannot is asked about first."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from qtpy.QtCore import QEvent, QObject
+from qtpy.QtWidgets import QMessageBox, QWidget
+
+from bridgetrack.session.kept_cells import KeptCells
+from bridgetrack.session.session import Session
+
+_WORK = {
+    "segment": "Cells are being found; what is found so far would be lost.",
+    "repair": "The cells are being repaired; the repair would be lost.",
+    "choose": "Masks are being chosen again; that would be lost.",
+    "train": "The model is training; what it learns would be lost.",
+    "export": "Results are being written; nothing of them would be kept.",
+    "project": "The project is being saved; it would not be kept.",
+}
+"""What is lost with work that is under way, by its name."""
+
+
+class CloseGuard(QObject):
+    """Keeps the cells before a window closes, and asks where something cannot be kept."""
+
+    def __init__(self, session: Session, kept: KeptCells) -> None:
+        super().__init__()
+        self._session, self._kept = session, kept
+        self._watched: weakref.ref[QWidget] | None = None
+
+    def watch(self, part: QWidget) -> None:
+        """Watch over the window that a widget is in."""
+        while part.parentWidget() is not None:
+            part = part.parentWidget()
+        if self._watched is None or part is not self._watched():
+            self._watched = weakref.ref(part)
+            part.installEventFilter(self)
+
+    @property
+    def losses(self) -> list[str]:
+        """What closing now would lose, a sentence each."""
+        found = [words for name, words in _WORK.items() if self._session.busy(name)]
+        if self._kept.problem:
+            found.append(
+                f"The cells cannot be kept: {self._kept.problem}. Save the project elsewhere, or "
+                "save the layer of the cells."
+            )
+        return found
+
+    def eventFilter(self, watched: Any, event: Any) -> bool:  # noqa: N802
+        """Stop the window from closing where somebody says so."""
+        if event.type() != QEvent.Type.Close or self._watched is None:
+            return False
+        if watched is not self._watched():
+            return False
+        self._kept.keep_now()
+        losses = self.losses
+        if losses and not may_close(watched, losses):
+            event.ignore()
+            return True
+        return False
+
+
+def may_close(window: QWidget, losses: list[str]) -> bool:
+    """Ask whether to close although something is lost."""
+    box = QMessageBox(window)
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setWindowTitle("Close Bridgetrack?")
+    box.setText("\n".join(losses))
+    box.setInformativeText("Everything else is kept: your answers, and the cells of this movie.")
+    close = box.addButton("Close and lose it", QMessageBox.ButtonRole.DestructiveRole)
+    stay = box.addButton("Stay", QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(stay)
+    box.exec()
+    return box.clickedButton() is close

@@ -1,0 +1,197 @@
+"""What was found, painted and answered is there again; closing asks about what is not kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox
+
+from bridgetrack.session.answers import cells_path
+from bridgetrack.ui.closing import may_close
+from bridgetrack.ui.folder_dialog import FolderDialog
+from bridgetrack.ui.layers import find_role, tags_of
+from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.workflow import fill
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def file(pixels, tmp_path: Path) -> Path:
+    """Two frames of a part of the sample, in a folder of their own."""
+    folder = tmp_path / "movies"
+    folder.mkdir()
+    tifffile.imwrite(folder / "part.tif", pixels[0][:2, 100:200, 100:200], photometric="minisblack")
+    return folder / "part.tif"
+
+
+def settled(state, qtbot) -> None:
+    session = state.session
+    work = ("measure", "track", "correct", "keep cells", "segment", "settings")
+    qtbot.waitUntil(
+        lambda: session.tracking is not None and not session.busy(*work), timeout=120_000
+    )
+    qtbot.wait(50)
+
+
+@pytest.fixture
+def found(viewer, qtbot, file):
+    """A viewer with that movie, its cells found by the plain segmentation."""
+    widget = fill(viewer, file, None)
+    state = state_of(viewer)
+    qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=5000)
+    widget.segment.find.choice["choose"].value = "plain"
+    widget.segment.find.go.click()
+    settled(state, qtbot)
+    return state, widget
+
+
+def test_cells_that_were_found_and_mended_are_there_again(
+    found, viewer, hand, qtbot, file, make_napari_viewer
+):
+    state, _ = found
+    assert cells_path(state.session.answers.path).parent == file.parent
+    layer = find_role(viewer.layers, "labels")
+    cells = layer.data.copy()
+    [label, *_] = np.unique(cells[1])[1:]
+    state.canvas.show(1, None)
+    place = np.argwhere(cells[1] == label)
+    middle = place[np.abs(place - place.mean(axis=0)).sum(axis=1).argmin()]
+    qtbot.wait(50)
+    hand.key("E")
+    hand.click(middle)
+    settled(state, qtbot)
+    mended = layer.data.copy()
+    assert (mended != cells).any() and not (mended[1] == label).any()
+    viewer.close()
+
+    again = make_napari_viewer(show=True)
+    panel = fill(again, file, None)
+    other = state_of(again)
+    settled(other, qtbot)
+    back = find_role(again.layers, "labels")
+    np.testing.assert_array_equal(back.data, mended)
+    assert back.scale.tolist() == layer.scale.tolist()
+    assert tags_of(back)["found"] == tags_of(layer)["found"]
+    assert "Found here by the plain segmentation" in panel.segment.summary.text()
+    hand_back = other.session.masks.answers
+    assert [a.kind.value for a in hand_back] == ["remove"]
+    other.session.undo()
+    np.testing.assert_array_equal(back.data, cells)
+
+
+def test_cells_of_a_file_are_not_brought_back_over_it(found, viewer, qtbot, file, tmp_path):
+    state, widget = found
+    assert cells_path(state.session.answers.path).exists()
+    own = tmp_path / "own.tif"
+    tifffile.imwrite(own, find_role(viewer.layers, "labels").data.astype(np.uint16) * 2)
+    viewer.layers.clear()
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=5000)
+    fill(viewer, file, own)
+    settled(state, qtbot)
+    assert [layer.name for layer in viewer.layers if tags_of(layer).get("role") == "labels"] == [
+        "Cells"
+    ]
+    assert widget.segment.source.labels.layer.name == "Cells"
+
+
+def answer(qtbot, words: str) -> list[str]:
+    """Click a button of the next question that comes up; what it said."""
+    heard: list[str] = []
+
+    def click() -> None:
+        box = QApplication.activeModalWidget()
+        assert isinstance(box, QMessageBox)
+        heard.append(box.text())
+        [wanted] = [b for b in box.buttons() if b.text().replace("&", "") == words]
+        qtbot.mouseClick(wanted, Qt.MouseButton.LeftButton)
+
+    QTimer.singleShot(300, click)
+    return heard
+
+
+@pytest.mark.asks_before_closing
+def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
+    theirs = file.with_name("part.cells.zarr")
+    theirs.write_text("mine")
+    widget = fill(viewer, file, None)
+    state = state_of(viewer)
+    window = viewer.window._qt_window
+    qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=5000)
+    widget.segment.find.choice["choose"].value = "plain"
+    widget.segment.find.go.click()
+    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
+    pace.held = True
+    heard = answer(qtbot, "Stay")
+    window.close()
+    assert "Cells are being found" in heard[0]
+    assert window.isVisible() and state.session.busy("segment")
+    pace.held = False
+    settled(state, qtbot)
+    heard = answer(qtbot, "Stay")
+    window.close()
+    assert "not written by Bridgetrack" in heard[0]
+    assert window.isVisible() and state.session.movie is not None
+    assert theirs.read_text() == "mine"
+    heard = answer(qtbot, "Close and lose it")
+    assert may_close(window, state.guard.losses) and heard
+    theirs.unlink()
+    state.kept.keep()
+    settled(state, qtbot)
+    assert not state.guard.losses and theirs.is_dir()
+
+
+def test_a_project_is_saved_and_opened_at_the_head(
+    found, viewer, qtbot, tmp_path, monkeypatch, make_napari_viewer
+):
+    _, widget = found
+    click = Qt.MouseButton.LeftButton
+    asked = str(tmp_path / "kept")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (asked, ""))
+    assert widget.step == 0 and widget.project.save.isVisible()
+    qtbot.mouseClick(widget.project.save, click)
+    qtbot.waitUntil(lambda: "Saved" in widget.project.words.text(), timeout=60_000)
+    assert (tmp_path / "kept.json").exists() and not Path(asked).exists()
+    cells = find_role(viewer.layers, "labels").data.copy()
+    how = tags_of(find_role(viewer.layers, "labels"))["found"]
+    viewer.close()
+
+    again = make_napari_viewer(show=True)
+    again.add_image(np.zeros((2, 8, 8)), name="another")
+    _, panel = again.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    qtbot.wait(50)
+    chosen = str(tmp_path / "kept.json")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (chosen, ""))
+    qtbot.mouseClick(panel.project.open, click)
+    settled(state_of(again), qtbot)
+    session = state_of(again).session
+    np.testing.assert_array_equal(session.movie.layers[1].data, cells)
+    assert session.movie.layers[0].name == "part" and not again.layers["another"].visible
+    assert session.movie.found == how
+    assert "Found here by the plain segmentation" in panel.segment.summary.text()
+
+
+def test_other_files_are_no_projects(viewer, qtbot, tmp_path):
+    widget = fill(viewer, None, None)
+    (tmp_path / "a.json").write_text("{}")
+    widget.project.read(tmp_path / "a.json")
+    assert "is no Bridgetrack project" in widget.project.words.text()
+
+
+def test_a_new_folder_is_made_where_its_name_is_typed(viewer, qtbot, tmp_path):
+    dialog = FolderDialog(viewer.window._qt_window, "Folder")
+    dialog.setDirectory(str(tmp_path))
+    qtbot.addWidget(dialog)
+    dialog.show()
+    line = dialog.findChild(QLineEdit)
+    line.setFocus()
+    line.clear()
+    qtbot.keyClicks(line, "results")
+    with qtbot.waitSignal(dialog.accepted, timeout=2000):
+        qtbot.keyClick(line, Qt.Key.Key_Return)
+    assert (tmp_path / "results").is_dir()
+    assert Path(dialog.selectedFiles()[0]) == tmp_path / "results"
