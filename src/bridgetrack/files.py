@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import struct
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from bridgetrack.errors import OutputError
+from bridgetrack.leftovers import exchange, flush, spare_name
+from bridgetrack.placing import NEW, place, recover, remove, spare_for
 
 
 @contextmanager
@@ -29,35 +29,50 @@ def staged(path: Path, what: str = "") -> Iterator[Path]:
         Where there is no place for it.
     """
     target = path.resolve()
-    with _spare(target, path, what) as spare:
+    with _spare(spare_name(target), target, path, what) as spare:
         yield spare
         with writing(path, what):
+            flush(spare)
             _put(spare, target)
 
 
 @contextmanager
-def staged_files(folder: Path, removed: Sequence[str] = ()) -> Iterator[Path]:
+def staged_files(folder: Path, removed: Callable[[], Sequence[str]] = tuple) -> Iterator[Path]:
+    """The same as `placed_together`; failures of the block are failures to write to `folder`."""
+    with placed_together(folder, removed) as staging, writing(folder):
+        yield staging
+
+
+@contextmanager
+def placed_together(folder: Path, removed: Callable[[], Sequence[str]] = tuple) -> Iterator[Path]:
     """A temporary folder whose content moves into `folder` when the block ends well.
 
     What is there under the same names is replaced; nothing else in `folder` is touched. Where
-    the block or a move fails nothing is changed.
+    the block or a move fails nothing is changed, and whatever ends the program, the files of
+    two such blocks never stand side by side; see `placing`.
 
     Parameters
     ----------
     folder
         Where the files belong.
     removed
-        Names in it that go at the same time.
+        Says which names in it go at the same time; called when everything is ready and nobody
+        else writes there, so that it may refuse, too.
 
     Raises
     ------
     OutputError
         Where the folder cannot be written: no permission, a full disk, a file in its place.
     """
-    with writing(folder), _spare(folder / "files", folder) as spare:
-        spare.mkdir()
-        yield spare
-        _move_all(spare, folder, removed)
+    target = folder.resolve()
+    with _spare(spare_for(target), target, folder) as spare:
+        with writing(folder):
+            if target.exists() and not target.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            (spare / NEW).mkdir(parents=True)
+        yield spare / NEW
+        with writing(folder):
+            place(spare, target, removed)
 
 
 @contextmanager
@@ -143,41 +158,21 @@ def program_version() -> str:
 
 
 @contextmanager
-def _spare(target: Path, path: Path, what: str = "") -> Iterator[Path]:
-    """A free name beside `target`, gone at the end; new folders go too where the block fails."""
+def _spare(spare: Path, target: Path, path: Path, what: str = "") -> Iterator[Path]:
+    """Lend a free name, gone at the end; new folders go too where the block fails."""
     made = [p for p in target.parents if not p.exists()]
-    spare = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         with writing(path, what):
+            recover(target)
             target.parent.mkdir(parents=True, exist_ok=True)
         yield spare
     except BaseException:
-        _remove(spare)
+        remove(spare)
         for folder in made:
             with suppress(OSError):
                 folder.rmdir()
         raise
-    _remove(spare)
-
-
-def _move_all(new: Path, folder: Path, removed: Sequence[str]) -> None:
-    """Move everything in `new` into `folder`, or, where one move fails, nothing."""
-    names = sorted(path.name for path in new.iterdir())
-    aside = new.with_suffix(".old")
-    aside.mkdir()
-    moved: list[tuple[Path, Path]] = []
-    try:
-        for name in dict.fromkeys([*names, *removed]):
-            for source, target in (folder / name, aside / name), (new / name, folder / name):
-                if os.path.lexists(source):
-                    source.rename(target)
-                    moved.append((source, target))
-    except BaseException:
-        for source, target in reversed(moved):
-            target.rename(source)
-        aside.rmdir()
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
+    remove(spare)
 
 
 def _put(new: Path, old: Path) -> None:
@@ -185,19 +180,13 @@ def _put(new: Path, old: Path) -> None:
     if not (old.is_dir() and new.is_dir()):
         new.replace(old)
         return
-    aside = old.with_name(f".{old.name}.{uuid.uuid4().hex[:8]}.old")
+    if exchange(new, old):
+        return
+    aside = spare_name(old, "old")
     old.rename(aside)
     try:
         new.rename(old)
     except OSError:
         aside.rename(old)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
+    remove(aside)

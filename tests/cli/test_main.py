@@ -146,27 +146,28 @@ os.execv(sys.argv[1], sys.argv[1:])
 # Whoever starts the tests in the background hands on that interrupts are ignored.
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_request_to_end_leaves_nothing_behind(tmp_path: Path, name: str, status: int) -> None:
     out = tmp_path / "out"
     words = ["simulate", "--out", str(out), "--frames", "5000", "--cells", "20"]
     process = subprocess.Popen(
         [sys.executable, "-c", HEARING, *PROGRAM, *words], stderr=subprocess.PIPE, text=True
     )
     for _ in range(600):
-        if list(out.glob(".*.part/01/t*.tif")):
+        if list(tmp_path.glob(".out.*.part/new/01/t*.tif")):
             break
         time.sleep(0.05)
-    assert list(out.glob(".*.part")), "the simulation did not start"
-    err = interrupted(process)
-    assert process.returncode == 130
+    assert list(tmp_path.glob(".*.part")), "the simulation did not start"
+    err = interrupted(process, getattr(signal, name))
+    assert process.returncode == status
     assert one_line(err)
-    assert not out.exists()
+    assert not list(tmp_path.iterdir())
 
 
-def interrupted(process: subprocess.Popen[str]) -> str:
-    """Press Ctrl-C until it is heard: Python loses it where it strikes within a finaliser."""
+def interrupted(process: subprocess.Popen[str], number: int) -> str:
+    """Press Ctrl-C (or the like) until it is heard: Python may lose it within a finaliser."""
     for _ in range(4):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
             return process.communicate(timeout=30)[1]
     process.kill()

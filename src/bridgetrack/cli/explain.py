@@ -21,6 +21,7 @@ from bridgetrack.cli.sources import (
 )
 from bridgetrack.errors import InputError
 from bridgetrack.export.may_write import RUN_FILE
+from bridgetrack.placing import recover
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -137,6 +138,7 @@ def _labels(text: str | None) -> tuple[int, ...]:
 
 def _given(source: Path, image: Path | None, model: Path | None, annotations: Path | None) -> Given:
     """What the run was given whose folder is named, else what is named itself."""
+    recover(source)
     run = source / RUN_FILE
     if not run.is_file():
         return Given(source, image, model, annotations)

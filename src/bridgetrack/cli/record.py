@@ -20,9 +20,9 @@ from bridgetrack.cli.repair import REPAIRED, summary_of_repairs, words_of_repair
 from bridgetrack.cli.sources import Given
 from bridgetrack.errors import OutputError
 from bridgetrack.export.may_write import (
+    EXPORTED,
     RUN_FILE,
     earlier,
-    forget_exported,
     manifest,
     refuse_others,
     sealed,
@@ -31,6 +31,7 @@ from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.placing import recover
 from bridgetrack.progress import Progress
 
 _PACKAGES = (
@@ -75,6 +76,11 @@ def check_run(out: Path, given: Given) -> None:
             break
         if place.exists():
             raise OutputError(f"{place}: this is a file, results need a folder; give another name")
+    recover(out)
+    _refuse(out, given)
+
+
+def _refuse(out: Path, given: Given) -> None:
     names = _in_the_way(out, given)
     keep_inputs([out / name for name in names], given.inputs)
     refuse_others(out, names)
@@ -98,7 +104,12 @@ def finish(
 
     watch(Progress("Writing files", 0.0))
     check_run(out, given)
-    with staged_files(out, earlier(out)) as staging:
+
+    def removed() -> list[str]:
+        _refuse(out, given)
+        return [*earlier(out), EXPORTED]
+
+    with staged_files(out, removed) as staging:
         tracks = tracking.tracks
         limits = stage_results(tracks, tracking.scene.labels, staging, given.formats, given.preset)
         watch.stop()
@@ -112,7 +123,6 @@ def finish(
         record["files"] = [name for name in names if (staging / name).exists()]
         record = sealed(record, manifest(staging, record["files"]))
         write_json(record, staging / RUN_FILE)
-    forget_exported(out)
     return Finished(record, said)
 
 

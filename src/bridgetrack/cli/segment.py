@@ -27,7 +27,9 @@ from bridgetrack.cli.options import (
 from bridgetrack.cli.record import geometry_record, versions, write_json
 from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.export.may_write import refuse_other, sign
+from bridgetrack.files import placed_together
 from bridgetrack.notes import Note, NoteKind
+from bridgetrack.placing import recover
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.settings import Choice, Choose, SegmentationSettings
 
@@ -130,44 +132,51 @@ def segment(
     beside += [] if strokes is None else [beside_labels(out, "pixels")]
     inputs = [image, None if network is None else Path(network), strokes, pixel_model, answers]
     keep_inputs([out, *beside], inputs)
-    for place in (out, *beside):
-        refuse_other(place)
+    recover(out.parent)
+
+    def refuse() -> tuple[str, ...]:
+        for place in (out, *beside):
+            refuse_other(place)
+        return ()
+
+    refuse()
     notes: list[Note] = []
     watch = Stopwatch()
-    with collecting_warnings(notes):
-        movie = open_movie(
-            image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
-        )
-        number = int(channel) if channel.isdecimal() else channel
-        start = None if pixel_model is None else load_pixel_model(pixel_model)
-        steps = segmenting(
-            movie, out, wanted, channel=number, backend=backend, network=network,
-            strokes=strokes, start=start, choose=choose,
-            answers=None if answers is None else load_mask_answers(answers),
-        )  # fmt: skip
-        found = show(steps, watch)
-    path, counts = found.path, found.counts
-    if strokes is not None and found.pixels is not None:
-        sign(save_pixel_model(found.pixels, beside[1]))
-    sign(path)
-    notes += _remarks(movie, counts, number)
-    if found.estimate is not None:
-        notes += [Note(NoteKind.WARNING, words) for words in found.estimate.doubts]
-    seconds = sum(watch.seconds.values())
-    record = {
-        "labels": str(path),
-        "frames": movie.n_frames,
-        "cells": counts,
-        "seconds": round(seconds, 3),
-        "notes": note_texts(notes),
-    }
-    given = {
-        "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
-        "annotations": answers,
-    }  # fmt: skip
-    done = described(given, movie, found) | record
-    write_json(done, beside[0])
-    sign(beside[0])
+    with placed_together(out.parent, refuse) as staging:
+        with collecting_warnings(notes):
+            movie = open_movie(
+                image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
+            )
+            number = int(channel) if channel.isdecimal() else channel
+            start = None if pixel_model is None else load_pixel_model(pixel_model)
+            steps = segmenting(
+                movie, out, wanted, channel=number, backend=backend, network=network,
+                strokes=strokes, start=start, choose=choose, staging=staging,
+                answers=None if answers is None else load_mask_answers(answers),
+            )  # fmt: skip
+            found = show(steps, watch)
+        path, counts = found.path, found.counts
+        if strokes is not None and found.pixels is not None:
+            sign(save_pixel_model(found.pixels, staging / beside[1].name))
+        sign(staging / path.name)
+        notes += _remarks(movie, counts, number)
+        if found.estimate is not None:
+            notes += [Note(NoteKind.WARNING, words) for words in found.estimate.doubts]
+        seconds = sum(watch.seconds.values())
+        record = {
+            "labels": str(path),
+            "frames": movie.n_frames,
+            "cells": counts,
+            "seconds": round(seconds, 3),
+            "notes": note_texts(notes),
+        }
+        given = {
+            "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
+            "annotations": answers,
+        }  # fmt: skip
+        done = described(given, movie, found) | record
+        write_json(done, staging / beside[0].name)
+        sign(staging / beside[0].name)
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
     lines = [
         f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)",
@@ -228,8 +237,12 @@ def segmenting(
     start: PixelModel | None = None,
     choose: Choose = "jointly",
     answers: MaskAnswers | None = None,
+    staging: Path | None = None,
 ) -> Steps[Segmented]:
-    """Segment a movie into a file, taught by strokes and answers where there are some."""
+    """Segment a movie into a file, taught by strokes and answers where there are some.
+
+    With `staging` the file is left in that folder; see `label_writer`.
+    """
     import numpy as np
 
     from bridgetrack.movie.opening import open_labels
@@ -251,7 +264,7 @@ def segmenting(
         settings = estimate.settings
     model = pixels if pixels is not None else network
     finding = Finding(settings, choose, backend, model)
-    with label_writer(out, movie.geometry) as writer:
+    with label_writer(out, movie.geometry, staging=staging) as writer:
         for step in finding.steps(movie, answers, channel=channel):
             if isinstance(step, Progress):
                 yield step

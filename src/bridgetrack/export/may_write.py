@@ -14,17 +14,16 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 from bridgetrack.errors import OutputError
 from bridgetrack.files import write_text
+from bridgetrack.placing import RECORD, SHARED
 
-RUN_FILE = "run.json"
-_BESIDE = ".bridgetrack"
-_RESULTS = "results.manifest"  # no NAME.json, so no file of ours has it beside itself
+RUN_FILE = RECORD
+EXPORTED = f"{SHARED}/results.manifest"  # no NAME.json, so no file of ours has it beside itself
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 _INSIDE = {
@@ -135,8 +134,10 @@ def outdated_run(folder: Path, names: Iterable[str]) -> tuple[tuple[str, ...], d
     return (RUN_FILE,), manifest(folder, stay)
 
 
-def sign_exported(folder: Path, names: Iterable[str], others: dict[str, str]) -> None:
-    """Keep that we have just written results under these names, without a record of a run.
+def sign_exported(
+    staging: Path, folder: Path, names: Iterable[str], others: dict[str, str]
+) -> None:
+    """Keep with results about to be put into a folder that we wrote them, without a run's record.
 
     Raises
     ------
@@ -145,14 +146,8 @@ def sign_exported(folder: Path, names: Iterable[str], others: dict[str, str]) ->
     """
     names = list(names)
     kept = {n: d for n, d in _exported(folder).items() if n.split("/")[0] not in names}
-    files = {**kept, **others, **manifest(folder, names)}
-    _write_manifest(folder / _BESIDE / _RESULTS, files)
-
-
-def forget_exported(folder: Path) -> None:
-    """From now on ``run.json`` alone tells what is in a folder of results."""
-    with suppress(OSError):
-        (folder / _BESIDE / _RESULTS).unlink(missing_ok=True)
+    files = {**kept, **others, **manifest(staging, names)}
+    _write_manifest(staging / EXPORTED, files)
 
 
 def sealed(record: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
@@ -274,7 +269,7 @@ def _intact(run: dict[str, Any]) -> bool:
 
 
 def _beside(path: Path) -> Path:
-    return path.parent / _BESIDE / f"{path.name}.json"
+    return path.parent / SHARED / f"{path.name}.json"
 
 
 def _listed(run: dict[str, Any] | None) -> list[str]:
@@ -286,7 +281,7 @@ def _listed(run: dict[str, Any] | None) -> list[str]:
 
 def _exported(folder: Path) -> dict[str, Any]:
     """The manifest of what was exported to a folder."""
-    return _dict(_json(folder / _BESIDE / _RESULTS), "files")
+    return _dict(_json(folder / EXPORTED), "files")
 
 
 def _write_manifest(path: Path, files: dict[str, Any]) -> None:

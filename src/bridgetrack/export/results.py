@@ -15,6 +15,7 @@ from bridgetrack.export.zarr import write_zarr
 from bridgetrack.files import staged_files
 from bridgetrack.movie.movie import Movie
 from bridgetrack.option import option
+from bridgetrack.placing import recover
 from bridgetrack.tracks.tracks import Tracks
 
 FORMATS = ("csv", "ctc", "geff", "zarr")
@@ -103,11 +104,17 @@ def write_results(
     kinds = [k for k in check_formats(formats) if labels is not None or k not in _OF_MASKS]
     names = [name for kind in kinds for name in FILES[kind]]
     refuse_inputs([out_dir / name for name in names], [source])
+    recover(out_dir)
     outdated, others = outdated_run(out_dir, names)
-    refuse_others(out_dir, [*names, *outdated])
-    with staged_files(out_dir, outdated) as staging:
+
+    def removed() -> tuple[str, ...]:
+        refuse_others(out_dir, [*names, *outdated])
+        return outdated
+
+    removed()
+    with staged_files(out_dir, removed) as staging:
         notes = stage_results(tracks, labels, staging, formats, preset)
-    sign_exported(out_dir, names, others)
+        sign_exported(staging, out_dir, names, others)
     gone = (f"{name}: removed, it told of the results that were here before" for name in outdated)
     return (*notes, *gone)
 
