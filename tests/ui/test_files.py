@@ -21,7 +21,7 @@ from bridgetrack.session.session import Session
 from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.ui.file_menu import (
     csv_reader,
-    ctc_reader,
+    folder_reader,
     project_reader,
     sample_movie,
     trackmate_reader,
@@ -45,7 +45,7 @@ def test_the_sample_is_an_image_with_cells():
 
 def test_a_ctc_folder_is_read():
     folder = sample_folder() / "01_GT" / "TRA"
-    read = ctc_reader(str(folder))
+    read = folder_reader(str(folder))
     assert read is not None
     layers = read(str(folder))
     assert [layer[2] for layer in layers] == ["image", "labels", "tracks"]
@@ -56,7 +56,7 @@ def test_a_ctc_folder_is_read():
 def test_other_things_are_left_to_other_readers(tmp_path):
     (tmp_path / "a.csv").write_text("name,colour\ncat,black\n")
     (tmp_path / "a.json").write_text("{}")
-    assert ctc_reader(str(tmp_path)) is None
+    assert folder_reader(str(tmp_path)) is None
     assert csv_reader(str(tmp_path / "a.csv")) is None
     assert project_reader(str(tmp_path / "a.json")) is None
     assert csv_reader([str(tmp_path / "a.csv")]) is None

@@ -67,10 +67,11 @@ def _program(
 
 def open_(
     image: Annotated[
-        Path | None, typer.Argument(metavar="[IMAGE]", help="Movie, or a project file.")
+        Path | None,
+        typer.Argument(metavar="[IMAGE]", help="Movie, masks, table of cells, or project."),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Argument(metavar="[LABELS]", help="Its cells, as a label movie.")
+        Path | None, typer.Argument(metavar="[LABELS]", help="Its cells: masks or a table.")
     ] = None,
 ) -> None:
     """Open the plugin in napari."""

@@ -80,6 +80,27 @@ def label_frame(movie: Movie, t: int) -> NDArray[np.int64]:
     return as_labels(movie.channel_frame(t, 0), f"{movie.source}, frame {t}")
 
 
+_EVEN = 0.9
+"""Share of neighbouring pixels beside the background that have one number in masks."""
+_FEW = 2
+"""Numbers from which on pixels are cells; fewer are one mask of all of them."""
+
+
+def looks_like_labels(movie: Movie) -> bool:
+    """Whether the pixels of a movie look like cell numbers, by a frame in its middle.
+
+    Whole numbers, 0 for a background, and areas of one number each.
+    """
+    if len(movie.channels) != 1 or movie.array.dtype.kind not in "ui":
+        return False
+    frame = movie.channel_frame(movie.n_frames // 2)
+    if frame.min() != 0 or len(np.unique(frame)) <= _FEW:
+        return False
+    left, right = frame[..., :-1], frame[..., 1:]
+    inside = (left > 0) & (right > 0)
+    return bool(inside.any() and (left == right)[inside].mean() >= _EVEN)
+
+
 def as_labels(pixels: NDArray[Any], where: str) -> NDArray[np.int64]:
     """Check one label image and give it as integers; whole-number floats are accepted.
 

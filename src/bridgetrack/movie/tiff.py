@@ -38,6 +38,14 @@ def read_tiff(path: Path) -> RawMovie:
     return RawMovie(stack, replace(stack.metadata, axes=axes))
 
 
+def one_frame(path: Path) -> bool:
+    """Whether a TIFF holds a single plane, as the files of a folder of frames do."""
+    try:
+        return len(TiffStack(path).shape) == 2
+    except InputError:
+        return False
+
+
 class TiffStack:
     """First image series of a TIFF file, sliced without reading the rest.
 

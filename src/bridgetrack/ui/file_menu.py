@@ -16,7 +16,8 @@ from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
 from bridgetrack.export.may_write import refuse_inputs, refuse_other, sign
 from bridgetrack.files import replacing
-from bridgetrack.movie import Movie, open_labels, open_movie
+from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
+from bridgetrack.movie.tiff import one_frame
 from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
 from bridgetrack.tracks.napari_tracks import from_napari, to_napari
 from bridgetrack.tracks.tracks import Tracks
@@ -59,8 +60,11 @@ def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
     return data, options, "tracks"
 
 
-def ctc_reader(path: str | list[str]) -> Reader | None:
-    """Read a folder in the layout of the Cell Tracking Challenge, None for other things."""
+def folder_reader(path: str | list[str]) -> Reader | None:
+    """Read a folder that holds a movie or masks, None for other things.
+
+    It may be one of the Cell Tracking Challenge, a folder of TIFF files, or an OME-Zarr.
+    """
     from bridgetrack.importing.ctc import find_ctc
 
     if not isinstance(path, str) or not Path(path).is_dir():
@@ -68,8 +72,78 @@ def ctc_reader(path: str | list[str]) -> Reader | None:
     try:
         find_ctc(path)
     except BridgetrackError:
-        return None
+        return _read_movie if _is_movie(Path(path)) else None
     return _read_ctc
+
+
+def _is_movie(path: Path) -> bool:
+    try:
+        open_movie(path)
+    except BridgetrackError:
+        return False
+    return True
+
+
+def _read_movie(path: str | list[str]) -> list[LayerData]:
+    file = Path(path if isinstance(path, str) else path[0])
+    return movie_layers(file)
+
+
+def movie_layers(path: Path) -> list[LayerData]:
+    """A movie, or masks where its pixels look like cell numbers; with the masks that are in it."""
+    movie, name = open_movie(path), _name(path)
+    if looks_like_labels(movie):
+        return [labels_data(movie, name, path)]
+    layers = [image_data(movie, name, path)]
+    if (path / "labels").is_dir():
+        layers.append(labels_data(open_labels(path), f"{name} cells", path))
+    return layers
+
+
+def _name(path: Path) -> str:
+    return path.name.removesuffix(".zarr").removesuffix(".ome") if path.is_dir() else path.stem
+
+
+def layers_of(path: Path) -> list[LayerData]:
+    """What a file or folder holds, whatever it is: a project, tracks, cells, masks or a movie.
+
+    Raises
+    ------
+    BridgetrackError
+        Where it cannot be read; the message says what can.
+    """
+    path = _whole(path)
+    for reader in (project_reader, trackmate_reader, csv_reader, folder_reader):
+        read = reader(str(path))
+        if read is not None:
+            return read(str(path))
+    if path.suffix.lower() == ".csv":
+        # Says which columns are missing.
+        return _read_detections(str(path))
+    return movie_layers(path)
+
+
+def masks_of(path: Path) -> list[LayerData]:
+    """Masks or a table of cells from a file or folder, whatever they look like; raises as above."""
+    path = _whole(path)
+    if path.suffix.lower() == ".csv":
+        return layers_of(path)
+    return [labels_data(open_labels(path), _name(path), path)]
+
+
+_ZARR = ("zarr.json", ".zgroup", ".zattrs", ".zarray")
+
+
+def _whole(path: Path) -> Path:
+    """What a file is a part of: the store, or the folder whose frames lie in single files."""
+    if path.name in _ZARR:
+        return path.parent
+    if path.is_dir() or path.suffix.lower() not in (".tif", ".tiff"):
+        return path
+    beside = [p for p in path.parent.iterdir() if p.suffix.lower() in (".tif", ".tiff")]
+    if len(beside) > 1 and one_frame(path) and all(one_frame(p) for p in beside[:3]):
+        return path.parent
+    return path
 
 
 def _read_ctc(path: str | list[str]) -> list[LayerData]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from qtpy.QtWidgets import QFileDialog
+
+from bridgetrack.ui.file_menu import layers_of, masks_of
 from bridgetrack.ui.find_cells import FindCells
+from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.real_sample import HELA, download_into
 from bridgetrack.ui.repair_box import RepairBox
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser
-from bridgetrack.ui.widgets import button, folded, heading, text
+from bridgetrack.ui.widgets import button, folded, heading, row, text
+
+_MOVIES = "Movies (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs .zarray);;All files (*)"
+_TABLES = "Tables and tracks (*.csv *.xml);;All files (*)"
 
 
 class SegmentPanel(Panel):
@@ -18,6 +27,16 @@ class SegmentPanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.add(heading("Movie and cells"))
+        openers = (
+            ("Open movie…", "A TIFF, any frame of a folder of them, an OME-Zarr or .npy",
+             lambda: self._ask("Open a movie", layers_of)),
+            ("Open masks…", "A movie in which every cell has a number in every frame",
+             lambda: self._ask("Open masks", masks_of)),
+            ("Open table…", "A CSV table with a row per cell, or tracks of other programs",
+             lambda: self._ask("Open a table", layers_of, _TABLES)),
+        )  # fmt: skip
+        self.openers = [button(words, tip, act, icon="open") for words, tip, act in openers]
+        self.add(row(*self.openers))
         self.source = self.add(SourceChooser(self))
         self.work = self.add(Work(self, "measure", cancel=False))
         self.summary = self.add(text())
@@ -48,6 +67,24 @@ class SegmentPanel(Panel):
         self.listen(self.state.viewer.layers.events.inserted, self._on_scene)
         self.listen(self.state.viewer.layers.events.removed, self._on_scene)
         self._on_scene()
+
+    def _ask(
+        self, title: str, read: Callable[[Path], list[LayerData]], kinds: str = _MOVIES
+    ) -> None:
+        """Ask for a file and add what it holds."""
+        name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
+        if not name:
+            return
+        from napari.layers import Layer
+
+        with self.session.telling():
+            source = self.source
+            for data in read(Path(name)):
+                layer = self.state.viewer.add_layer(Layer.create(*data))
+                # What somebody opens here is meant, also where something was chosen before.
+                choice = {"image": source.image, "labels": source.labels, "points": source.labels}
+                if data[2] in choice:
+                    choice[data[2]].choose(layer)
 
     def _open_sample(self) -> None:
         self.state.viewer.open_sample("bridgetrack", "sample")

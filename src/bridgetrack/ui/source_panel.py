@@ -17,6 +17,7 @@ from superqt.utils import qdebounced
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_store import MaskStore
 from bridgetrack.errors import BridgetrackError
+from bridgetrack.movie import looks_like_labels
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.session.answers import autosave_path, masks_path
 from bridgetrack.session.kept_cells import beside, how_found, kept_cells
@@ -57,6 +58,7 @@ class LayerChoice(QComboBox):
         super().__init__()
         self._panel, self._kinds, self._none, self._hidden = panel, kinds, none, hidden
         self._by_hand = by_hand
+        self._looked: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(100)
         layers = panel.state.viewer.layers
@@ -76,12 +78,29 @@ class LayerChoice(QComboBox):
         """Choose a layer."""
         self.setCurrentIndex(self._layers.index(layer) + 1 if layer in self._layers else 0)
 
+    def _holds_masks(self, layer: Any) -> bool:
+        """Whether the pixels of an image layer look like cell numbers; looked at once."""
+        if layer not in self._looked:
+            try:
+                self._looked[layer] = not layer.rgb and looks_like_labels(movie_of(layer))
+            except BridgetrackError:
+                self._looked[layer] = False
+        return self._looked[layer]
+
     def _fits(self, layer: Any) -> bool:
         kind = type(layer).__name__.lower()
-        return kind in self._kinds and role_of(layer) not in self._hidden
+        if kind not in self._kinds or role_of(layer) in self._hidden:
+            return False
+        return kind != "image" or "image" not in self._by_hand or self._holds_masks(layer)
 
     def _obvious(self, layer: Any) -> bool:
+        if type(layer).__name__.lower() == "image" and self._holds_masks(layer):
+            return False
         return bool(role_of(layer)) or type(layer).__name__.lower() not in self._by_hand
+
+    def _words(self, layer: Any) -> str:
+        use = type(layer).__name__.lower() == "image" and "image" in self._by_hand
+        return f"{layer.name} (use as cells)" if use else str(layer.name)
 
     def _refill(self, _: Any = None) -> None:
         viewer = self._panel.state.viewer
@@ -94,7 +113,7 @@ class LayerChoice(QComboBox):
         self._layers = found
         self.clear()
         self.addItem(self._none)
-        self.addItems([layer.name for layer in found])
+        self.addItems([self._words(layer) for layer in found])
         self.blockSignals(False)
         # The first layer of a kind is what people mean; later ones they choose.
         wanted = kept if kept in found else (new[-1] if new and kept is None else None)
@@ -123,8 +142,9 @@ class SourceChooser(QWidget):
         self.image = LayerChoice(panel, ("image",), "no image", ("probability",))
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
-            panel, ("labels", "points"), "choose, or make one below",
-            ("preview", "marks", "strokes", "sizes", "coloured"), by_hand=("points",),
+            panel, ("labels", "points", "image"), "choose, or make one below",
+            ("preview", "marks", "strokes", "sizes", "coloured", "probability"),
+            by_hand=("points", "image"),
         )  # fmt: skip
         self.labels.setToolTip(
             "The layer in which every cell has a number in every frame, or a point"
@@ -149,6 +169,9 @@ class SourceChooser(QWidget):
     def open(self) -> None:
         """Open what is chosen, unless it is open already."""
         image, labels = self.image.layer, self.labels.layer
+        if labels is not None and type(labels).__name__ == "Image":
+            self._use_as_cells(labels)
+            return
         if labels is None and image is not None and image not in self._known:
             self._known.add(image)
             if self._restore(image):
@@ -186,6 +209,23 @@ class SourceChooser(QWidget):
             session.message.emit(
                 "info", "The cells that you found or painted on this movie earlier are back."
             )
+
+    def _use_as_cells(self, layer: Any) -> None:
+        """Make a layer of cells of an image whose pixels are cell numbers."""
+        viewer = self._panel.state.viewer
+        path, interval = path_of(layer), tags_of(layer).get("frame_interval")
+        more = {} if path is None else {"path": str(path)}
+        made = viewer.add_labels(
+            np.array(layer.data),
+            name=f"{layer.name} cells",
+            metadata=tag("labels", frame_interval=interval, **more),
+            opacity=0.3,
+            **placed_like(layer),
+        )
+        layer.visible = False
+        if self.image.layer is layer:
+            self.image.choose(None)
+        self.labels.choose(made)
 
     def _restore(self, image: Any) -> bool:
         """Bring back the cells that were found or painted on this movie earlier."""

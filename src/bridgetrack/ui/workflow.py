@@ -8,11 +8,9 @@ from typing import Any
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
-from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.pipeline.project import is_project
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.annotator import shortcut
-from bridgetrack.ui.file_menu import image_data, labels_data
+from bridgetrack.ui.file_menu import layers_of, masks_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.project_bar import ProjectBar
@@ -24,20 +22,16 @@ from bridgetrack.ui.widgets import button, row, text
 
 
 def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
-    """Add layers and the workflow to a viewer; returns the workflow's widget."""
+    """Add layers and the workflow to a viewer; returns the workflow's widget.
+
+    `image` may be whatever can be opened, masks and tables too.
+    """
     from napari.layers import Layer
 
-    if image is not None and is_project(image):
-        from bridgetrack.ui.file_menu import project_reader
-
-        read = project_reader(str(image))
-        layers = read(str(image)) if read is not None else []
-    else:
-        layers = []
-        if image is not None:
-            layers.append(image_data(open_movie(image), image.stem, image))
-        if labels is not None:
-            layers.append(labels_data(open_labels(labels), "Cells", labels))
+    layers = [] if image is None else layers_of(image)
+    if labels is not None:
+        (pixels, options, kind), *more = masks_of(labels)
+        layers += [(pixels, {**options, "name": "Cells"}, kind), *more]
     for data in layers:
         viewer.add_layer(Layer.create(*data))
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")

@@ -1,0 +1,198 @@
+"""Movies, masks and tables are brought by dropping, by the buttons of step 1 and by the command."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+from qtpy.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
+from qtpy.QtGui import QDropEvent
+from qtpy.QtWidgets import QApplication, QFileDialog, QRadioButton
+
+from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
+from bridgetrack.ui.file_menu import folder_reader, layers_of
+from bridgetrack.ui.layers import path_of, tags_of
+from bridgetrack.ui.panel import state_of
+from bridgetrack.ui.workflow import fill
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+CLICK = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def files(pixels, tmp_path: Path) -> dict[str, Path]:
+    """Three frames of the sample as files of many kinds."""
+    image, labels = pixels[0][:3], pixels[1][:3]
+    for name, frames in (("frames", image), ("masks", labels.astype(np.uint16))):
+        (tmp_path / name).mkdir()
+        for t, frame in enumerate(frames):
+            tifffile.imwrite(tmp_path / name / f"t{t:03d}.tif", frame, photometric="minisblack")
+    stack, store = tmp_path / "cells.tif", tmp_path / "cells.ome.zarr"
+    save_labels(open_labels(labels, axes="TYX", scale=(0.5, 0.5)), stack)
+    save_labels(open_labels(labels, axes="TYX", scale=(0.5, 0.5)), store)
+    table = tmp_path / "spots.csv"
+    rows = [(t, int(k), *np.argwhere(labels[t] == k).mean(axis=0))
+            for t in range(3) for k in np.unique(labels[t])[1:]]  # fmt: skip
+    pd.DataFrame(rows, columns=["frame", "label", "y", "x"]).to_csv(table, index=False)
+    named = {"stack": stack, "store": store, "table": table}
+    return named | {name: tmp_path / name for name in ("frames", "masks")}
+
+
+def drop(viewer, path: Path) -> None:
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path))])
+    canvas = viewer.window._qt_viewer
+    where = QPointF(canvas.rect().center())
+    no_key = Qt.KeyboardModifier.NoModifier
+    canvas.dropEvent(QDropEvent(where, Qt.DropAction.CopyAction, mime, CLICK, no_key))
+
+
+def choose_reader(qtbot, name: str) -> None:
+    """Choose a reader in the question that napari asks next."""
+
+    def click() -> None:
+        dialog = QApplication.activeModalWidget()
+        if dialog is None:
+            return
+        wanted = [b for b in dialog.findChildren(QRadioButton) if name in b.text()]
+        if wanted:
+            wanted[0].setChecked(True)
+        dialog.accept() if wanted else dialog.reject()
+
+    QTimer.singleShot(1000, click)
+
+
+def chosen(widget, kind: str):
+    return getattr(widget.segment.source, kind).layer
+
+
+@pytest.mark.parametrize(("name", "kind"), [("frames", "image"), ("masks", "labels"),
+                                            ("store", "labels")])  # fmt: skip
+def test_folders_are_what_their_pixels_look_like(files, name, kind):
+    read = folder_reader(str(files[name]))
+    [(data, options, found)] = read(str(files[name]))
+    assert found == kind and len(data) == 3
+    if name == "store":
+        assert options["name"] == "cells" and options["scale"] == (1.0, 0.5, 0.5)
+
+
+def test_other_folders_are_left_to_others(tmp_path):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "a.txt").write_text("nothing")
+    assert folder_reader(str(tmp_path / "text")) is None
+
+
+def test_a_dropped_store_of_masks_is_taken_for_the_cells(viewer, qtbot, files):
+    widget = fill(viewer, files["frames"], None)
+    choose_reader(qtbot, "Bridgetrack")
+    drop(viewer, files["store"])
+    state = state_of(viewer)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert chosen(widget, "labels").name == "cells"
+    assert type(chosen(widget, "labels")).__name__ == "Labels"
+
+
+def test_a_folder_of_masks_opens_as_cells(viewer, qtbot, files):
+    widget = fill(viewer, files["frames"], None)
+    viewer.open(str(files["masks"]), plugin="bridgetrack")
+    state = state_of(viewer)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert chosen(widget, "labels").name == "masks"
+
+
+def test_masks_that_napari_took_for_an_image_are_listed_and_used(viewer, qtbot, files):
+    widget = fill(viewer, files["frames"], None)
+    state, source = state_of(viewer), widget.segment.source
+    choose_reader(qtbot, "there is nothing to choose")
+    drop(viewer, files["stack"])
+    qtbot.waitUntil(lambda: len(viewer.layers) > 1, timeout=20_000)
+    taken = viewer.layers["cells"]
+    assert type(taken).__name__ == "Image"
+    qtbot.wait(100)
+    assert chosen(widget, "image").name == "frames", "it is not taken for the movie"
+    assert chosen(widget, "labels") is None and state.session.movie is None
+    words = [source.labels.itemText(k) for k in range(source.labels.count())]
+    assert words[1:] == ["cells (use as cells)"]
+    source.labels.setFocus()
+    qtbot.keyClick(source.labels, Qt.Key.Key_Down)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    made = chosen(widget, "labels")
+    assert type(made).__name__ == "Labels" and not taken.visible
+    np.testing.assert_array_equal(made.data, taken.data)
+    assert path_of(made) == files["stack"]
+
+
+def test_images_are_no_masks(pixels):
+    image, labels = pixels
+    assert looks_like_labels(open_movie(labels, axes="TYX"))
+    assert not looks_like_labels(open_movie(image, axes="TYX"))
+    assert not looks_like_labels(open_movie((image > 200).astype(np.uint8), axes="TYX"))
+    assert not looks_like_labels(open_movie(labels.astype(float), axes="TYX"))
+    counts = np.random.default_rng(0).poisson(0.2, labels.shape).astype(np.uint16)
+    assert not looks_like_labels(open_movie(counts, axes="TYX"))
+
+
+def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, monkeypatch):
+    widget = fill(viewer, None, None)
+    state, panel = state_of(viewer), widget.segment
+    asked: list[Path] = []
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(asked[-1]), ""))
+
+    def press(k: int, path: Path) -> None:
+        asked.append(path)
+        qtbot.mouseClick(panel.openers[k], CLICK)
+
+    press(0, files["frames"] / "t001.tif")
+    assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
+    press(1, files["masks"] / "t000.tif")
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert chosen(widget, "labels").name == "masks"
+    n = len(state.session.scene.detections)
+    press(2, files["table"])
+    assert chosen(widget, "labels").name == "spots"
+    qtbot.waitUntil(
+        lambda: state.session.movie.table is not None and state.session.tracking is not None,
+        timeout=60_000,
+    )
+    assert len(state.session.scene.detections) == n
+    press(1, files["store"] / "zarr.json")
+    qtbot.waitUntil(
+        lambda: state.session.movie.table is None and state.session.tracking is not None,
+        timeout=60_000,
+    )
+    broken = files["table"].with_name("broken.csv")
+    broken.write_text("name,colour\ncat,black\n")
+    before = len(viewer.layers)
+    press(2, broken)
+    qtbot.waitUntil(lambda: "broken.csv" in panel.notice.text(), timeout=2000)
+    assert len(viewer.layers) == before
+
+
+@pytest.mark.parametrize("name", ["masks", "stack", "store", "table"])
+def test_the_command_opens_masks_and_tables_by_themselves(viewer, qtbot, files, name):
+    widget = fill(viewer, files[name], None)
+    if name == "table":
+        assert type(viewer.layers["spots"]).__name__ == "Points"
+        return
+    state = state_of(viewer)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert chosen(widget, "labels").name == files[name].name.split(".")[0]
+    assert tags_of(chosen(widget, "labels"))["role"] == "labels"
+
+
+def test_the_command_opens_a_movie_with_a_table(viewer, qtbot, files):
+    widget = fill(viewer, files["frames"], files["table"])
+    assert type(viewer.layers["Cells"]).__name__ == "Points"
+    assert chosen(widget, "image").name == "frames"
+
+
+def test_a_single_frame_alone_is_opened_by_itself(files):
+    alone = files["frames"].with_name("alone")
+    alone.mkdir()
+    shutil.copy(files["frames"] / "t000.tif", alone)
+    [(data, options, kind)] = layers_of(alone / "t000.tif")
+    assert (len(data), options["name"], kind) == (1, "t000", "image")
