@@ -169,6 +169,9 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     MissingHypothesisError
         Where an annotated event is not among the hypotheses.
     """
+    if not anchored.listed:
+        none, start = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        return Constraints(none, start, none, start, none, none, ())
     active = active_slots(anchored.detections)
     slot = _slot_of_annotations(anchored, active)
     slot[_said(anchored, Kind.CANNOT_TELL)] = -1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, ModelError
-from bridgetrack.features.view import View, describe_cells
+from bridgetrack.features.view import Cells, View, describe_cells
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 
@@ -145,21 +147,26 @@ class FeatureMatrix:
     rows
         Hypotheses of every event, one index array per `Event`.
     blocks
-        Their features, shapes (H_event, d_event).
+        Their features, shapes (H_event, d_event); they may be computed when they are asked for.
     n_hypotheses
         Total number of rows H.
     """
 
     features: FeatureSet
     rows: tuple[NDArray[np.int64], ...]
-    blocks: tuple[Array, ...]
+    blocks: Sequence[Array]
     n_hypotheses: int
+
+    def keep(self) -> None:
+        """Compute all blocks that are not there yet, for work that asks for them often."""
+        if isinstance(self.blocks, BlocksOnDemand):
+            self.blocks.keep()
 
     def scores(self, weights: Array) -> Array:
         """Φ w, shape (H,)."""
         out = np.zeros(self.n_hypotheses)
-        for event in Event:
-            out[self.rows[event]] = self.blocks[event] @ weights[self.features.block(event)]
+        for event, block in zip(Event, self.blocks, strict=True):
+            out[self.rows[event]] = block @ weights[self.features.block(event)]
         return out
 
     def joint(self, chosen: Array) -> Array:
@@ -212,27 +219,83 @@ def known_of(detections: Detections) -> frozenset[str]:
     return frozenset(name for name, known in there if known)
 
 
-def compute_features(evidence: Evidence, hypotheses: Events, features: FeatureSet) -> FeatureMatrix:
+class BlocksOnDemand(Sequence[Array]):
+    """The features of every event, computed when they are asked for; kept from the second time on.
+
+    Parameters
+    ----------
+    evidence, hypotheses, features
+        The movie, and what is computed.
+    """
+
+    def __init__(self, evidence: Evidence, hypotheses: Events, features: FeatureSet) -> None:
+        self._evidence, self._hypotheses, self._features = evidence, hypotheses, features
+        self._kept: dict[Event, Array] = {}
+        self._asked: set[Event] = set()
+
+    def __len__(self) -> int:
+        return len(Event)
+
+    @overload
+    def __getitem__(self, event: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, event: slice) -> Sequence[Array]: ...
+
+    def __getitem__(self, event: int | slice) -> Array | Sequence[Array]:
+        if isinstance(event, slice):
+            return [self[k] for k in range(len(self))[event]]
+        kind = tuple(Event)[event]
+        if kind in self._kept:
+            return self._kept[kind]
+        block = self._computed(kind)
+        if kind in self._asked:
+            self._kept[kind] = block
+        self._asked.add(kind)
+        return block
+
+    def keep(self) -> None:
+        """Compute what is not there yet."""
+        for event in Event:
+            if event not in self._kept:
+                self._kept[event] = self._computed(event)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return describe_cells(self._evidence)
+
+    def _computed(self, event: Event) -> Array:
+        mine = self._hypotheses.of(event)
+        sources, targets = self._hypotheses.sources[mine], self._hypotheses.targets[mine]
+        named = (sources[:, 0], sources[:, 1], targets[:, 0], targets[:, 1])
+        view = View(self._evidence, self._cells, *named)
+        available, wanted = known_of(self._evidence.detections), self._features.of(event)
+        block = np.empty((len(mine), len(wanted)))
+        for k, feature in enumerate(wanted):
+            block[:, k] = _value(feature, view, available)
+        return block
+
+
+def compute_features(
+    evidence: Evidence, hypotheses: Events, features: FeatureSet, *, on_demand: bool = False
+) -> FeatureMatrix:
     """Compute all features of all hypotheses.
+
+    Parameters
+    ----------
+    evidence, hypotheses, features
+        The movie, and what is computed.
+    on_demand
+        Compute them when they are asked for, and keep them from the second time on: the features
+        take more memory than anything else of a movie, and tracking looks at them once.
 
     Raises
     ------
     InputError
         Where a feature (a user's own) returns the wrong shape or something not finite.
     """
-    cells, available = describe_cells(evidence), known_of(evidence.detections)
-    rows, blocks = [], []
-    for event in Event:
-        mine = hypotheses.of(event)
-        view = View(
-            evidence,
-            cells,
-            hypotheses.sources[mine, 0],
-            hypotheses.sources[mine, 1],
-            hypotheses.targets[mine, 0],
-            hypotheses.targets[mine, 1],
-        )
-        columns = [_value(f, view, available) for f in features.of(event)]
-        rows.append(mine)
-        blocks.append(np.stack(columns, axis=1) if columns else np.zeros((len(mine), 0)))
-    return FeatureMatrix(features, tuple(rows), tuple(blocks), len(hypotheses))
+    blocks = BlocksOnDemand(evidence, hypotheses, features)
+    if not on_demand:
+        blocks.keep()
+    rows = tuple(hypotheses.of(event) for event in Event)
+    return FeatureMatrix(features, rows, blocks, len(hypotheses))

@@ -161,13 +161,29 @@ class Events:
         active
             Which slots must be covered exactly once, shape (2n,), see `active_slots`.
         """
-        slots = self.slots(len(active) // 2)
-        rows = np.broadcast_to(np.arange(len(self))[:, None], slots.shape)
-        keep = slots >= 0
-        keep[keep] &= active[slots[keep]]
-        cols = slots[keep]
-        shape = (len(self), len(active))
-        return sp.csr_matrix((np.ones(len(cols)), (rows[keep], cols)), shape=shape)
+        slots, covers = self._active_slots(active)
+        return _incidence(slots[covers], covers.sum(axis=1), len(active))
+
+    def covering(self, active: Mask) -> sp.csr_matrix:
+        """As `incidence`, with the active slots alone as columns."""
+        slots, covers = self._active_slots(active)
+        number = (np.cumsum(active) - 1).astype(np.int32)
+        return _incidence(number[slots[covers]], covers.sum(axis=1), int(active.sum()))
+
+    def touching(self, active: Mask) -> Mask:
+        """Which events cover an active slot, shape (E,)."""
+        return np.asarray(self._active_slots(active)[1].any(axis=1))
+
+    def _active_slots(self, active: Mask) -> tuple[NDArray[np.int32], Mask]:
+        """As `slots`, in few bytes, and where they are active; shapes (E, 5)."""
+        n = len(active) // 2
+        slots = np.empty((len(self), 5), dtype=np.int32)
+        slots[:, :2], slots[:, 2:4], slots[:, 4] = self.sources, self.targets, self.sources[:, 0]
+        covers = slots >= 0
+        covers[:, 4] &= self.event == Event.FALSE
+        slots[:, 2:] += np.int32(n)
+        covers[covers] = active[slots[covers]]
+        return slots, covers
 
     def find(self, wanted: Events) -> Index:
         """Index in this table of every wanted event, -1 where it is not here, shape (wanted,)."""
@@ -197,6 +213,15 @@ class Events:
                 "target1": self.targets[:, 1],
             }
         )
+
+
+def _incidence(slots: NDArray[np.int32], counts: Index, n_slots: int) -> sp.csr_matrix:
+    """A matrix of ones: the slots of all events one after another, and how many each has."""
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    shape = (len(counts), n_slots)
+    matrix = sp.csr_matrix((np.ones(len(slots)), slots, start), shape=shape)
+    matrix.sort_indices()
+    return matrix
 
 
 def active_slots(detections: Detections) -> Mask:

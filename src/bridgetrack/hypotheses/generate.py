@@ -68,7 +68,7 @@ def generate_hypotheses(
     if required is not None:
         parts.append(required)
     events = Events.join(parts).unique()
-    covered = np.diff(events.incidence(active_slots(evidence.detections)).indptr) > 0
+    covered = events.touching(active_slots(evidence.detections))
     return events if covered.all() else events.take(covered)
 
 

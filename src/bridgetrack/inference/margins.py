@@ -54,24 +54,24 @@ def margin_bounds(
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
     if allowed is not None:
         cost = np.where(allowed, cost, np.inf)
-    # One entry per column and slot it covers, in the order of `problem.slots`.
-    rows = np.repeat(np.arange(problem.n_columns), problem.width)
-    entry = np.arange(len(rows)) - np.repeat(incidence.indptr[:-1], problem.width)
-    slots = problem.slots[rows, entry]
+    chosen = np.flatnonzero(solution.chosen)
+    covered = incidence[chosen]
     owner = np.full(problem.n_slots + 1, -2, dtype=np.int64)
-    taken = solution.chosen[rows]
-    owner[slots[taken]] = rows[taken]
-    # m: how many slots of the same chosen column a column covers, for each of its slots.
-    together = _alike(owner[problem.slots], problem.width)[rows, entry]
-    share = np.maximum(cost[rows] - _elsewhere(problem, solution)[rows, entry], 0.0) / together
-    other = owner[slots] != rows
+    owner[covered.indices] = np.repeat(chosen, problem.width[chosen])
     best = np.full(problem.n_slots, np.inf)
-    np.minimum.at(best, slots[other], share[other])
+    for piece in problem.pieces():
+        slots, width = problem.slots[piece], problem.width[piece]
+        mine = owner[slots]
+        # m: how many slots of the same chosen column a column covers, for each of its slots.
+        together = _alike(mine, width)
+        saved = _elsewhere(slots, width, solution)
+        share = np.maximum(cost[piece, None] - saved, 0.0) / together
+        column = np.arange(piece.start, piece.start + len(slots))[:, None]
+        other = (np.arange(slots.shape[1]) < width[:, None]) & (mine != column)
+        np.minimum.at(best, slots[other], share[other])
     if problem.free is not None:
         prices = np.maximum(solution.duals[problem.free], 0.0)
         best[problem.free] = np.minimum(best[problem.free], prices)
-    chosen = np.flatnonzero(solution.chosen)
-    covered = incidence[chosen]
     # Infinite times zero is no number in a product with the matrix, so those are told apart.
     hopeless = covered @ (~np.isfinite(best)).astype(np.float64) > 0
     sums = covered @ np.where(np.isfinite(best), best, 0.0)
@@ -82,7 +82,7 @@ def margin_bounds(
     return bounds
 
 
-def _alike(owner: Index, width: Index) -> Index:
+def _alike(owner: Index, width: NDArray[np.integer]) -> Index:
     """How many of the first entries of its row equal each of them, itself included, (H, W)."""
     out = np.ones(owner.shape, dtype=np.int64)
     for b in range(1, len(owner.T)):
@@ -95,16 +95,19 @@ def _alike(owner: Index, width: Index) -> Index:
     return out
 
 
-def _elsewhere(problem: Problem, solution: Solution) -> Array:
+def _elsewhere(
+    slots: NDArray[np.integer], width: NDArray[np.integer], solution: Solution
+) -> Array | float:
     """Slack of the other components that a column reaches, per column and slot, shape (H, W)."""
-    out = np.zeros(problem.slots.shape)
     if not solution.slack.any():
-        return out
-    torn = np.flatnonzero(problem.incidence @ solution.slack > 0)
-    slack = np.append(solution.slack, 0.0)[problem.slots[torn]]
-    component = np.append(solution.component, -1)[problem.slots[torn]]
+        return 0.0
+    out = np.zeros(slots.shape)
+    slack = np.append(solution.slack, 0.0)[slots]
+    torn = np.flatnonzero(slack.sum(axis=1) > 0)
+    slack = slack[torn]
+    component = np.append(solution.component, -1)[slots[torn]]
     # Slack is the same for all slots of a component, so its own part is a product.
-    own = slack * _alike(component, problem.width[torn])
+    own = slack * _alike(component, width[torn])
     out[torn] = np.maximum(slack.sum(axis=1)[:, None] - own, 0.0)
     return out
 

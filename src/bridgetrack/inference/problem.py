@@ -19,6 +19,9 @@ from bridgetrack.errors import SolverError
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Narrow = NDArray[np.int32]
+
+_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -51,19 +54,28 @@ class Problem:
         return int(self.incidence.shape[1])
 
     @cached_property
-    def width(self) -> Index:
+    def width(self) -> Narrow:
         """Slots covered by every column, shape (H,)."""
-        return np.diff(self.incidence.indptr).astype(np.int64)
+        return np.diff(self.incidence.indptr).astype(np.int32)
 
     @cached_property
-    def slots(self) -> Index:
+    def slots(self) -> Narrow:
         """Slots of every column, ascending, padded with S, shape (H, 3) or wider."""
         widest = max(3, int(self.width.max(initial=0)))
-        out = np.full((self.n_columns, widest), self.n_slots, dtype=np.int64)
-        rows = np.repeat(np.arange(self.n_columns), self.width)
-        place = np.arange(len(rows)) - np.repeat(self.incidence.indptr[:-1], self.width)
-        out[rows, place] = self.incidence.indices
-        return np.sort(out, axis=1)
+        out = np.full((self.n_columns, widest), self.n_slots, dtype=np.int32)
+        for k in range(int(self.width.max(initial=0))):
+            has = np.flatnonzero(self.width > k)
+            out[has, k] = self.incidence.indices[self.incidence.indptr[has] + k]
+        out.sort(axis=1)
+        return out
+
+    def pieces(self) -> list[slice]:
+        """All columns, some at a time, for work that takes much memory for each."""
+        return [slice(k, k + _AT_ONCE) for k in range(0, max(self.n_columns, 1), _AT_ONCE)]
+
+    def covered(self, columns: Mask) -> Array:
+        """How many of the columns cover every slot, shape (S,)."""
+        return np.asarray(self.incidence.T @ columns.astype(np.float64))
 
     @cached_property
     def by_slot(self) -> sp.csr_matrix:
@@ -81,24 +93,24 @@ class Problem:
         return Problem(incidence, None if self.free is None else self.free[slots])
 
     @cached_property
-    def _same_cover(self) -> Index:
+    def _same_cover(self) -> Narrow:
         """Group number of columns that cover the same slots, shape (H,)."""
         return _group(self.slots, self.n_slots + 1)
 
     @cached_property
-    def _pair_groups(self) -> tuple[Index, Index]:
+    def _pair_groups(self) -> tuple[Narrow, Narrow]:
         """Groups of two-slot columns, and the three two-slot groups inside wider columns.
 
         The first has shape (H,) with -1 for columns of another width; the second has shape
         (H, 3): the group of the pair that leaves out slot k, or -1.
         """
-        base = self.n_slots + 1
+        base = np.int64(self.n_slots + 1)
         pairs = np.flatnonzero(self.width == 2)
         own = self.slots[pairs, 0] * base + self.slots[pairs, 1]
         known, number = np.unique(own, return_inverse=True)
-        groups = np.full(self.n_columns, -1, dtype=np.int64)
+        groups = np.full(self.n_columns, -1, dtype=np.int32)
         groups[pairs] = number
-        inner = np.full((self.n_columns, 3), -1, dtype=np.int64)
+        inner = np.full((self.n_columns, 3), -1, dtype=np.int32)
         wide = np.flatnonzero(self.width == 3)
         if len(known):
             for out, (a, b) in enumerate(((1, 2), (0, 2), (0, 1))):
@@ -125,7 +137,7 @@ class Problem:
             single[:-1][self.free] = np.maximum(single[:-1][self.free], 0.0)
         padded = single.copy()
         padded[-1] = 0.0
-        alone = padded[self.slots].sum(axis=1)
+        alone = np.concatenate([padded[self.slots[c]].sum(axis=1) for c in self.pieces()])
         groups, inner = self._pair_groups
         n_groups = int(groups.max()) + 1 if len(groups) else 0
         pair_best = np.full(n_groups + 1, -np.inf)
@@ -148,12 +160,12 @@ class Problem:
         return keep
 
 
-def _group(slots: Index, base: int) -> Index:
+def _group(slots: Narrow, base: int) -> Narrow:
     """Number rows of slots so that equal rows share a number."""
-    number = slots[:, 0]
+    number = slots[:, 0].astype(np.int64)
     for column in slots.T[1:]:
-        _, number = np.unique(number * base + column, return_inverse=True)
-    return number.astype(np.int64)
+        _, number = np.unique(number * np.int64(base) + column, return_inverse=True)
+    return number.astype(np.int32)
 
 
 def components(incidence: sp.csr_matrix) -> tuple[int, Index, Index]:
@@ -219,7 +231,7 @@ class Solution:
         SolverError
             Where a slot is not covered as often as it must be, or the objective or bound is wrong.
         """
-        covered = problem.by_slot @ self.chosen.astype(np.float64)
+        covered = problem.covered(self.chosen)
         wrong = np.flatnonzero((covered > 1) | (problem.required & (covered != 1)))
         if len(wrong):
             raise SolverError(

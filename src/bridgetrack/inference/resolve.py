@@ -96,7 +96,7 @@ def resolve(
     gap, touched = previous.gap, 0
     tolerance = _TOLERANCE * max(1.0, float(np.abs(scores).max(initial=0.0)))
     wrong = allowed & (problem.incidence @ duals - scores < -tolerance)
-    count = _counts(problem, chosen)
+    count = problem.covered(chosen)
     # An optional slot that may have lost its column is free at no price, or decided again.
     owed = problem.required | (duals > tolerance)
     region = np.where(owed, count != 1, count > 1)
@@ -141,14 +141,9 @@ def resolve(
     return solution, touched
 
 
-def _counts(problem: Problem, columns: Mask) -> Array:
-    """How many of the columns cover every slot, shape (S,)."""
-    return np.asarray(problem.by_slot @ columns.astype(np.float64))
-
-
 def _slots_of(problem: Problem, columns: Mask) -> Mask:
     """Slots that some of the columns cover, shape (S,)."""
-    return _counts(problem, columns) > 0
+    return problem.covered(columns) > 0
 
 
 def _torn(slack: Array, component: Index) -> float:

@@ -86,7 +86,7 @@ def solve_steps(
     limits = limits or Limits()
     allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
     check_scores(scores)
-    covered = problem.by_slot @ allowed.astype(np.float64) > 0
+    covered = problem.covered(allowed) > 0
     uncovered = np.flatnonzero(problem.required & ~covered)
     if len(uncovered):
         raise InfeasibleError(f"no allowed event explains slot {int(uncovered[0])}")

@@ -119,12 +119,13 @@ class Program:
         self, rows: sp.csr_matrix, cuts: sp.csr_matrix | None = None, free: Mask | None = None
     ) -> None:
         self.n_slots = int(rows.shape[0])
-        self.matrix = sp.csr_matrix(rows if cuts is None else sp.vstack([rows, cuts]))
+        matrix = sp.csr_matrix(rows if cuts is None else sp.vstack([rows, cuts]))
+        self.shape = matrix.shape  # the solver has a copy of its own of the matrix
         self._free = np.zeros(self.n_slots, dtype=bool) if free is None else free
         self._model = mip.Model(sense=mip.MINIMIZE, solver_name=mip.HIGHS)
         _look_up_destructor(self._model)
         self._model.verbose = 0
-        self._load()
+        self._load(matrix)
 
     def __del__(self) -> None:
         """Free the solver's memory now; its cycle of objects would wait for the collector."""
@@ -132,9 +133,9 @@ class Program:
         if model is not None:
             model.solver = None
 
-    def _load(self) -> None:
+    def _load(self, matrix: sp.csr_matrix) -> None:
         solver = self._model.solver
-        n_rows, n_columns = self.matrix.shape
+        n_rows, n_columns = self.shape
         lower = np.full(n_rows, 1.0)
         lower[self.n_slots :] = -np.inf
         lower[: self.n_slots][self._free] = -np.inf
@@ -144,7 +145,7 @@ class Program:
             solver._model,
             n_columns,
             n_rows,
-            self.matrix.nnz,
+            matrix.nnz,
             2,
             1,
             0.0,
@@ -153,9 +154,9 @@ class Program:
             _doubles(infinite),
             _doubles(lower),
             _doubles(one),
-            _ints(self.matrix.indptr[:-1]),
-            _ints(self.matrix.indices),
-            _doubles(self.matrix.data),
+            _ints(matrix.indptr[:-1]),
+            _ints(matrix.indices),
+            _doubles(matrix.data),
         )
         solver._col_committed, solver._row_committed = n_columns, n_rows
         solver._set_string_option_value("solver", "simplex")
@@ -173,7 +174,7 @@ class Program:
         """
         check_scores(scores)
         solver = self._model.solver
-        n_rows, n_columns = self.matrix.shape
+        n_rows, n_columns = self.shape
         if not n_columns:
             return Relaxed(np.zeros(0), np.zeros(n_rows), 0.0, True)
         handle, lib = solver._model, solver._lib
@@ -197,7 +198,7 @@ class Program:
     def basis(self) -> Basis:
         """Where the last `relax` stopped."""
         solver = self._model.solver
-        columns, rows = (np.zeros(k, dtype=np.int32) for k in self.matrix.shape[::-1])
+        columns, rows = (np.zeros(k, dtype=np.int32) for k in self.shape[::-1])
         solver._lib.Highs_getBasis(solver._model, _ints(columns), _ints(rows))
         return Basis(columns.astype(np.int8), rows.astype(np.int8))
 

@@ -151,10 +151,12 @@ def propose(
     annotations = annotations or AnnotationSet(evidence.detections.geometry)
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored))
-    matrix = compute_features(evidence, hypotheses, features or default_features())
+    # Features of others are computed at once, so that mistakes in them are told here.
+    usual = features is None or features == default_features()
+    matrix = compute_features(evidence, hypotheses, features or default_features(), on_demand=usual)
     active = active_slots(evidence.detections)
     slots = np.flatnonzero(active)
-    problem = Problem(hypotheses.incidence(active)[:, slots].tocsr())
+    problem = Problem(hypotheses.covering(active))
     constraints = compile_constraints(anchored, hypotheses)
     return Scene(labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints)
 

@@ -337,7 +337,9 @@ class TrackedMovie(BackgroundWork):
 
         def work() -> Steps[Tracking]:
             yield Progress("Choosing events", 0.0)
-            return (yield from track_scene(annotate(base, annotations), model))
+            tracking = yield from track_scene(annotate(base, annotations), model)
+            tracking.scene.matrix.keep()  # every click asks for the features again
+            return tracking
 
         self.run("track", work, lambda tracking: self._tracked(tracking, annotations))
         return None if self.busy("track") else self.tracking

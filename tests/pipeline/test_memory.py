@@ -1,0 +1,56 @@
+"""What tracking keeps in memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bridgetrack as bt
+from bridgetrack.detections.table import Detections
+from bridgetrack.features.default import default_features
+from bridgetrack.features.feature import compute_features
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+
+
+@pytest.fixture
+def walkers() -> Detections:
+    """Cells that walk at random through a dense movie."""
+    draw, cells, frames = np.random.default_rng(1), 150, 20
+    place = draw.uniform(0, 18 * np.sqrt(cells), (cells, 2))
+    steps = [place + draw.normal(0, 2.5 * np.sqrt(t), place.shape) for t in range(frames)]
+    rows = np.concatenate(steps)
+    columns = {"frame": np.repeat(np.arange(frames), cells), "y": rows[:, 0], "x": rows[:, 1]}
+    table = pd.DataFrame({**columns, "area": 110.0, "label": np.tile(np.arange(cells) + 1, frames)})
+    return Detections(table, Geometry(frames, None, (1.0, 1.0)), has_masks=False)
+
+
+def test_tracking_keeps_little_for_each_hypothesis(walkers: Detections) -> None:
+    bt.track(walkers)  # imports everything
+    tracemalloc.start()
+    try:
+        tracking = bt.track(walkers)
+        kept, highest = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    n = len(tracking.scene.hypotheses)
+    assert n > 10 * len(walkers)
+    assert highest / n < 420  # bytes, of which 18 or 21 features are 144 or 168
+    assert kept / n < 220
+
+
+def test_features_are_computed_when_asked_for(walkers: Detections) -> None:
+    scene = bt.track(walkers).scene
+    at_once = compute_features(scene.evidence, scene.hypotheses, default_features())
+    later = compute_features(scene.evidence, scene.hypotheses, default_features(), on_demand=True)
+    for event in Event:
+        first, second = later.blocks[event], later.blocks[event]
+        np.testing.assert_array_equal(first, at_once.blocks[event])
+        np.testing.assert_array_equal(first, second)
+        assert later.blocks[event] is second
+    assert len(later.blocks[1:3]) == 2
+    weights = np.arange(len(default_features()), dtype=np.float64)
+    np.testing.assert_array_equal(later.scores(weights), at_once.scores(weights))
