@@ -176,6 +176,15 @@ def test_what_puts_most_right_is_asked_first(asked) -> None:
     assert values == sorted(values, reverse=True)
 
 
+def test_an_answer_says_what_happened(asked) -> None:
+    told: list[str] = []
+    asked.message.connect(lambda _, words: told.append(words))
+    asked.answer(until(asked, MendKind.CUT), "no")
+    assert "Noted: two cells; the masks and the tracks have changed" in " ".join(told)
+    asked.answer(until(asked, MendKind.GROW), "yes")
+    assert "Noted: no cell, as drawn; the masks stay" in " ".join(told)
+
+
 def test_no_makes_the_alternative_and_undo_asks_again(asked, movie) -> None:
     _, truth, labels = movie
     question = until(asked, MendKind.CUT)

@@ -76,6 +76,10 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     assert len(top(box)) == len(rows) - 1
     session.undo()
     np.testing.assert_array_equal(layer.data, repaired)
+    assert len(top(box)) == len(rows), "the row is back with the change"
+    session.redo()
+    assert len(top(box)) == len(rows) - 1
+    session.undo()
     click(qtbot, box, top(box)[-1])
     qtbot.mouseClick(box.back, Qt.MouseButton.LeftButton)
     assert not any("outline" in r.text(0) for r in top(box))

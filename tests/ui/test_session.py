@@ -32,7 +32,7 @@ def test_answers_are_resumed(session, annotator, at, source, row):
     again.open(source, session.answers.path)
     assert again.answers.resumed == 1
     assert again.annotations == session.annotations
-    kept = again.answers.start_afresh()
+    [kept] = again.start_afresh()
     assert len(again.annotations) == 0
     assert len(load_annotations(kept)) == 1
     assert again.answers.undo()

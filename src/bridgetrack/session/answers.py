@@ -52,13 +52,11 @@ class Answers(AutosavingStore):
         self.changed.emit()
         return kept
 
-    def start_afresh(self) -> Path:
-        """Remove all answers as one step, with a copy put aside; returns where the copy is."""
+    def put_aside(self) -> Path:
+        """Keep a copy of all answers; returns where it is."""
         assert self.path is not None
         kept = self.path.with_name(self.path.name + ".old")
         save_annotations(self.history, kept)
-        self.resumed = 0
-        self.remove(*(a.id for a in self.annotations))
         return kept
 
 

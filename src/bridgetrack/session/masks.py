@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, honoured
-from bridgetrack.annotations.mask_store import MaskStore
+from bridgetrack.annotations.mask_store import MaskStore, encode_masks
 from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
+from bridgetrack.files import write_text
 from bridgetrack.movie.movie import Movie
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.acts import agreement
@@ -106,6 +107,7 @@ class MovieMasks:
         self.labels = labels  # with what was changed since
         self._image, self._pixels = image, pixels
         self._store = MaskStore(path, labels.geometry)
+        self.resumed = len(self._store.answers)  # how many answers were in the file already
         self._edited: _EditedFrames | None = None
         self._done: list[MaskStep] = []
         self._undone: list[MaskStep] = []
@@ -124,6 +126,24 @@ class MovieMasks:
     def has_image(self) -> bool:
         """Whether there is a movie to choose other masks by."""
         return self._image is not None
+
+    def about(self, t: int, label: int) -> list[str]:
+        """Ids of the answers that speak of a cell: that say of most of its pixels what they are."""
+        cell = np.flatnonzero(self._frame(t) == label)
+        return [
+            a.id
+            for a in self.answers
+            if a.frame == t and 2 * np.isin(cell, a.pixels).sum() > len(cell) > 0
+        ]
+
+    def put_aside(self) -> list[Path]:
+        """Keep a copy of all answers; returns where it is, nothing where they have no file."""
+        path = self._store.path
+        if path is None:
+            return []
+        kept = path.with_name(path.name + ".old")
+        write_text(kept, encode_masks(self.answers), "the answers about masks")
+        return [kept]
 
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
+from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -95,6 +97,42 @@ class MendedMovie(TrackedMovie):
         if mends:
             self._take(masks.several(mends))
 
+    def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
+        """Take answers about events and about masks back, by their ids, as one step.
+
+        Returns
+        -------
+        int
+            How many there were.
+
+        Raises
+        ------
+        OutputError
+            Where that cannot be saved.
+        """
+        if self.answers is None:
+            return 0
+        events = [a.id for a in self.answers.annotations if a.id in set(annotations)]
+        said = [] if self.masks is None else [a.id for a in self.masks.answers if a.id in masks]
+        if not said:
+            if events:
+                self.answers.remove(*events)
+            return len(events)
+        assert self.masks is not None
+        frames, done = self.masks.take(self.masks.removing(said))
+        if events:
+            self._stepping = True
+            try:
+                self.answers.remove(*events)
+            finally:
+                self._stepping = False
+        self._steps = self._steps.then("both" if events else "steps")
+        self.proposed = []
+        self._on_masks(frames)
+        if not done:
+            self.message.emit("info", "The masks have changed there since and stay as they are.")
+        return len(events) + len(said)
+
     def remove_mask_answers(self, *ids: str) -> None:
         """Take answers about masks back, as one step; the masks are as before where they can be.
 
@@ -103,10 +141,46 @@ class MendedMovie(TrackedMovie):
         OutputError
             Where that cannot be saved; then nothing has changed.
         """
-        masks, _ = self._mendable()
-        step = masks.removing(ids)
-        if step.removed and not self._take(step):
-            self.message.emit("info", "The masks have changed there since and stay as they are.")
+        self._mendable()
+        self.remove((), ids)
+
+    def remove_answers(self, cell: CellRef) -> None:
+        """Remove all answers about a cell, also those about its mask."""
+        if self.answers is None:
+            return
+        events = [a.id for a in self.answers.annotations.at(*cell.cell)]
+        masks = [] if self.masks is None else self.masks.about(cell.frame, cell.label)
+        with self.telling():
+            n = self.remove(events, masks)
+            words = "There is no answer about this cell to delete."
+            if n:
+                words = f"{n} answer{'s' if n > 1 else ''} about this cell deleted. Z undoes that."
+            self.message.emit("info", words)
+
+    @property
+    def resumed(self) -> int:
+        """How many answers, of either kind, were there when the movie was opened."""
+        if self.answers is None:
+            return 0
+        return self.answers.resumed + (0 if self.masks is None else self.masks.resumed)
+
+    def start_afresh(self) -> list[Path]:
+        """Remove all answers as one step, with copies put aside; returns where these are.
+
+        Raises
+        ------
+        OutputError
+            Where that cannot be saved.
+        """
+        answers, masks = self.answers, self.masks
+        if answers is None:
+            return []
+        kept = [] if answers.path is None or not len(answers.annotations) else [answers.put_aside()]
+        if masks is not None and len(masks.answers):
+            kept += masks.put_aside()
+        said = () if masks is None else tuple(a.id for a in masks.answers)
+        self.remove([a.id for a in answers.annotations], said)
+        return kept
 
     def _take(self, step: MaskStep) -> bool:
         masks, _ = self._mendable()

@@ -216,7 +216,9 @@ class Questions:
         except BridgetrackError as error:
             self._movie.tell(error)
         else:
-            self._movie.message.emit("info", f"Noted: {asked.answers[not right]}. Z takes it back.")
+            what = "the masks stay" if right else "the masks and the tracks have changed with it"
+            words = f"Noted: {asked.answers[not right]}; {what}. Z takes it back."
+            self._movie.message.emit("info", words)
         finally:
             self._writing = False
             if not self.masks.asks(asked):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.models.model import Model
@@ -222,18 +222,6 @@ class TrackedMovie(BackgroundWork):
                 more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
                 self.message.emit("info", f"Noted: {words_of(noted)}.{more}")
 
-    def remove_answers(self, cell: CellRef) -> None:
-        """Remove the answers about a cell."""
-        answers = self.answers
-        if answers is None:
-            return
-        found = [a.id for a in answers.annotations.at(*cell.cell)]
-        if not found:
-            self.message.emit("info", "There is no answer about this cell to delete.")
-            return
-        with self.telling():
-            answers.remove(*found)
-
     @property
     def can_undo(self) -> bool:
         """Whether an answer or a change of masks can be taken back."""
@@ -271,6 +259,8 @@ class TrackedMovie(BackgroundWork):
             assert self.masks is not None
             act = way if of == "masks" else f"{way}_step"
             frames, done = getattr(self.masks, act)()
+            if of == "both":
+                getattr(self.answers, way)()
         except BridgetrackError:
             self._steps = before
             raise

@@ -230,11 +230,8 @@ class AnnotatePanel(Panel):
         self.remove.setEnabled(bool(listed))
 
     def _delete(self) -> None:
-        answers, chosen = self.session.answers, self.table.chosen
+        chosen = self.table.chosen
         events = [a.id for a in chosen if isinstance(a, Annotation)]
         masks = [a.id for a in chosen if isinstance(a, MaskAnswer)]
-        if answers is not None and events:
-            answers.remove(*events)
-        if masks:
-            with self.session.telling():
-                self.session.remove_mask_answers(*masks)
+        with self.session.telling():
+            self.session.remove(events, masks)

@@ -18,6 +18,7 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import Change, ChangeKind
+from bridgetrack.regions.mend import Mend
 from bridgetrack.session.repair import Repaired, repair
 from bridgetrack.ui.layers import placed_like, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
@@ -102,7 +103,7 @@ class RepairBox(QWidget):
         self._panel, self._source = panel, source
         self._repaired: Repaired | None = None
         self._layers: tuple[Any, Any] = (None, None)  # the cells given, and the repaired ones
-        self._listed: list[Change] = []
+        self._taken: dict[Change, Mend] = {}  # what took changes back
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)
@@ -124,6 +125,7 @@ class RepairBox(QWidget):
         self.back.hide()
         box.addWidget(self.back)
         panel.listen(panel.session.movie_changed, self._on_movie)
+        panel.listen(panel.session.masks_changed, self._follow_masks)
         self._on_movie()
 
     # ------------------------------------------------------------------ repairing
@@ -171,7 +173,7 @@ class RepairBox(QWidget):
         viewer = self._panel.state.viewer
         if viewer is None:
             return
-        self._repaired, self._listed = found, list(found.changes)
+        self._repaired, self._taken = found, {}
         made = viewer.add_labels(
             found.labels,
             name=f"{layer.name} repaired",
@@ -196,10 +198,24 @@ class RepairBox(QWidget):
         self.back.setVisible(shown)
         if not shown:
             return
-        counts = {kind: sum(c.kind == kind for c in self._listed) for kind in ChangeKind}
+        listed = self._listed
+        counts = {kind: sum(c.kind == kind for c in listed) for kind in ChangeKind}
         told = ", ".join(f"{n} {_WORDS[kind]}" for kind, n in counts.items() if n)
         self.words.setText(told or "Nothing was changed.")
-        self.list.fill(self._listed)
+        self.list.fill(listed)
+
+    @property
+    def _listed(self) -> list[Change]:
+        """Changes that are in force: not taken back, or brought back by an undo."""
+        found, masks = self._repaired, self._panel.session.masks
+        if found is None or masks is None:
+            return []
+        gone = {c for c, mend in self._taken.items() if not masks.fits(mend)}
+        return [c for c in found.changes if c not in gone]
+
+    def _follow_masks(self, _: object = None) -> None:
+        if self._taken:
+            self._show()
 
     def _go_to(self, change: Change) -> None:
         self._panel.state.canvas.show(change.frame, change.place)
@@ -213,7 +229,7 @@ class RepairBox(QWidget):
         with session.telling():
             mends = found.all_back(chosen, session.movie.labels)
             session.accept_all(list(mends.values()))
-            self._listed = [c for c in self._listed if c not in mends]
+            self._taken |= mends
             left = len(chosen) - len(mends)
             if left:
                 session.message.emit(

@@ -435,20 +435,15 @@ class ResumeBar(QWidget):
         self._on_source()
 
     def _on_source(self) -> None:
-        answers = self._panel.session.answers
-        n = 0 if answers is None else answers.resumed
+        n = self._panel.session.resumed
         self.setVisible(n > 0)
         if n:
             self.words.setText(f"You gave {n} answers about this movie earlier; they are back.")
 
     def _start(self) -> None:
-        answers = self._panel.session.answers
-        if answers is None:
-            return
         session = self._panel.session
         with session.telling():
-            kept = answers.start_afresh()
-            session.message.emit(
-                "info", f"Undo (Z) brings the earlier answers back; a copy is in {kept}."
-            )
+            kept = " and ".join(str(path) for path in session.start_afresh())
+            copies = f"; a copy is in {kept}" if kept else ""
+            session.message.emit("info", f"Undo (Z) brings the earlier answers back{copies}.")
             self.hide()
