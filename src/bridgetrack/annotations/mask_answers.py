@@ -5,7 +5,7 @@ A later answer counts where two cannot both hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -260,10 +260,8 @@ def targets(regions: Regions, answers: MaskAnswers) -> Index:
     """
     _check_shape(regions.shape, answers)
     said = np.zeros(len(regions), dtype=np.int64)
-    for t, known in _standing(answers).items():
+    for t, known in _standing(answers, set(np.unique(regions.frame).tolist())).items():
         rows = regions.rows(t)
-        if rows.start == rows.stop:
-            continue
         member, area = regions.membership(t), regions.area[rows]
         said[rows] = _judged(member, area, known)
     return said
@@ -317,12 +315,13 @@ def as_candidates(answers: MaskAnswers) -> Regions:
     return concatenate(parts)
 
 
-def _standing(answers: MaskAnswers) -> dict[int, _Said]:
-    """What no later answer takes back, by frame."""
+def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[int, _Said]:
+    """What no later answer takes back, by frame; of all frames or of some."""
     n_pixels = int(np.prod(answers.geometry.shape or ()))
     frames: dict[int, list[MaskAnswer]] = {}
     for a in answers:
-        frames.setdefault(a.frame, []).append(a)
+        if of is None or a.frame in of:
+            frames.setdefault(a.frame, []).append(a)
     found = {}
     for t, listed in frames.items():
         right: list[Index] = []
@@ -345,7 +344,8 @@ def _standing(answers: MaskAnswers) -> dict[int, _Said]:
             ]
             right += cells
             wrong += no_cells
-            limits += [_SAME if answer.right else _GONE] * len(no_cells)
+            mended = answer.right and answer.kind != MendKind.CHECK
+            limits += [_SAME if mended else _GONE] * len(no_cells)
         found[t] = _Said(_rows(right, n_pixels), _rows(wrong, n_pixels), np.array(limits))
     return found
 
@@ -362,7 +362,7 @@ def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
     frame
         Number of the frame.
     """
-    known = _standing(replace(answers, past=tuple(a for a in answers if a.frame == frame)))
+    known = _standing(answers, {frame})
     if frame not in known:
         return True
     said, flat = known[frame], labels.reshape(-1).astype(np.int64)

@@ -52,6 +52,7 @@ MASKS = {
     MendKind.OUTLINE: "this is its outline",
     MendKind.PAINT: "these masks are right",
     MendKind.KEEP: "these masks are right",
+    MendKind.CHECK: "all that was in view is right",
 }
 """What an answer says of masks."""
 

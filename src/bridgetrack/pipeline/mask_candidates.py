@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,11 +22,12 @@ from bridgetrack.pipeline.joint import (
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
+from bridgetrack.regions.mend import MendKind
 from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
-from bridgetrack.regions.taught import MovieScore, choice_targets, teach
+from bridgetrack.regions.taught import HALF, MovieScore, choice_targets, share_of, teach
 from bridgetrack.segmentation.backends import segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge
@@ -158,7 +159,7 @@ class MaskReader:
         scores = score.log_odds(regions, found.features) + loyalty * own
         if _READING in regions.sources:
             read = regions.votes[:, regions.sources.index(_READING)] > 0
-            scores, own = scores + READING_LOYALTY * read, own | read
+            scores, own = scores + (1 - score.own) * READING_LOYALTY * read, own | read
         drawn = np.zeros(len(regions), dtype=bool)
         if SOURCE in regions.sources:
             drawn = regions.source == regions.sources.index(SOURCE)
@@ -211,6 +212,10 @@ def learned_score(
     score = MovieScore(score.start, usual_size(areas, odds))
     if not _answered(reader.given.answers):
         return score  # without anyone's word, what is wrong with the choice would be learned, too
+    share = share_of(_checked(reader.given.answers))
+    if share >= HALF:
+        said = yield from _said_lessons(reader, _answered(reader.given.answers))
+        return teach(score, *_joined(said), share)
     lessons: list[_Lesson] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
         yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
@@ -218,15 +223,34 @@ def learned_score(
         pairs = zip(block, known, strict=True)
         offered = [reader.offer(t, one, score, per_cell, 0.0) for t, one in pairs]
         lessons += yield from _own_choice(reader, block, offered, model, joint)
-    for t in sorted(_answered(reader.given.answers) - {t for block in blocks for t in block}):
+    others = _answered(reader.given.answers) - {t for block in blocks for t in block}
+    lessons += yield from _said_lessons(reader, others)
+    return teach(score, *_joined(lessons))
+
+
+def _said_lessons(reader: MaskReader, frames: set[int]) -> Steps[list[_Lesson]]:
+    """What people said of the candidates of some frames."""
+    # without those that they drew: that these agree with others would give the answers away
+    source = replace(reader, given=replace(reader.given, answers=None))
+    lessons = []
+    for t in sorted(frames):
         yield Progress("Learning from answers", 1.0)
         beside = [s for s in (t - 1, t, t + 1) if 0 <= s < reader.movie.n_frames]
-        for regions, features in described(reader.frame(s) for s in beside):
+        for regions, features in described(source.frame(s) for s in beside):
             if len(regions) and regions.frame[0] == t:
                 unknown = np.full(len(regions), -1, dtype=np.int8)
                 lessons.append(_lesson(reader, Described(regions, features), unknown))
-    all_features, target = (np.concatenate(part) for part in zip(*lessons, strict=True))
-    return teach(score, all_features, target)
+    return lessons
+
+
+def _joined(lessons: Sequence[_Lesson]) -> _Lesson:
+    features, target = (np.concatenate(part) for part in zip(*lessons, strict=True))
+    return features, target
+
+
+def _checked(answers: MaskAnswers | None) -> int:
+    """Cells in areas that somebody looked at and found right."""
+    return sum(len(a.right) for a in answers or () if a.kind == MendKind.CHECK)
 
 
 def _own_choice(

@@ -144,12 +144,58 @@ def outline(site: MendSite, place: Place) -> Mend:
     return part.mend(MendKind.OUTLINE, (place,), [(chosen, label)], [now])
 
 
+def check(site: MendSite, *places: Place) -> Mend:
+    """All within an area is right as it is drawn, and nothing is missing there.
+
+    Cells that reach beyond the area are left open, with the pixels that they cover.
+
+    Parameters
+    ----------
+    site
+        The frame.
+    *places
+        Two opposite corners of the area, which belong to it; none for the whole frame.
+
+    Raises
+    ------
+    InputError
+        Where the area lies outside the frame, or no cell is wholly within it.
+    """
+    labels = site.labels
+    box = tuple(slice(None) for _ in labels.shape)
+    if len(places) == 1:
+        raise InputError("check needs two opposite corners of an area, or none for the whole frame")
+    if places:
+        sides = zip(*places, labels.shape, strict=True)
+        box = tuple(
+            slice(max(0, round(min(a, b))), min(n - 1, round(max(a, b))) + 1) for a, b, n in sides
+        )
+    inside = np.zeros(labels.shape, dtype=bool)
+    inside[box] = True
+    whole = np.setdiff1d(labels[inside], [0, *np.unique(labels[~inside]).tolist()])
+    if not len(whole):
+        raise InputError(
+            f"frame {site.frame}: no cell lies wholly within the area that was looked at; look at "
+            "more of the frame"
+        )
+    flat = labels.reshape(-1)
+    drawn = np.flatnonzero(np.isin(flat, whole))
+    drawn = drawn[np.argsort(flat[drawn], kind="stable")]
+    cells = np.split(drawn, np.flatnonzero(np.diff(flat[drawn])) + 1)
+    empty = np.flatnonzero((flat == 0) & inside.reshape(-1))
+    none = np.zeros(0, dtype=np.int64)
+    numbers = tuple(whole.astype(np.int64).tolist())
+    wrong = (empty,) if len(empty) else ()
+    return Mend(MendKind.CHECK, site.frame, places, none, none, none, numbers, tuple(cells), wrong)
+
+
 _ACTS: dict[MendKind, tuple[Callable[..., Mend], int, int]] = {
     MendKind.CUT: (cut, 1, 2),
     MendKind.JOIN: (join, 2, 2),
     MendKind.GROW: (grow, 1, 1),
     MendKind.REMOVE: (remove, 1, 1),
     MendKind.OUTLINE: (outline, 1, 1),
+    MendKind.CHECK: (check, 0, 2),
 }
 """What each kind of click does, with the fewest and most places that it needs."""
 

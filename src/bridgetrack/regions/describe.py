@@ -28,6 +28,7 @@ FEATURES = {
     "elongation": "short over long axis",
     "ellipse": "area over that of the ellipse with the same second moments",
     "border": "share of the outline on the frame's edge",
+    "from the edge": "distance of its centre from the frame's edge in diameters, at most 3",
     "contrast": "mean step across the outline over the brightness inside",
     "weak outline": "share of the outline with less than a quarter of the usual step in the frame",
     "lowest side": "least mean step among the sides, over the mean step",
@@ -55,6 +56,7 @@ SPATIAL = len(FEATURES) - 2
 
 _NEIGHBOURS = 12
 _SAMPLES = 60
+_FAR_INSIDE = 3.0
 
 
 def describe_frame(
@@ -93,6 +95,7 @@ def describe_frame(
     rivals = _rivals(regions, shared)
     columns = _shape(regions, sampling)
     columns |= _sizes(regions, rivals.support, sampling)
+    columns["from the edge"] = _from_the_edge(regions, diameter)
     columns |= _look(regions, shared, image, settings, sampling, probability)
     columns |= _agreement(regions, rivals)
     named = list(FEATURES)[:SPATIAL]
@@ -249,6 +252,13 @@ def _sizes(regions: Regions, support: Array, sampling: Sampling) -> dict[str, Ar
     near = strong[near.reshape(len(regions), k)]
     around = _weighted_median(log_area[near], support[near])
     return {"area": log_area - usual, "area near": log_area - around}
+
+
+def _from_the_edge(regions: Regions, diameter: float) -> Array:
+    """How far inside the frame regions lie: what is close to its edge is often left out."""
+    centre, shape = regions.centroid()[:, -2:], np.array(regions.shape[-2:])
+    distance = np.minimum(centre, shape - 1 - centre).min(axis=1)
+    return np.minimum(distance / diameter, _FAR_INSIDE)
 
 
 def _weighted_median(values: Array, weights: Array) -> Array:

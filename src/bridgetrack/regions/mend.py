@@ -21,8 +21,8 @@ Judge = Callable[[Regions, NDArray[Any] | None], Array]
 
 
 class MendKind(StrEnum):
-    """What somebody says of the masks; painting says it pixel by pixel, and `KEEP` that they are
-    right as they are drawn."""
+    """What somebody says of the masks; painting says it pixel by pixel, `KEEP` that some are right
+    as they are drawn, `CHECK` that all within an area are and that no cell is missing there."""
 
     CUT = "cut"
     JOIN = "join"
@@ -31,6 +31,7 @@ class MendKind(StrEnum):
     OUTLINE = "outline"
     PAINT = "paint"
     KEEP = "keep"
+    CHECK = "check"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,11 @@
 """What a movie and the answers about it teach the score of regions.
 
-The starting score knows cells in general. Answers say what cells look like in this movie, but only
-of those that somebody looked at. So trees are fitted to what was chosen at some places together
-with the cells' events, with what people answered in its place where they did, and have half of the
-say from then on.
+The starting score knows cells in general. Where somebody has looked at all of some areas and said
+that everything there is right, the candidates in them are examples of cells and of what is none as
+they are in this movie, and trees fitted to them have the more of a say the more cells there are.
+Single answers are about errors, which are no fair sample: with those alone trees are fitted to what
+was chosen at some places together with the cells' events, with the answers in its place where there
+are any, and have half of the say.
 """
 
 from __future__ import annotations
@@ -18,6 +20,13 @@ from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
 from bridgetrack.regions.size import CellSize
 
 _ALIKE = 0.6
+_ENOUGH = 200
+"""Cells seen in areas that were checked after which the movie's own trees have all of the say."""
+HALF = 0.5
+"""Share of the say that trees have where nothing was checked."""
+_STRICT = 1.0
+"""Taken off the log-odds of trees that have all of the say: they are sure of cells where the
+starting score, made for all kinds of movies, is not, and events speak for every cell as well."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +41,19 @@ class MovieScore:
         How large cells are in this movie; None where that is not known.
     trees
         What was learned from this movie; None where nothing was.
+    share
+        How much of a say the trees have, 0 to 1.
     """
 
     start: RegionScore
     size: CellSize | None = None
     trees: HistGradientBoostingClassifier | None = None
+    share: float = 0.0
+
+    @property
+    def own(self) -> float:
+        """How far the movie's own examples replace rules made for movies without any, 0 to 1."""
+        return max(0.0, (self.share - HALF) / (1 - HALF))
 
     def log_odds(self, regions: Regions, features: Array) -> Array:
         """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
@@ -46,13 +63,15 @@ class MovieScore:
         """Log-odds by their features alone, shape (R,)."""
         odds = self.start.log_odds(features)
         if self.trees is not None and len(odds):
-            own = np.asarray(self.trees.decision_function(features), dtype=np.float64)
-            odds = (odds + np.clip(own, -MOST_ODDS, MOST_ODDS)) / 2
-        return odds
+            trees = np.asarray(self.trees.decision_function(features), dtype=np.float64)
+            odds = (1 - self.share) * odds + self.share * np.clip(trees, -MOST_ODDS, MOST_ODDS)
+        return odds - _STRICT * self.own
 
     def doubt(self, area: Array) -> Array:
         """What smallness takes off the log-odds of candidates with so many pixels, shape (R,)."""
-        return np.zeros(len(area)) if self.size is None else self.size.doubt(area)
+        if self.size is None:
+            return np.zeros(len(area))
+        return (1 - self.own) * self.size.doubt(area)
 
 
 def choice_targets(regions: Regions, chosen: Mask) -> Targets:
@@ -69,7 +88,12 @@ def choice_targets(regions: Regions, chosen: Mask) -> Targets:
     return target
 
 
-def teach(score: MovieScore, features: Array, targets: Targets) -> MovieScore:
+def share_of(checked: int) -> float:
+    """How much of a say trees have that know so many cells of areas that were checked."""
+    return min(1.0, checked / _ENOUGH)
+
+
+def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:
     """A score that has learned; where only one kind of candidate is known it stays what it is.
 
     Parameters
@@ -80,18 +104,20 @@ def teach(score: MovieScore, features: Array, targets: Targets) -> MovieScore:
         Of candidates, shape (R, F).
     targets
         1 for cells, 0 for what is none, -1 for what is not known.
+    share
+        How much of a say the trees shall have.
     """
     known = targets >= 0
     if len(np.unique(targets[known])) < 2:
         return MovieScore(score.start, score.size)
     trees = HistGradientBoostingClassifier(
-        max_iter=60,
+        max_iter=100,
         learning_rate=0.08,
         max_leaf_nodes=7,
-        min_samples_leaf=40,
+        min_samples_leaf=10,
         l2_regularization=5.0,
         early_stopping=False,
         random_state=0,
     )
     trees.fit(features[known], targets[known])
-    return MovieScore(score.start, score.size, trees)
+    return MovieScore(score.start, score.size, trees, share)

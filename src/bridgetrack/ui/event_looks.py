@@ -43,6 +43,7 @@ MEND_WORDS = {
     MendKind.OUTLINE: "this outline",
     MendKind.PAINT: "as painted",
     MendKind.KEEP: "as drawn",
+    MendKind.CHECK: "all in view",
 }
 """What a change of masks says."""
 
@@ -54,6 +55,7 @@ MEND_SIGNS = {
     MendKind.OUTLINE: "○",
     MendKind.PAINT: "✎",
     MendKind.KEEP: "✓",
+    MendKind.CHECK: "☑",
 }
 
 _OTHER_MODES = {Mode.SWAP: "Swap", Mode.BREAK: "Break"}
