@@ -4,11 +4,12 @@
         [--frames A:B] [NAME ...]
 
 A person looks at areas around places drawn at random, half as wide and high as the picture where
-they do not reach beyond it, as masks were chosen from the image alone, and mends every error there with a click: a cell that was missed, cut or
-joined with others gets the outline that is best among the candidates (where none overlaps it by
-half, its true outline); what is no cell, as the truth has it, is said to be none. One more click
-says that all in view is right. This goes on until the clicks are spent. Then masks are chosen again
-with these answers, movies are tracked with the shipped weights, and scored as in `masks.py`.
+they do not reach beyond it, as masks were chosen from the image alone, and mends every error there
+with a click: a cell that was missed, cut or joined with others gets the outline that is best among
+the candidates (where none overlaps it by half, its true outline); what is no cell, as the truth has
+it, is said to be none. One more click says that all in view is right. This goes on until the clicks
+are spent. Then masks are chosen again with these answers, movies are tracked with the shipped
+weights, and scored as in `masks.py`.
 """
 
 from __future__ import annotations

@@ -79,6 +79,25 @@ def test_no_cell_speaks_against_what_is_about_there() -> None:
     assert found.tolist() == [-1, -1, -1, 0]
 
 
+def test_in_an_area_that_was_checked_all_else_is_no_cell() -> None:
+    """Until a later answer says otherwise; outside the area nothing is known."""
+    empty = np.setdiff1d(box(0, 0, 20, 26), BOTH)
+    checked = said(MendKind.CHECK, [LEFT, RIGHT], [empty])
+    answers = MaskAnswers(MOVIE).added(checked)
+    beside, beyond = box(16, 3, 3, 8), box(5, 27, 10, 3)
+    offered = candidates(LEFT, RIGHT, BOTH, box(5, 2, 10, 4), beside, beyond)
+    assert targets(offered, answers).tolist() == [1, 1, -1, -1, -1, 0]
+    assert answers.checked == 2
+    there = said(MendKind.GROW, [beside])
+    assert targets(offered, answers.added(there)).tolist() == [1, 1, -1, -1, 1, 0]
+    labels = np.zeros(SHAPE, dtype=int)
+    for k, pixels in enumerate((LEFT, RIGHT, beyond), 1):
+        labels.ravel()[pixels] = k
+    assert honoured(labels, answers, 1)
+    labels.ravel()[beside] = 9
+    assert not honoured(labels, answers, 1)
+
+
 def test_later_answers_take_earlier_ones_back() -> None:
     answers = MaskAnswers(MOVIE).added(CUT).added(said(MendKind.JOIN, [BOTH], [LEFT, RIGHT]))
     assert targets(candidates(BOTH, LEFT, RIGHT), answers).tolist() == [1, -1, -1]

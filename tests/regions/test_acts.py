@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import InputError
-from bridgetrack.regions.acts import cut, grow, join, outline, remove
+from bridgetrack.regions.acts import check, cut, grow, join, outline, remove
 from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.segmentation import SegmentationSettings
 from pictures import blobs, photograph
@@ -231,3 +231,24 @@ def test_whatever_is_clicked_only_what_was_meant_changes(seed: int) -> None:
             consistent(site, act(site, *places))
         except InputError as error:
             assert "frame 0" in str(error)
+
+
+def test_all_that_lies_wholly_in_an_area_is_right() -> None:
+    site, truth = flat_site()
+    area = check(site, (20.0, 10.0), (89.0, 70.0))  # the tops of the first two lie above it
+    assert area.cells == (3,)
+    np.testing.assert_array_equal(area.right[0], np.flatnonzero(truth == 3))
+    seen = np.zeros(truth.shape, dtype=bool)
+    seen[20:90, 10:71] = True
+    np.testing.assert_array_equal(area.wrong[0], np.flatnonzero(seen & (truth == 0)))
+    turned = check(site, (89.0, 70.0), (20.0, 10.0))
+    np.testing.assert_array_equal(turned.wrong[0], area.wrong[0])
+    assert check(site).cells == (1, 2, 3, 4)
+
+
+def test_an_area_without_a_whole_cell_is_not_taken() -> None:
+    site, _ = flat_site()
+    with pytest.raises(InputError, match="no cell lies wholly within"):
+        check(site, (70.0, 80.0), (80.0, 100.0))
+    with pytest.raises(InputError, match="two opposite corners"):
+        check(site, (3.0, 4.0))

@@ -87,9 +87,11 @@ def by_hand(score: RegionScore, row: np.ndarray) -> float:
 
 
 def test_trees_are_walked_to_their_leaves() -> None:
-    assert START.features == tuple(FEATURES)
+    # how far from the edge of the picture cells count is a matter of the movie
+    assert START.features == tuple(name for name in FEATURES if name != "from the edge")
+    columns = [list(FEATURES).index(name) for name in START.features]
     rows = SCORED.features[::37]
-    expected = [by_hand(START, row) for row in rows]
+    expected = [by_hand(START, row[columns]) for row in rows]
     np.testing.assert_allclose(START.log_odds(rows), np.clip(expected, -12, 12))
     np.testing.assert_allclose(SCORED.log_odds, START.log_odds(SCORED.features))
 

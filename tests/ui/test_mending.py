@@ -262,3 +262,30 @@ def test_what_is_painted_is_an_answer(opened, viewer, qtbot, pair):
     np.testing.assert_array_equal(layer.data[T], before)
     qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=5000)
     settled(state, qtbot)
+
+
+def test_all_in_view_is_right_at_enter_and_not_before(opened, viewer, hand, qtbot):
+    state, widget, truth = opened
+    session = state.session
+    viewer.camera.center = (0.0, *(SCALE * np.array(truth.shape[-2:]) / 2))
+    viewer.camera.zoom = 3 * viewer.camera.zoom
+    qtbot.wait(50)
+    (top, left), (bottom, right) = state.canvas.area
+    assert 0 < top < bottom < truth.shape[-2] - 1 and 0 < left < right < truth.shape[-1] - 1
+    assert (bottom - top) * (right - left) < 0.3 * truth[0].size
+    hand.key("I")
+    assert not session.masks.answers, "the key only says what is meant"
+    assert "none is missing" in widget.annotate.hint.text()
+    hand.key("Return")
+    [answer] = session.masks.answers
+    assert answer.kind == MendKind.CHECK and answer.frame == T
+    labels = cells(viewer)[T]
+    seen = np.zeros(labels.shape, dtype=bool)
+    seen[round(top) : round(bottom) + 1, round(left) : round(right) + 1] = True
+    whole = set(np.unique(labels[seen])) - set(np.unique(labels[~seen])) - {0}
+    assert {int(labels.ravel()[runs[0][0]]) for runs in answer.right} == whole
+    assert session.checked == len(whole) > 3
+    told = widget.annotate.notice.text()
+    assert str(len(whole)) in told and "more such cells" in told
+    hand.key("Z", control=True)
+    assert not session.masks.answers

@@ -195,6 +195,11 @@ class MaskAnswers:
     def __iter__(self) -> Iterator[MaskAnswer]:
         return iter(self.past)
 
+    @property
+    def checked(self) -> int:
+        """Cells in areas that somebody looked at and found right."""
+        return sum(len(a.right) for a in self.past if a.kind == MendKind.CHECK)
+
     def added(self, mend: Mend) -> MaskAnswers:
         """With what a change of masks says; what was taken back can no longer be repeated."""
         answer = MaskAnswer(

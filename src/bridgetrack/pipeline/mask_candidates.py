@@ -22,7 +22,6 @@ from bridgetrack.pipeline.joint import (
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
-from bridgetrack.regions.mend import MendKind
 from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
@@ -210,11 +209,12 @@ def learned_score(
         areas.append(regions.area[chosen].astype(np.float64))
         odds.append(scores[chosen])
     score = MovieScore(score.start, usual_size(areas, odds))
-    if not _answered(reader.given.answers):
+    answers = reader.given.answers
+    if not answers:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
-    share = share_of(_checked(reader.given.answers))
+    share = share_of(answers.checked)
     if share >= HALF:
-        said = yield from _said_lessons(reader, _answered(reader.given.answers))
+        said = yield from _said_lessons(reader, _answered(answers))
         return teach(score, *_joined(said), share)
     lessons: list[_Lesson] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
@@ -223,7 +223,7 @@ def learned_score(
         pairs = zip(block, known, strict=True)
         offered = [reader.offer(t, one, score, per_cell, 0.0) for t, one in pairs]
         lessons += yield from _own_choice(reader, block, offered, model, joint)
-    others = _answered(reader.given.answers) - {t for block in blocks for t in block}
+    others = _answered(answers) - {t for block in blocks for t in block}
     lessons += yield from _said_lessons(reader, others)
     return teach(score, *_joined(lessons))
 
@@ -246,11 +246,6 @@ def _said_lessons(reader: MaskReader, frames: set[int]) -> Steps[list[_Lesson]]:
 def _joined(lessons: Sequence[_Lesson]) -> _Lesson:
     features, target = (np.concatenate(part) for part in zip(*lessons, strict=True))
     return features, target
-
-
-def _checked(answers: MaskAnswers | None) -> int:
-    """Cells in areas that somebody looked at and found right."""
-    return sum(len(a.right) for a in answers or () if a.kind == MendKind.CHECK)
 
 
 def _own_choice(
@@ -286,8 +281,8 @@ def _blocks(frames: range) -> list[range]:
     return [range(max(frames.start, t - 1), min(frames.stop, t + 2)) for t in middle.tolist()]
 
 
-def _answered(answers: MaskAnswers | None) -> set[int]:
-    return set() if answers is None else {answer.frame for answer in answers}
+def _answered(answers: MaskAnswers) -> set[int]:
+    return {answer.frame for answer in answers}
 
 
 def _lesson(reader: MaskReader, found: Described, target: Targets) -> _Lesson:

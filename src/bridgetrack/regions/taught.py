@@ -20,7 +20,7 @@ from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
 from bridgetrack.regions.size import CellSize
 
 _ALIKE = 0.6
-_ENOUGH = 200
+ENOUGH = 150
 """Cells seen in areas that were checked after which the movie's own trees have all of the say."""
 HALF = 0.5
 """Share of the say that trees have where nothing was checked."""
@@ -90,7 +90,7 @@ def choice_targets(regions: Regions, chosen: Mask) -> Targets:
 
 def share_of(checked: int) -> float:
     """How much of a say trees have that know so many cells of areas that were checked."""
-    return min(1.0, checked / _ENOUGH)
+    return min(1.0, checked / ENOUGH)
 
 
 def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:

@@ -46,7 +46,8 @@ class MendedMovie(TrackedMovie):
             ``"cut"``: the cell at a place is two; of two places in a cell each is in one of
             them, and a line between two others cuts what it crosses. ``"join"``: the cells at
             two places are one. ``"grow"``: here is a cell. ``"remove"``: this is no cell.
-            ``"outline"``: this cell has another outline, the next at each call.
+            ``"outline"``: this cell has another outline, the next at each call. ``"check"``: all
+            cells between two corners, or in the whole frame, are right, and none is missing.
         frame
             Number of the frame.
         *places
@@ -65,6 +66,11 @@ class MendedMovie(TrackedMovie):
             Where the answer cannot be saved; then nothing has changed.
         """
         return self.accept(act(kind, self.site(frame), *places))
+
+    @property
+    def checked(self) -> int:
+        """Cells in areas that were found right, see `MendKind.CHECK`."""
+        return 0 if self.masks is None else self.masks.answers.checked
 
     def site(self, frame: int) -> MendSite:
         """A frame whose masks can be mended.

@@ -32,7 +32,7 @@ _MODES = (
 )  # fmt: skip
 _MENDING = (
     (Mode.CUT, "Two cells"), (Mode.JOIN, "One cell"), (Mode.GROW, "New cell"),
-    (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"),
+    (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"), (Mode.CHECK, "All right"),
 )  # fmt: skip
 _ACTIONS = (
     ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Its past", "past"),

@@ -12,7 +12,8 @@ from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_TARGETS
-from bridgetrack.regions.mend import MendKind
+from bridgetrack.regions.mend import MendKind, Place
+from bridgetrack.regions.taught import ENOUGH
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.questions import Question
 from bridgetrack.session.session import Session
@@ -62,6 +63,7 @@ class Annotator:
         self._under, self._held = -1, False  # the cell under the pointer; selected by other ways
         self.frame = 0  # the frame in view
         self._here: tuple[float, ...] | None = None  # where the pointer is in it
+        self.area: Callable[[], tuple[Place, Place] | None] = lambda: None  # corners of the view
         self.history = False  # whether to ask where the cell comes from rather than where it goes
         self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._swap = -1
@@ -301,6 +303,9 @@ class Annotator:
 
     def _mend_here(self) -> None:
         """As a click where the pointer is, or on the cell that is outlined elsewhere."""
+        if self.picking.mode == Mode.CHECK:
+            self._check_view(self.frame)
+            return
         place, row = self._here, self.outlined
         if row >= 0 and self.finder is not None:
             cell = self.finder.ref(row)
@@ -311,7 +316,17 @@ class Annotator:
         else:
             self._mend_at(self.frame, place)
 
+    def _check_view(self, frame: int) -> None:
+        session, area = self._session, self.area()
+        with session.telling():
+            made = session.mend(MendKind.CHECK, frame, *(area or ()))
+            self._say(_checked_words(len(made.cells), session.checked))
+        self._refresh()
+
     def _mend_at(self, frame: int, point: tuple[float, ...]) -> None:
+        if self.picking.mode == Mode.CHECK:
+            self._check_view(frame)
+            return
         step = picking.point(self.picking, frame, point, self._label(frame, point))
         kind = step.picking.mode.mends
         self.picking = step.picking
@@ -500,6 +515,15 @@ class Annotator:
         self._session.message.emit("info", words)
 
 
+def _checked_words(now: int, all_in_all: int) -> str:
+    """What is told after an area was found right, which held some cells."""
+    told = f"Kept: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
+    left = ENOUGH - all_in_all
+    if left > 0:
+        return f"{told}After {left} more such cells, W goes by what cells look like in this movie."
+    return f"{told}W chooses all masks again by what cells look like in this movie."
+
+
 def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
     """Number of the first listed event that a cell takes part in, from 1; None without one."""
     for number, event in enumerate((asked.event, *asked.alternatives), 1):
@@ -554,6 +578,8 @@ MASK_SHORTCUTS = (
     Shortcut("outline", ("O",), "A better outline: the next one for this cell",
              _begin(Mode.OUTLINE)),
     Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
+    Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
+             _begin(Mode.CHECK)),
     Shortcut("again", ("W",), "Choose all masks again: what you said of some holds and teaches",
              Annotator.choose_again),
 )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 from napari.layers import Points, Vectors
 from numpy.typing import NDArray
 
+from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import SHORTCUTS, Annotator
 from bridgetrack.ui.background import EventLoopQueue
@@ -73,6 +74,22 @@ class SliceInView:
         return 1.0 if flat else float(labels.scale[1] / labels.scale[-1])
 
     @property
+    def area(self) -> tuple[Place, Place] | None:
+        """Opposite corners of what is in view, in pixels; in 3D through all planes."""
+        labels, shape = self.labels, self.extent
+        if labels is None:
+            return None
+        corners = np.asarray(labels.corner_pixels, dtype=np.float64)
+        if labels.multiscale:
+            corners = corners * labels.downsample_factors[labels.data_level]
+        low = np.clip(corners[0, -2:], 0, shape - 1)
+        high = np.clip(corners[1, -2:], 0, shape - 1)
+        if labels.ndim == 4:
+            planes = float(labels.extent.data[1][1])
+            return (0.0, *map(float, low)), (planes, *map(float, high))
+        return tuple(map(float, low)), tuple(map(float, high))
+
+    @property
     def extent(self) -> NDArray[np.float64]:
         """Height and width of a frame in pixels, shape (2,)."""
         scene = self._session.scene
@@ -130,6 +147,7 @@ class Canvas(SliceInView):
         self.held = False
         annotator.changed.connect(self.redraw)
         annotator.show.connect(self.show)
+        annotator.area = lambda: self.area
         session.movie_changed.connect(self._on_source)
         session.scene_changed.connect(self._on_scene)
         session.masks_changed.connect(self._on_masks)

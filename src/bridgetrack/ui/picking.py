@@ -29,6 +29,7 @@ class Mode(StrEnum):
     GROW = "grow"
     REMOVE = "remove"
     OUTLINE = "outline"
+    CHECK = "check"
 
     @property
     def mends(self) -> MendKind | None:
@@ -42,7 +43,7 @@ class Mode(StrEnum):
         return None if self in others else Event.from_key(self.value)
 
 
-_MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE)
+_MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ _FIRST = {
     Mode.GROW: "Click a cell that is not drawn.",
     Mode.REMOVE: "Click what is drawn but is no cell.",
     Mode.OUTLINE: "Click a cell; each click shows its next outline.",
+    Mode.CHECK: "Mend what is wrong in view first. Then click the image or press Enter: every cell "
+    "in view is right, and none is missing.",
 }
 
 
