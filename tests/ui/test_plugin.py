@@ -344,3 +344,31 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     state.canvas.show(1, (6.0, 45.0, 45.0))
     state.annotator.point_at(-1)
     assert len(state.canvas.marks_layer.data) == 0
+
+
+def test_words_on_the_image_are_not_cut_at_its_edge(state, hand, moving, qtbot):
+    from bridgetrack.ui.layers import camera_of
+
+    layer, camera = state.canvas.marks_layer, camera_of(state.viewer)
+    _, place = moving
+    hand.point(place)
+    letter = 7.0 / camera.zoom
+
+    def words():
+        [k] = [k for k, t in enumerate(layer.features["text"]) if "%" in str(t)]
+        middle = layer.data_to_world(layer.data[k])[-2:]
+        half = np.array([letter, letter * len(str(layer.features["text"][k])) / 2])
+        return np.array([middle - half, middle + half])
+
+    def seen():
+        half = np.array([hand.canvas.height(), hand.canvas.width()]) / 2 / camera.zoom
+        return np.array([np.array(camera.center[-2:]) - half, np.array(camera.center[-2:]) + half])
+
+    half = seen()[1] - np.array(camera.center[-2:])
+    for side in ([0, 1], [0, -1], [1, 0], [-1, 0], [1, 1]):
+        away = np.array(side) * (half - 3)
+        camera.center = (0.0, *(np.asarray(place) + away))
+        qtbot.wait(100)
+        assert state.annotator.outlined == moving[0]
+        low, high = words()
+        assert (low >= seen()[0]).all() and (high <= seen()[1]).all(), side

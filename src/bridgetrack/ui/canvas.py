@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Points, Vectors
 from numpy.typing import NDArray
+from qtpy.QtWidgets import QWidget
 
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
@@ -37,6 +38,7 @@ class SliceInView:
         self._viewer = weakref.ref(viewer)
         self._session = session
         self._size = 10.0
+        self._widget: weakref.ref[QWidget] | None = None  # what the viewer draws on
 
     @property
     def viewer(self) -> Any:
@@ -115,6 +117,29 @@ class SliceInView:
         camera.center = (0.0, *world[-2:])
         camera.zoom = max(camera.zoom, 40.0 / (self._size * float(labels.scale[-1])))
 
+    def look_from(self, window: QWidget) -> None:
+        """The window in which the viewer is."""
+        parts = window.findChildren(QWidget)
+        mine = [w for w in parts if "CanvasBackend" in type(w).__name__]
+        self._widget = weakref.ref(mine[0]) if len(mine) == 1 else None
+
+    @property
+    def _screen(self) -> tuple[tuple[float, float, float, float] | None, float]:
+        """Top, left, bottom and right of what is on the screen in pixels, and a letter's width."""
+        viewer, labels = self.viewer, self.labels
+        widget = None if self._widget is None else self._widget()
+        if viewer is None or labels is None or widget is None or viewer.dims.ndisplay != 2:
+            return None, 0.0
+        camera, point = camera_of(viewer), list(viewer.dims.point)
+        half = np.array([widget.height(), widget.width()]) / 2 / camera.zoom
+        corners = []
+        for side in (-1, 1):
+            point[-2:] = (np.asarray(camera.center[-2:]) + side * half).tolist()
+            corners += [float(p) for p in labels.world_to_data(point)[-2:]]
+        letter = _LETTER / (camera.zoom * float(labels.scale[-1]))
+        top, left, bottom, right = corners
+        return (top, left, bottom, right), letter
+
     def _data_point(self) -> tuple[float, ...]:
         """The point of the slice in view, in frames and pixels."""
         return tuple(float(p) for p in self.labels.world_to_data(self.viewer.dims.point))
@@ -125,6 +150,9 @@ class SliceInView:
         moved = flat + 0.55 * (self.extent / 2 - flat)
         return (*position[:-2], *(float(p) for p in moved))
 
+
+_LETTER = 9.0
+"""Screen pixels that a letter is wide, with some to spare."""
 
 _STILL = 4.0
 """Screen pixels that the pointer may move between press and release of a click."""
@@ -141,7 +169,7 @@ class Canvas(SliceInView):
         super().__init__(viewer, session)
         self._annotator = annotator
         self._layers = OverlayLayers()
-        self._queue = EventLoopQueue()
+        self._queue, self._later = EventLoopQueue(), EventLoopQueue()
         self._point: tuple[float, ...] | None = None
         self.painters: list[Callable[[Drawing, View], None]] = []
         self.held = False
@@ -153,6 +181,8 @@ class Canvas(SliceInView):
         session.masks_changed.connect(self._on_masks)
         viewer.dims.events.current_step.connect(self._on_frame)
         viewer.layers.events.removed.connect(self._on_removed)
+        for event in (camera_of(viewer).events.zoom, camera_of(viewer).events.center):
+            event.connect(self._on_camera)
 
     @property
     def events_layer(self) -> Vectors | None:
@@ -167,6 +197,7 @@ class Canvas(SliceInView):
     def close(self) -> None:
         """Let go of the viewer."""
         self._queue.stop()
+        self._later.stop()
         self._annotator.changed.disconnect(self.redraw)
         self._annotator.show.disconnect(self.show)
         self._session.movie_changed.disconnect(self._on_source)
@@ -176,6 +207,8 @@ class Canvas(SliceInView):
         if viewer is not None:
             viewer.dims.events.current_step.disconnect(self._on_frame)
             viewer.layers.events.removed.disconnect(self._on_removed)
+            for event in (camera_of(viewer).events.zoom, camera_of(viewer).events.center):
+                event.disconnect(self._on_camera)
 
     # ------------------------------------------------------------------ layers
 
@@ -303,6 +336,11 @@ class Canvas(SliceInView):
             self._annotator.hover(self.frame, self._point)
         self.redraw()
 
+    def _on_camera(self, _: Any = None) -> None:
+        """Words that would be cut at the edge move, once nothing else is to be drawn."""
+        if not self._queue.busy and not self.held:
+            self._later.begin(self.redraw)
+
     # ------------------------------------------------------------------ drawing
 
     def redraw(self) -> None:
@@ -318,9 +356,15 @@ class Canvas(SliceInView):
             self._layers.draw(drawing)
 
     def _draw(self) -> Drawing:
-        annotator, session = self._annotator, self._session
         height, width = self.extent if self.labels is not None else (np.inf, np.inf)
-        view = View(self.frame, self.plane, self._size, width, self.depth, height)
+        seen, letter = self._screen
+        view = View(self.frame, self.plane, self._size, width, self.depth, height, seen, letter)
+        drawing = self._drawn_in(view)
+        drawing.keep_words_in(view)
+        return drawing
+
+    def _drawn_in(self, view: View) -> Drawing:
+        annotator, session = self._annotator, self._session
         drawing = Drawing()
         for paint in self.painters:
             paint(drawing, view)

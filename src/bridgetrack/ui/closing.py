@@ -31,9 +31,7 @@ class CloseGuard(QObject):
         self._watched: weakref.ref[QWidget] | None = None
 
     def watch(self, part: QWidget) -> None:
-        """Watch over the window that a widget is in."""
-        while part.parentWidget() is not None:
-            part = part.parentWidget()
+        """Watch over a window."""
         if self._watched is None or part is not self._watched():
             self._watched = weakref.ref(part)
             part.installEventFilter(self)

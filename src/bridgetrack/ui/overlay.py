@@ -79,10 +79,33 @@ class Drawing:
         (y, x), (v, u) = start.position[-2:], stop.position[-2:]
         self.arrows.append(Arrow((y, x), (v - y, u - x), colour))
 
+    def keep_words_in(self, view: View) -> None:
+        """Move words that the edges of the view would cut inwards; numbers stay on their cells."""
+        if view.seen is None:
+            return
+        top, left, bottom, right = view.seen
+        for k, mark in enumerate(self.marks):
+            if len(mark.text) < _WORD:
+                continue
+            half = view.letter * len(mark.text) / 2
+            y = _between(mark.point[0], top + view.letter, bottom - view.letter)
+            self.marks[k] = mark._replace(
+                point=(y, _between(mark.point[1], left + half, right - half))
+            )
+
     @property
     def empty(self) -> bool:
         """Whether there is nothing to see."""
         return not self.marks and not self.arrows
+
+
+_WORD = 3
+"""Characters from which on something is words and no number."""
+
+
+def _between(value: float, low: float, high: float) -> float:
+    """The nearest value in a range; its middle where the range is empty."""
+    return min(max(value, low), high) if low <= high else (low + high) / 2
 
 
 @dataclass(frozen=True)
@@ -95,6 +118,8 @@ class View:
     width: float = np.inf  # in pixels, as height
     depth: float = 1.0  # distance of two planes
     height: float = np.inf
+    seen: tuple[float, float, float, float] | None = None  # top, left, bottom, right on the screen
+    letter: float = 0.0  # width of a letter in pixels of the movie
 
     def holds(self, cell: CellRef) -> bool:
         """Whether a cell is to be drawn here."""

@@ -167,7 +167,11 @@ class Panel(Column):
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Paint the icons, also of buttons that came later; follow what was not followed."""
-        self.state.guard.watch(self)
+        window: QWidget = self
+        while window.parentWidget() is not None:
+            window = window.parentWidget()
+        self.state.guard.watch(window)
+        self.state.canvas.look_from(window)
         self._dress()
         stale, self._stale = self._stale, {}
         for refresh in stale:
