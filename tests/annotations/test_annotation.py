@@ -95,7 +95,7 @@ def test_words():
         "the division of cell 3 in frame 0 into cells 5 and 6"
     )
     assert describe_event(event(Event.SKIP, [3], [5], gap=2)) == (
-        "the move over a gap of cell 3 in frame 0 to cell 5 in frame 2"
+        "the move over missed frames of cell 3 in frame 0 to cell 5 in frame 2"
     )
     assert describe_event(event(Event.APPEAR, [], [5])) == "the appearance of cell 5 in frame 1"
     rejected = says("a1", "reject", event(Event.DIVIDE, [3]))

@@ -43,12 +43,12 @@ PAIRS = [
     (
         confirm("a1", FALSE, [2], frame=1),
         confirm("a2", MOVE, [1], [2]),
-        "cell 2 in frame 1 both is the target of a move and is a false detection",
+        "cell 2 in frame 1 both is the target of a move and is not a cell",
     ),
     (
         confirm("a1", SKIP, [1], [2], gap=3),
         confirm("a2", Event.MERGE, [1, 4], [5]),
-        "cell 1 in frame 0 both merges with another cell and moves on over a gap",
+        "cell 1 in frame 0 both merges with another cell and is missed for some frames",
     ),
     (
         confirm("a1", MOVE, [1], [2]),

@@ -161,7 +161,7 @@ def test_progress_and_the_best_model_so_far() -> None:
             objectives.append(step.objective)
     assert stages == [
         "Collecting annotations",
-        "Checking on annotations held out",
+        "Testing on answers set aside",
         "Learning",
         "Comparing with the starting model",
     ]
@@ -174,7 +174,7 @@ def test_progress_and_the_best_model_so_far() -> None:
 
 def test_closing_in_the_middle() -> None:
     scene = confirmed(plain_scene(), some_true(12))
-    for wanted in ("Checking on annotations held out", "Learning"):
+    for wanted in ("Testing on answers set aside", "Learning"):
         steps = train_steps(scene, bad_prior())
         while next(steps).stage != wanted:
             pass

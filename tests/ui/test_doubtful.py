@@ -58,7 +58,7 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=120_000)
     assert panel.doubtful.isVisible()
     assert panel.doubtful.rowCount() == 1
-    assert "This answer contradicts" in panel.doubt.text()
+    assert "This answer looks unusual" in panel.doubt.text()
 
     viewer.dims.set_current_step(0, 0)
     panel.doubtful.cellClicked.emit(0, 0)

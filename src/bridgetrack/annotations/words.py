@@ -15,8 +15,8 @@ FATE = {
     Event.MERGE: "merges with another cell",
     Event.APPEAR: "appears",
     Event.DISAPPEAR: "leaves",
-    Event.SKIP: "moves on over a gap",
-    Event.FALSE: "is a false detection",
+    Event.SKIP: "is missed for some frames",
+    Event.FALSE: "is not a cell",
 }
 """What an event says of a cell that it starts from."""
 
@@ -27,8 +27,8 @@ HISTORY = {
     Event.MERGE: "is two merged cells",
     Event.APPEAR: "appears",
     Event.DISAPPEAR: "leaves",
-    Event.SKIP: "is reached over a gap",
-    Event.FALSE: "is a false detection",
+    Event.SKIP: "was missed for some frames",
+    Event.FALSE: "is not a cell",
 }
 """What an event says of a cell that it leads to."""
 
@@ -39,8 +39,8 @@ NOUN = {
     Event.MERGE: ("a merge", "merges"),
     Event.APPEAR: ("an appearance", "appearances"),
     Event.DISAPPEAR: ("a disappearance", "disappearances"),
-    Event.SKIP: ("a move over a gap", "moves over a gap"),
-    Event.FALSE: ("a false detection", "false detections"),
+    Event.SKIP: ("a move over missed frames", "moves over missed frames"),
+    Event.FALSE: ("a speck that is no cell", "specks that are no cells"),
 }
 """One and several of each event."""
 

@@ -127,8 +127,8 @@ def summary(tracks: Tracks) -> str:
         ("divide", "division", "divisions"),
         ("merge", "merge", "merges"),
         ("split", "wrong cut", "wrong cuts"),
-        ("skip", "closed gap", "closed gaps"),
-        ("false", "false detection", "false detections"),
+        ("skip", "cell missed for some frames", "cells missed for some frames"),
+        ("false", "speck that is no cell", "specks that are no cells"),
     ):
         n = int(counts.get(key, 0))
         if n:

@@ -172,9 +172,9 @@ class Trainer:
                 "Many answers contradict what the model was sure of before. It does not suit this "
                 "movie well; what you say counts."
             )
-        number = len(self.doubtful())
-        which = "This answer contradicts" if number == 1 else "These answers contradict"
-        return f"{which} what the model was sure of before. A slip? Click to look once more."
+        if len(self.doubtful()) == 1:
+            return "This answer looks unusual. Check it? A click goes there."
+        return "These answers look unusual. Check them? A click goes there."
 
     def all_right(self) -> None:
         """The doubtful answers were looked at: they hold."""

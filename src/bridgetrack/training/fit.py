@@ -280,7 +280,7 @@ def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[Choice]:
     prior = judge(movies.target, movies.prior)
     steps = cross_validate(movies, strengths, options, fold, until_worse=True)
     held_out, _ = yield from relayed(
-        steps, lambda share: Progress("Checking on annotations held out", share)
+        steps, lambda share: Progress("Testing on answers set aside", share)
     )
     validation = Validation(strengths[: len(held_out)], held_out, prior)
     by = "cross-validation" if choose else by

@@ -35,7 +35,7 @@ _MENDING = (
     (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"), (Mode.CHECK, "All right"),
 )  # fmt: skip
 _ACTIONS = (
-    ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Its past", "past"),
+    ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Where from?", "past"),
     ("undo", "Undo", "undo"), ("redo", "Redo", "redo"),
 )  # fmt: skip
 

@@ -31,7 +31,7 @@ LOOKS = {
     Event.MERGE: Look("#009e73", "diamond", "◆", "Merges"),
     Event.APPEAR: Look("#f0e442", "triangle_up", "▲", "Appears"),
     Event.DISAPPEAR: Look("#d55e00", "triangle_down", "▼", "Leaves"),
-    Event.SKIP: Look("#0072b2", "square", "■", "Moves over a gap"),
+    Event.SKIP: Look("#0072b2", "square", "■", "Missed for some frames"),
     Event.FALSE: Look("#bbbbbb", "x", "✕", "Not a cell"),
 }
 
@@ -91,7 +91,7 @@ def short_words(event: EventRef, history: bool) -> str:
         Event.MERGE: f"merges ({before} become {after})",
         Event.DISAPPEAR: "leaves",
         Event.FALSE: "is not a cell",
-        Event.SKIP: f"moves to {after} over a gap",
+        Event.SKIP: f"is missed for some frames, then is {after}",
         Event.APPEAR: "appears",
     }
     past = {
@@ -99,7 +99,7 @@ def short_words(event: EventRef, history: bool) -> str:
         Event.DIVIDE: f"is a daughter of {before}",
         Event.SPLIT: f"is a piece of {before}",
         Event.MERGE: f"is {before} merged",
-        Event.SKIP: f"comes from {before} over a gap",
+        Event.SKIP: f"was missed for some frames, before that it is {before}",
     }
     return past.get(event.event, fate[event.event]) if history else fate[event.event]
 

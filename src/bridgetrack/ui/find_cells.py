@@ -85,7 +85,7 @@ def size_at(movie: Movie, places: NDArray[np.float64]) -> Steps[Reading | None]:
 SIZES = "sizes"
 """Role of the layer that three clicks go to."""
 
-_LOOKS = {"diameter": "Cell size", "faint": "Faint cells", "split": "Splitting"}
+_LOOKS = {"diameter": "Cell size", "faint": "Faint cells", "split": "Separate touching cells"}
 _EXPERT = {
     "foreground": "Cells are",
     "threshold": "Threshold",

@@ -41,7 +41,7 @@ class ViewerState:
         self._keep_soon.setSingleShot(True)
         self._keep_soon.setInterval(_KEEP)
         self._keep_soon.timeout.connect(self.kept.keep)
-        self.kept.aging.connect(self._keep_soon.start)
+        self.kept.aging.connect(lambda: self._keep_soon.start())
         self.guard = CloseGuard(self.session, self.kept)
         self.session.questions.later = lambda act: QTimer.singleShot(40, act)
         self.annotator = Annotator(self.session)

@@ -8,11 +8,13 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QAbstractItemView, QCheckBox, QComboBox, QTableWidgetItem
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.results import certainty, least_certain, summary
+from bridgetrack.session.proposals import proposals
+from bridgetrack.session.results import least_certain, summary
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.family_tree import LineageView, family_of
+from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, text
@@ -158,7 +160,6 @@ class TrackPanel(Panel):
         found = least_certain(tracking.tracks)
         self._rows = []
         self.doubts.setRowCount(len(found))
-        sure = certainty(found["margin"].to_numpy(dtype=float))
         columns = (found["sources"], found["targets"], found["event"])
         for k, (sources, targets, event) in enumerate(zip(*columns, strict=True)):
             first = int((sources or targets)[0])
@@ -166,7 +167,10 @@ class TrackPanel(Panel):
             self._rows.append((first, not sources))
             frame = int(tracking.scene.detections.frame[first])
             look = LOOKS[Event.from_key(str(event))]
-            cells = (str(frame), f"{look.sign} {look.name}", f"{round(100 * sure[k])} %")
+            # The same number as beside the cell on the image.
+            best = proposals(tracking, first, history=not sources, limit=1)
+            sure = percent(best[0].confidence) if best else ""
+            cells = (str(frame), f"{look.sign} {look.name}", sure)
             for column, value in enumerate(cells):
                 item = QTableWidgetItem(value)
                 if column != 1:

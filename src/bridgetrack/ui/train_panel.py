@@ -49,13 +49,13 @@ class TrainPanel(Panel):
             )
         )
         self.work = self.add(Work(self, JOB))
-        self.plot = self.add(LearningCurve())
+        self.plot = LearningCurve()
         self.results = self.add(text())
         self.doubt = self.add(text())
         self.doubtful = self.add(AnswersTable(self.state.annotator, self.state.visit))
         self.right = self.add(
             button(
-                "They are right",
+                "Keep my answers",
                 "Do not show these answers again",
                 self.trainer.all_right,
                 icon="yes",
@@ -68,10 +68,11 @@ class TrainPanel(Panel):
         self.load = button("Load…", "Use a model from a file", self.ask_load, icon="open")
         self.save = button("Save…", "Keep the present model in a file", self.ask_save, icon="save")
         self.reset = button(
-            "Start over", "Go back to the shipped model", self.trainer.start_over, icon="restart"
-        )
+            "Reset to supplied model", "Forget what was learned; the answers stay",
+            self.trainer.start_over, icon="restart",
+        )  # fmt: skip
         self.back = button(
-            "Go back", "Use the model from before the last change", self.trainer.go_back,
+            "Previous model", "Use the model from before the last change", self.trainer.go_back,
             icon="undo",
         )  # fmt: skip
         self.add(row(self.load, self.save))
@@ -81,7 +82,7 @@ class TrainPanel(Panel):
         )
         self.keep = KeepModel(self)
         self.add(folded("Keep the model for later movies", self.keep))
-        self.add(folded("Advanced settings", self.form.native))
+        self.add(folded("Advanced settings", self.form.native, self.plot))
         self.notice = self.add(Notice())
         self.column.addStretch(1)
         session = self.session

@@ -8,6 +8,7 @@ from typing import Any
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
+from bridgetrack.training.outcome import Training
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.annotator import shortcut
 from bridgetrack.ui.file_menu import layers_of, masks_of
@@ -18,7 +19,7 @@ from bridgetrack.ui.segment_panel import SegmentPanel
 from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
-from bridgetrack.ui.widgets import button, row, text
+from bridgetrack.ui.widgets import Column, button, row, text
 
 
 def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
@@ -83,6 +84,7 @@ class WorkflowPanel(Panel):
         )
         self.add(row(*self.tabs))
         self.next_words = self.add(text())
+        self.elsewhere = self.add(self._elsewhere())
         self.stack = QStackedWidget()
         for panel in (*self.steps, self.suggest):
             panel.column.setContentsMargins(0, 0, 0, 0)
@@ -121,6 +123,30 @@ class WorkflowPanel(Panel):
             group.addButton(each)
         return row(self.by_hand, self.by_model)
 
+    def _elsewhere(self) -> QWidget:
+        """Says that clicks and keys go to another layer; hidden where they do not."""
+        self.where = text()
+        self.back = button(
+            "Answer again", "Make clicks and keys on the image answers again",
+            self.state.canvas.activate, icon="annotate",
+        )  # fmt: skip
+        box = Column()
+        box.column.addWidget(self.where)
+        box.column.addWidget(self.back)
+        box.hide()
+        self.listen(self.state.viewer.layers.selection.events.active, self._on_active)
+        return box
+
+    def _on_active(self, _: Any = None) -> None:
+        viewer, canvas = self.state.viewer, self.state.canvas
+        active = None if viewer is None else viewer.layers.selection.active
+        answering = self.step in (1, 3) and self.session.scene is not None
+        lost = answering and not canvas.active and canvas.events_layer is not None
+        self.elsewhere.setVisible(lost)
+        if lost:
+            name = "no layer" if active is None else f"the layer “{active.name}”"
+            self.where.setText(f"⚠ Clicks and keys go to {name} now; nothing is answered.")
+
     def ask(self) -> None:
         """Let the model ask."""
         self._open(1, asked=True)
@@ -158,6 +184,7 @@ class WorkflowPanel(Panel):
         self.stack.setCurrentIndex(len(self.steps) if asked else k)
         if k in (1, 3):
             self.state.canvas.activate()
+        self._on_active()
         self._say_next()
 
     def _say_next(self) -> None:
@@ -168,10 +195,17 @@ class WorkflowPanel(Panel):
                 image=self.segment.source.image.layer is not None,
                 ready=self.session.tracking is not None,
                 answers=len(self.session.annotations or ()),
-                trained=self.session.trainer.training is not None,
+                trained=_came_of(self.session.trainer.training),
                 asked=self.asked,
             )
         )
+
+
+def _came_of(training: Training | None) -> str:
+    """What came of a training, in a sentence; empty where there was none."""
+    if training is None:
+        return ""
+    return "Trained; the starting model is kept." if training.kept == "prior" else "Learned."
 
 
 def next_step(
@@ -181,7 +215,7 @@ def next_step(
     image: bool,
     ready: bool,
     answers: int,
-    trained: bool,
+    trained: str,
     asked: bool = False,
 ) -> str:
     """What a step needs or what comes next, in plain words."""
@@ -204,7 +238,7 @@ def next_step(
     if step == 2 and not answers:
         return "Training needs answers; give some in step 2."
     if step == 2:
-        return "Learned. Next: look at the tracks in step 4." if trained else "Press Train."
+        return f"{trained} Next: look at the tracks in step 4." if trained else "Press Train."
     return "Correct what is wrong with the keys of step 2; the tracks follow at once."
 
 

@@ -1,0 +1,45 @@
+"""Where clicks and keys go to another layer, the panel says so and leads back."""
+
+from __future__ import annotations
+
+import pytest
+from qtpy.QtCore import Qt
+
+from bridgetrack.ui.panel import state_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer, hand, qtbot):
+    widget = open_short("Bridgetrack")
+    widget.open_step(1)
+    state = state_of(viewer)
+    place = state.session.scene.detections.position[3]
+    state.canvas.show(int(state.session.scene.detections.frame[3]), None)
+    qtbot.wait(50)
+    assert not widget.elsewhere.isVisible()
+    viewer.layers.selection.active = viewer.layers["short"]
+    hand.click(place)
+    assert len(state.session.annotations) == 0
+    assert widget.elsewhere.isVisible() and "“short”" in widget.where.text()
+    qtbot.mouseClick(widget.back, Qt.MouseButton.LeftButton)
+    assert not widget.elsewhere.isVisible()
+    hand.click(place)
+    assert len(state.session.annotations) == 1
+    viewer.layers.selection.active = viewer.layers["cells"]
+    widget.open_step(0)
+    assert not widget.elsewhere.isVisible(), "there is nothing to answer in step 1"
+
+
+def test_list_and_image_say_how_certain_with_one_number(open_short, viewer, qtbot):
+    widget = open_short("Bridgetrack")
+    widget.open_step(3)
+    widget.track.go.click()
+    state, table = state_of(viewer), widget.track.doubts
+    qtbot.waitUntil(lambda: table.rowCount() > 5, timeout=20_000)
+    for k in (0, 2, 4):
+        cell = table.visualItemRect(table.item(k, 1)).center()
+        qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=cell)
+        qtbot.wait(50)
+        texts = [str(t) for t in state.canvas.marks_layer.features["text"]]
+        assert any(table.item(k, 2).text() in t for t in texts), (texts, table.item(k, 2).text())
