@@ -41,7 +41,7 @@ class ViewerState:
         self._keep_soon.setSingleShot(True)
         self._keep_soon.setInterval(_KEEP)
         self._keep_soon.timeout.connect(self.kept.keep)
-        self.kept.aging.connect(lambda: self._keep_soon.start())
+        self.kept.aging.connect(self._on_aging)
         self.guard = CloseGuard(self.session, self.kept)
         self.session.questions.later = lambda act: QTimer.singleShot(40, act)
         self.annotator = Annotator(self.session)
@@ -51,6 +51,10 @@ class ViewerState:
         self.coloured_cells = ColouredCells(viewer, self.session)
         self._panels = 0
         self.session.run("warm up", _warm_up, lambda _: None)
+
+    def _on_aging(self) -> None:
+        """The cells changed: keep them once they rest."""
+        self._keep_soon.start()
 
     @property
     def viewer(self) -> Any:
