@@ -45,7 +45,7 @@ def test_what_is_learned_holds_for_other_candidates_and_is_not_all() -> None:
 
 def test_the_more_cells_were_checked_the_more_of_a_say_they_have() -> None:
     told = (FEATURE[:, 3] > 0).astype(np.int8)
-    assert [share_of(n) for n in (0, ENOUGH // 2, ENOUGH, 5 * ENOUGH)] == [0, 0.5, 1, 1]
+    assert [share_of(n) for n in (0, ENOUGH // 3, ENOUGH, 5 * ENOUGH)] == [0, 0.5, 1, 1]
     small = MovieScore(starting_score(), CellSize(6.0, 0.2))  # candidates here are of one pixel
     half, full = (teach(small, FEATURE, told, share) for share in (0.5, 1.0))
     np.testing.assert_allclose(half.trees.decision_function(FEATURE), full_trees(full))

@@ -26,7 +26,7 @@ from bridgetrack.regions.propose import cell_probability, label_sources, propose
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
-from bridgetrack.regions.taught import HALF, MovieScore, choice_targets, share_of, teach
+from bridgetrack.regions.taught import MovieScore, choice_targets, share_of, teach
 from bridgetrack.segmentation.backends import segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge
@@ -213,7 +213,7 @@ def learned_score(
     if not answers:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
     share = share_of(answers.checked)
-    if share >= HALF:
+    if share:
         said = yield from _said_lessons(reader, _answered(answers))
         return teach(score, *_joined(said), share)
     lessons: list[_Lesson] = []

@@ -22,8 +22,10 @@ from bridgetrack.regions.size import CellSize
 _ALIKE = 0.6
 ENOUGH = 150
 """Cells seen in areas that were checked after which the movie's own trees have all of the say."""
+_FEW = 25
+"""Fewer of them are no sample of the movie."""
 HALF = 0.5
-"""Share of the say that trees have where nothing was checked."""
+"""Share of the say that trees have that know little."""
 _STRICT = 1.0
 """Taken off the log-odds of trees that have all of the say: they are sure of cells where the
 starting score, made for all kinds of movies, is not, and events speak for every cell as well."""
@@ -90,7 +92,7 @@ def choice_targets(regions: Regions, chosen: Mask) -> Targets:
 
 def share_of(checked: int) -> float:
     """How much of a say trees have that know so many cells of areas that were checked."""
-    return min(1.0, checked / ENOUGH)
+    return 0.0 if checked < _FEW else float(np.clip(checked / ENOUGH, HALF, 1.0))
 
 
 def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:
