@@ -165,15 +165,28 @@ def describe(
         "counts": count_events(tracking.tracks),
         "annotations": use_of_annotations(tracking),
         "inference": {
-            "hypotheses": len(tracking.scene.hypotheses),
+            "hypotheses": _hypotheses(tracking),
             "objective": solution.value,
             "gap": solution.gap,
+            **_windows(tracking),
         },
         "least_certain": least_certain(tracking),
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
         "notes": note_texts(notes),
         "versions": versions(),
     }
+
+
+def _hypotheses(tracking: Tracking) -> int:
+    windows = tracking.windows
+    return len(tracking.scene.hypotheses) if windows is None else windows.hypotheses
+
+
+def _windows(tracking: Tracking) -> dict[str, dict[str, int]]:
+    found = tracking.windows
+    if found is None:
+        return {}
+    return {"windows": {"count": found.count, "frames": found.frames, "overlap": found.overlap}}
 
 
 def write_json(content: dict[str, Any], path: Path) -> None:

@@ -53,6 +53,15 @@ def track(
             "missed or made up; the mended labels and a list of all changes are written beside.",
         ),
     ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Memory to keep to, such as 4GB: a movie that needs more is tracked a few frames "
+            "at a time.",
+        ),
+    ] = None,
     reading: Reading,
     json: Json = False,
 ) -> None:
@@ -68,8 +77,15 @@ def track(
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.summary import misfit
     from bridgetrack.pipeline.tracking import track_steps
+    from bridgetrack.pipeline.windows import parse_memory, track_within
 
     wanted = parse_choices(formats, FORMATS, "--format")
+    limit = None if memory is None else parse_memory(memory)
+    if limit is not None and annotations is not None:
+        raise typer.BadParameter(
+            "--memory and --annotations exclude each other: answers are honoured only where a "
+            "movie is tracked at once; leave one of them out"
+        )
     model = None if model is None else find_model_file(model)
     given = Given(labels, image, model, annotations, reading, wanted, repair=repair)
     check_run(out, given)
@@ -84,7 +100,12 @@ def track(
             beside = Path(temporary.enter_context(TemporaryDirectory()))
             cells = show(repaired_labels(cells, pixels, weights, beside, out), watch)
         with collecting_warnings(notes):
-            tracking = show(track_steps(cells, pixels, weights, answers), watch)
+            work = (
+                track_steps(cells, pixels, weights, answers)
+                if limit is None
+                else track_within(cells, limit, pixels, weights)
+            )
+            tracking = show(work, watch)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
         done = finish(tracking, out, given, watch, notes, beside)

@@ -224,12 +224,20 @@ class BlocksOnDemand(Sequence[Array]):
 
     Parameters
     ----------
-    evidence, hypotheses, features
-        The movie, and what is computed.
+    evidence, hypotheses, features, cells
+        See `compute_features`.
     """
 
-    def __init__(self, evidence: Evidence, hypotheses: Events, features: FeatureSet) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        hypotheses: Events,
+        features: FeatureSet,
+        cells: Cells | None = None,
+    ) -> None:
         self._evidence, self._hypotheses, self._features = evidence, hypotheses, features
+        if cells is not None:
+            self._cells = cells
         self._kept: dict[Event, Array] = {}
         self._asked: set[Event] = set()
 
@@ -277,7 +285,12 @@ class BlocksOnDemand(Sequence[Array]):
 
 
 def compute_features(
-    evidence: Evidence, hypotheses: Events, features: FeatureSet, *, on_demand: bool = False
+    evidence: Evidence,
+    hypotheses: Events,
+    features: FeatureSet,
+    *,
+    on_demand: bool = False,
+    cells: Cells | None = None,
 ) -> FeatureMatrix:
     """Compute all features of all hypotheses.
 
@@ -288,13 +301,15 @@ def compute_features(
     on_demand
         Compute them when they are asked for, and keep them from the second time on: the features
         take more memory than anything else of a movie, and tracking looks at them once.
+    cells
+        The measures of the movie's cells, where they are known already.
 
     Raises
     ------
     InputError
         Where a feature (a user's own) returns the wrong shape or something not finite.
     """
-    blocks = BlocksOnDemand(evidence, hypotheses, features)
+    blocks = BlocksOnDemand(evidence, hypotheses, features, cells)
     if not on_demand:
         blocks.keep()
     rows = tuple(hypotheses.of(event) for event in Event)

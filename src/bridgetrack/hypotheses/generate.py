@@ -56,23 +56,56 @@ def generate_hypotheses(
         Sorted by event, then by the rows named; each once, and none without an active slot.
     """
     limits = limits or Limits()
-    motion = evidence.motion
-    # How far from its predicted position a cell is looked for.
-    gate = 2.5 * motion.diameter + 8.0 * motion.step
-    parts: list[Events] = []
-    for pair in _pairs(evidence):
-        parts += _direct_events(pair, gate, motion.diameter, limits)
-    i, j = skip_pairs(evidence, limits)
-    parts.append(Events.of_kind(Event.SKIP, [i], [j]))
-    parts.append(Events.of_kind(Event.FALSE, [false_detections(evidence)]))
-    if required is not None:
-        parts.append(required)
-    events = Events.join(parts).unique()
+    rare = rare_events(evidence, limits)
+    frames = range(evidence.detections.geometry.n_frames)
+    parts = [events_between(evidence, frames, rare, limits)]
+    events = parts[0] if required is None else Events.join([*parts, required]).unique()
     covered = events.touching(active_slots(evidence.detections))
     return events if covered.all() else events.take(covered)
 
 
-def _pairs(evidence: Evidence) -> Iterator[_Pair]:
+def rare_events(evidence: Evidence, limits: Limits | None = None) -> Events:
+    """Skips and false detections, of which there are few in a whole movie."""
+    i, j = skip_pairs(evidence, limits or Limits())
+    false = Events.of_kind(Event.FALSE, [false_detections(evidence)])
+    return Events.join([Events.of_kind(Event.SKIP, [i], [j]), false])
+
+
+def events_between(
+    evidence: Evidence, frames: range, rare: Events, limits: Limits | None = None
+) -> Events:
+    """The events of a movie that name cells of some frames alone.
+
+    Parameters
+    ----------
+    evidence
+        What is known of the movie.
+    frames
+        Successive frames.
+    rare
+        See `rare_events`.
+    limits
+        Numbers of candidates.
+
+    Returns
+    -------
+    Events
+        Sorted as by `generate_hypotheses`; some may have no active slot.
+    """
+    limits, motion = limits or Limits(), evidence.motion
+    # How far from its predicted position a cell is looked for.
+    gate = 2.5 * motion.diameter + 8.0 * motion.step
+    parts: list[Events] = []
+    for pair in _pairs(evidence, frames):
+        parts += _direct_events(pair, gate, motion.diameter, limits)
+    offsets = evidence.detections.offsets
+    first, last = offsets[frames.start], offsets[frames.stop]
+    within = (rare.sources[:, 0] >= first) & (rare.sources[:, 0] < last)
+    parts.append(rare.take(within & (rare.targets[:, 0] < last)))
+    return Events.join(parts).unique()
+
+
+def _pairs(evidence: Evidence, frames: range) -> Iterator[_Pair]:
     """Neighbouring frames with what the proposals need."""
     detections = evidence.detections
     position, offsets, n = detections.position, detections.offsets, max(len(detections), 1)
@@ -81,7 +114,7 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
     strong = evidence.overlap_pixels > 0.25 * np.minimum(area[source], area[target])
     source, target = source[strong], target[strong]
     bounds = np.searchsorted(source, offsets)
-    for t in range(detections.geometry.n_frames - 1):
+    for t in frames[:-1]:
         a, b, c = int(offsets[t]), int(offsets[t + 1]), int(offsets[t + 2])
         part = slice(bounds[t], bounds[t + 1])
         overlapping = source[part] - a, target[part] - b

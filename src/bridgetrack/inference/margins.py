@@ -130,6 +130,43 @@ def exact_margin(
         return float("inf")
 
 
+def smallest_margins(
+    problem: Problem,
+    scores: Array,
+    solution: Solution,
+    bounds: Array,
+    count: int,
+    allowed: Mask | None = None,
+    *,
+    tries: int = 30,
+) -> dict[int, float]:
+    """The chosen columns with the smallest margins, smallest first, and their exact margins.
+
+    The margins of the columns with the smallest bounds are made exact, one at a time, until no
+    other bound is smaller than those found, or so many were tried.
+
+    Parameters
+    ----------
+    problem, scores, solution, allowed
+        See `best_without`.
+    bounds
+        Of `margin_bounds`; columns where they are not finite are left out.
+    count
+        How many are wanted.
+    tries
+        How many margins are made exact at most.
+    """
+    order = np.flatnonzero(np.isfinite(bounds) & solution.chosen)
+    order = order[np.argsort(bounds[order], kind="stable")]
+    margins: dict[int, float] = {}
+    for row in order[:tries].tolist():
+        known = sorted(margins.values())
+        if len(known) >= count and known[count - 1] <= bounds[row]:
+            break
+        margins[row] = exact_margin(problem, scores, solution, row, allowed)
+    return {row: margins[row] for row in sorted(margins, key=lambda r: margins[r])[:count]}
+
+
 def best_without(
     problem: Problem,
     scores: Array,

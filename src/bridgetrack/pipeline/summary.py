@@ -9,13 +9,10 @@ import numpy as np
 from bridgetrack.annotations.anchor import Anchored, event_refs
 from bridgetrack.annotations.words import describe_event
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.inference.margins import exact_margin
+from bridgetrack.inference.margins import smallest_margins
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
 from bridgetrack.tracks.tracks import Tracks
-
-_MOST = 30
-"""Events of which the exact margin is computed at most."""
 
 
 def count_events(tracks: Tracks) -> dict[str, int]:
@@ -34,29 +31,24 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     """Chosen events whose margin to the best alternative is smallest, in words.
 
     Appearances in the first and disappearances in the last frame are no choice and are left out.
-    The margins of the events with the smallest bounds are made exact, a few at a time, until no
-    other bound is smaller than those found, or thirty were tried.
+    See `smallest_margins`.
     """
-    bounds = np.where(tracking.solution.chosen, tracking.margins, np.nan)
-    order = np.flatnonzero(np.isfinite(bounds))
-    order = order[np.argsort(bounds[order], kind="stable")]
-    allowed = allowed_by(tracking.scene)
-    margins: dict[int, float] = {}
-    for row in order[:_MOST].tolist():
-        known = sorted(margins.values())
-        if len(known) >= count and known[count - 1] <= bounds[row]:
-            break
-        margins[row] = exact_margin(
-            tracking.scene.problem, tracking.scores, tracking.solution, row, allowed
+    if tracking.windows is not None:
+        rows = tracking.windows.doubtful[:count]
+        found = {row: float(tracking.margins[row]) for row in rows.tolist()}
+    else:
+        scene, allowed = tracking.scene, allowed_by(tracking.scene)
+        found = smallest_margins(
+            scene.problem, tracking.scores, tracking.solution, tracking.margins, count, allowed
         )
-    rows = np.asarray(sorted(margins, key=lambda r: margins[r])[:count], dtype=np.int64)
+    rows = np.array(list(found), dtype=np.int64)
     refs = event_refs(tracking.scene.detections, tracking.scene.hypotheses.take(rows))
     return [
         {
             "event": ref.event.key,
             "frame": ref.cells[0].frame,
             "cells": [list(c.cell) for c in ref.cells],
-            "margin": float(margins[row]),
+            "margin": found[row],
             "words": describe_event(ref),
         }
         for row, ref in zip(rows.tolist(), refs, strict=True)

@@ -74,6 +74,28 @@ class Tables(Mapping[str, pd.DataFrame]):
 
 
 @dataclass(frozen=True)
+class Windows:
+    """What is known of a movie that was tracked a few frames at a time.
+
+    Parameters
+    ----------
+    count, frames, overlap
+        Number of windows, frames of the longest one, and frames at its end that were decided
+        again by the next.
+    hypotheses
+        Number of hypotheses of all windows, each counted once.
+    doubtful
+        The chosen events with the smallest margins, smallest first.
+    """
+
+    count: int
+    frames: int
+    overlap: int
+    hypotheses: int
+    doubtful: Index
+
+
+@dataclass(frozen=True)
 class Tracking:
     """A tracked movie.
 
@@ -91,6 +113,9 @@ class Tracking:
         Lower bound on the margin of every chosen hypothesis, NaN for others, shape (H,).
     tracks
         The result.
+    windows
+        Where the movie was tracked in windows; the hypotheses of the scene are then the chosen
+        ones alone, and the gap of the solution bounds what the windows cost.
     """
 
     scene: Scene
@@ -99,6 +124,7 @@ class Tracking:
     solution: Solution
     margins: Array
     tracks: Tracks
+    windows: Windows | None = None
 
     @property
     def graph(self) -> nx.DiGraph:
