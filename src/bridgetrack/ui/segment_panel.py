@@ -14,6 +14,7 @@ from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.real_sample import HELA, download_into
 from bridgetrack.ui.repair_box import RepairBox
+from bridgetrack.ui.scale_box import ScaleBox
 from bridgetrack.ui.source_panel import ResumeBar, SourceChooser
 from bridgetrack.ui.widgets import button, folded, heading, row, text
 
@@ -55,6 +56,8 @@ class SegmentPanel(Panel):
         self.column.addWidget(self.sample)
         self.column.addWidget(self.real)
         self.resume = self.add(ResumeBar(self))
+        self.scale = ScaleBox(self, self.source)
+        self.add(folded("Scale and time", self.scale))
         self.find = FindCells(self, self.source)
         self.add(folded("Find the cells in the movie", self.find))
         self.repair = RepairBox(self, self.source)

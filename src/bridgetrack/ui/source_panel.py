@@ -166,7 +166,12 @@ class SourceChooser(QWidget):
             choice.chosen.connect(lambda _: open_soon())
         open_soon()
 
-    def open(self) -> None:
+    def open_again(self) -> None:
+        """Open what is chosen anew, after its scale has changed; the answers stay."""
+        self._opened = None
+        self.open(again=True)
+
+    def open(self, again: bool = False) -> None:
         """Open what is chosen, unless it is open already."""
         image, labels = self.image.layer, self.labels.layer
         if labels is not None and type(labels).__name__ == "Image":
@@ -193,7 +198,7 @@ class SourceChooser(QWidget):
             self.notice.say("error", str(error))
             return
         known = session.movie
-        if known is not None and known.layers == (image, labels):
+        if known is not None and known.layers == (image, labels) and not again:
             self._opened = (image, labels)
             return
         self._opened = (image, labels)

@@ -1,0 +1,83 @@
+"""Pixel size, distance of planes and minutes per frame: shown, set, and used in every number."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from qtpy.QtCore import Qt
+from superqt import QCollapsible
+
+from bridgetrack.ui.panel import state_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def unfolded(widget):
+    box = widget.segment.scale
+    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(box))
+    section.expand(animate=False)
+    return box
+
+
+def write(qtbot, field, words: str) -> None:
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, words)
+    qtbot.keyClick(field, Qt.Key.Key_Tab)
+
+
+def settled(state, qtbot) -> None:
+    qtbot.waitUntil(
+        lambda: state.session.tracking is not None
+        and not state.session.busy("measure", "track", "correct"),
+        timeout=60_000,
+    )  # fmt: skip
+
+
+def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot, tmp_path):
+    widget = open_short("Bridgetrack")
+    state, box = state_of(viewer), unfolded(widget)
+    assert box.pixel.value() == pytest.approx(0.645)
+    assert box.minutes.text() == "not known" and not box.plane.isVisible()
+    assert not box.set.isEnabled()
+    assert box.words.text() == "Tables and speeds are in micrometres and frames."
+    state.annotator.select(3)
+    state.annotator.accept()
+    settled(state, qtbot)
+    answers = list(state.session.annotations)
+    before = state.session.tracking.tracks.nodes
+    write(qtbot, box.pixel, "0.5")
+    write(qtbot, box.minutes, "10")
+    qtbot.mouseClick(box.set, Qt.MouseButton.LeftButton)
+    settled(state, qtbot)
+    geometry = state.session.movie.geometry
+    assert geometry.scale == (0.5, 0.5) and geometry.unit == "micrometer"
+    assert geometry.frame_interval == 10
+    assert list(state.session.annotations) == answers
+    assert {layer.name: layer.scale.tolist() for layer in viewer.layers}["short"] == [1, 0.5, 0.5]
+    widget.open_step(3)
+    widget.track.go.click()
+    export = widget.track.export
+    qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
+    export.write(tmp_path / "out")
+    qtbot.waitUntil(lambda: "Written" in export.words.text(), timeout=60_000)
+    tracks = pd.read_csv(tmp_path / "out" / "tracks.csv")
+    units = json.loads((tmp_path / "out" / "units.json").read_text())
+    assert "min" in json.dumps(units) and "micrometer" in json.dumps(units)
+    assert len(tracks) and len(before) == len(state.session.tracking.tracks.nodes)
+
+
+def test_stacks_have_a_distance_of_planes(stack, viewer, qtbot):
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    state = state_of(viewer)
+    settled(state, qtbot)
+    box = unfolded(widget)
+    assert box.plane.isVisible()
+    assert (box.pixel.value(), box.plane.value()) == (0.5, 2.0)
+    write(qtbot, box.plane, "3")
+    qtbot.keyClick(box.set, Qt.Key.Key_Space)
+    settled(state, qtbot)
+    assert state.session.movie.geometry.scale == (3.0, 0.5, 0.5)
+    assert stack.scale.tolist() == [1, 3, 0.5, 0.5]
