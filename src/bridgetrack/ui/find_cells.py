@@ -370,6 +370,10 @@ class FindCells(QWidget):
         if viewer is None:
             return
         self.live.setChecked(False)
+        # Of several searches the last one is looked at.
+        for earlier in viewer.layers:
+            if tags_of(earlier).get("found") is not None:
+                earlier.visible = False
         interval = tags_of(layer).get("frame_interval")
         made = viewer.add_labels(
             labels,

@@ -269,5 +269,8 @@ class Work(QWidget):
             self.bar.setFormat(f"{getattr(step, 'stage', '')} %p %")
 
     def _cancel(self) -> None:
-        for name in self._names:
+        running = [name for name in self._names if self._session.busy(name)]
+        for name in running:
             self._session.cancel(name)
+        if running:
+            self._session.message.emit("info", "Cancelled: everything is as it was before.")

@@ -209,7 +209,10 @@ class SourceChooser(QWidget):
         project = tags_of(labels).get("project")
         done = resume(session, source, Path(str(project))) if project else session.open(source)
         if not done:
+            # What was open before is not what is chosen now.
             self._opened = None
+            self._watch(None)
+            session.forget()
         elif source.kept:
             session.message.emit(
                 "info", "The cells that you found or painted on this movie earlier are back."

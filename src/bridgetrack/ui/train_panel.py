@@ -53,6 +53,12 @@ class TrainPanel(Panel):
         self.results = self.add(text())
         self.doubt = self.add(text())
         self.doubtful = self.add(AnswersTable(self.state.annotator, self.state.visit))
+        self.remove = self.add(
+            button(
+                "Delete the selected answers", "They can be brought back by Undo", self._delete,
+                icon="delete",
+            )
+        )  # fmt: skip
         self.right = self.add(
             button(
                 "Keep my answers",
@@ -154,11 +160,15 @@ class TrainPanel(Panel):
         self.model.setText(_described(self.session.model))
         self.back.setEnabled(self.session.has_earlier_model)
 
+    def _delete(self) -> None:
+        with self.session.telling():
+            self.session.remove([a.id for a in self.doubtful.chosen], ())
+
     def _list_doubtful(self) -> None:
         listed = self.trainer.doubtful()
         self.doubtful.fill(listed)
         self.doubtful.setFixedHeight(36 + 24 * min(len(listed), 4))
-        for part in (self.doubtful, self.right):
+        for part in (self.doubtful, self.remove, self.right):
             part.setVisible(bool(listed))
         self.doubt.setVisible(bool(listed) or self.trainer.unsuited)
         self.doubt.setText(self.trainer.doubt())

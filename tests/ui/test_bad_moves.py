@@ -1,0 +1,90 @@
+"""What people do by mistake loses nothing, and each is answered with a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from superqt import QCollapsible
+
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.session.proposals import proposals
+from bridgetrack.ui.panel import state_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+LEFT = Qt.MouseButton.LeftButton
+
+
+def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short, viewer, qtbot):
+    widget = open_short("Bridgetrack")
+    state = state_of(viewer)
+    assert widget.next_words.text().startswith("Ready")
+    viewer.add_image(np.zeros((8, 20, 20)), name="other")
+    source = widget.segment.source
+    source.image.setFocus()
+    qtbot.keyClick(source.image, Qt.Key.Key_Down)
+    assert source.image.layer.name == "other"
+    qtbot.waitUntil(lambda: "has shape" in widget.segment.notice.text(), timeout=5000)
+    assert "Ready" not in widget.next_words.text()
+    assert state.session.movie is None, "what was open before is not what is chosen"
+    qtbot.keyClick(source.image, Qt.Key.Key_Up)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert widget.next_words.text().startswith("Ready")
+
+
+def test_cancelling_says_so(open_short, viewer, qtbot, pace):
+    widget = open_short("Bridgetrack")
+    find = widget.segment.find
+    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
+    section.expand(animate=False)
+    find.go.click()
+    qtbot.waitUntil(find.work.isVisible, timeout=60_000)
+    pace.held = True
+    before = [layer.name for layer in viewer.layers]
+    qtbot.mouseClick(find.work.stop, LEFT)
+    assert "Cancelled" in widget.segment.notice.text()
+    pace.held = False
+    qtbot.wait(200)
+    assert [layer.name for layer in viewer.layers] == before
+
+
+def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
+    open_short, viewer, qtbot, pace
+):
+    widget = open_short("Bridgetrack")
+    state = state_of(viewer)
+    session = state.session
+    rows = [r for r in range(40) if proposals(session.tracking, r)][:10]
+    for row in rows:
+        session.note(Kind.CONFIRM, proposals(session.tracking, row)[0].event, "click")
+    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
+    given, path = len(session.annotations), session.answers.path
+    assert given > 5
+    widget.open_step(2)
+    widget.train.go.click()
+    qtbot.waitUntil(lambda: session.trainer.busy, timeout=20_000)
+    pace.held = True
+    layer = viewer.layers["cells"]
+    viewer.layers.remove(layer)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=5000)
+    pace.held = False
+    qtbot.waitUntil(lambda: not session.trainer.busy, timeout=20_000)
+    assert session.trainer.training is None
+    assert "step 1" in widget.next_words.text()
+    viewer.add_layer(layer)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    assert session.answers.path == path and len(session.annotations) == given
+
+
+def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
+    viewer.add_image(pixels[0][:2, 100:200, 100:200].copy(), name="part")
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    qtbot.wait(50)
+    find, source = widget.segment.find, widget.segment.source.labels
+    find.choice["choose"].value = "plain"
+    made = []
+    for _ in range(2):
+        find.go.click()
+        qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
+        made.append(source.layer)
+    assert [layer.visible for layer in made] == [False, True]
