@@ -153,6 +153,34 @@ def test_leftovers_of_the_living_stay(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == sorted([path, living, elsewhere[0], other])
 
 
+BOTH = """
+import sys
+from pathlib import Path
+from bridgetrack.files import staged_files
+
+for _ in range(30):
+    with staged_files(Path(sys.argv[1])) as staging:
+        for name in ("run.json", "a", "b"):
+            (staging / name).write_text(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_two_programs_in_one_folder_take_turns(folder: Path, mine: bool) -> None:
+    if not mine:  # then the folder is exchanged as a whole
+        for name in ("mine", "c"):
+            (folder / name).unlink()
+    writers = [
+        subprocess.Popen([sys.executable, "-c", BOTH, str(folder), text]) for text in ("1", "2")
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    found = content(folder)
+    assert found.pop("run.json") in ("1", "2")
+    assert found["a"] == found["b"] == (folder / "run.json").read_text()
+    assert set(found) == ({"a", "b", "c", "mine"} if mine else {"a", "b"})
+    assert [p.name for p in folder.parent.iterdir()] == ["out"]
+
+
 def test_a_folder_of_masks_is_replaced_in_one_step(tmp_path: Path) -> None:
     target = tmp_path / "masks"
     for text in ("old", "new"):

@@ -52,9 +52,9 @@ Mask = NDArray[np.bool_]
 
 OVERLAP = 6
 """Frames of a window that the next one decides again; more than a skip bridges."""
-_PER_HYPOTHESIS, _PER_CELL, _STILL = 650.0, 1300.0, 8e7
-"""Bytes that a hypothesis of a window takes, a cell in the result, and what is still to be loaded;
-see benchmarks/memory.py."""
+_PER_HYPOTHESIS, _SETTLED, _RESULT, _STILL = 650.0, 150.0, 1000.0, 8e7
+"""Bytes that a hypothesis of a window takes, a cell whose events are settled, a cell in the tables
+of the result, and what is still to be loaded; see benchmarks/memory.py."""
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _DOUBTFUL, _TRIES = 5, 30
 """Events with the smallest margins that are told, and about how many margins are made exact."""
@@ -266,8 +266,11 @@ def _cells_at_once(evidence: Evidence, memory: float) -> int:
     t = min(int(np.argmax(counts)), len(counts) - 2)
     few = events_between(evidence, range(t, t + 2), Events.join([]))
     each = max(len(few) / max(int(counts[t]), 1), 1.0)
-    left = memory - _resident() - _STILL - _PER_CELL * len(detections)
-    return int(left / (each * _PER_HYPOTHESIS))
+    left = memory - _resident() - _STILL
+    if left < _RESULT * len(detections):
+        least = memory - left + _RESULT * len(detections)
+        raise _too_little(memory, least, f"the tables of {len(detections):,} cells")
+    return int((left - _SETTLED * len(detections)) / (each * _PER_HYPOTHESIS))
 
 
 def _cut(detections: Detections, size: int, memory: float) -> list[range]:
@@ -287,13 +290,18 @@ def _cut(detections: Detections, size: int, memory: float) -> list[range]:
         if stop < n_frames and stop - start < 2 * OVERLAP:
             least = int(offsets[min(start + 2 * OVERLAP, n_frames)] - offsets[start])
             more = (least - size) * 15 * _PER_HYPOTHESIS
-            raise BridgetrackError(
-                f"{memory / 1e9:.2g} GB are not enough for {2 * OVERLAP} frames at a time; about "
-                f"{(memory + more) / 1e9:.2g} GB are: give --memory {(memory + more) / 1e9:.2g}GB"
-            )
+            raise _too_little(memory, memory + more, f"{2 * OVERLAP} frames at a time")
         windows.append(range(start, stop))
         start = stop - OVERLAP
     return windows
+
+
+def _too_little(memory: float, least: float, what: str) -> BridgetrackError:
+    enough = f"{np.ceil(least / 1e7) / 100:g}GB"
+    return BridgetrackError(
+        f"{memory / 1e9:.2g} GB are not enough for {what}; about {enough} are: "
+        f"give --memory {enough}"
+    )
 
 
 def _resident() -> float:
