@@ -1,12 +1,16 @@
-"""Files and folders are written whole or not at all: under a spare name, then put in place."""
+"""Files and folders are written whole or not at all: under a spare name, then put in place.
+
+Nothing is written over what is being read.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from glob import glob
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
@@ -14,6 +18,9 @@ from typing import IO, Any
 from bridgetrack.errors import OutputError
 from bridgetrack.leftovers import exchange, flush, spare_name
 from bridgetrack.placing import NEW, place, recover, remove, spare_for
+
+_LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+_ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 
 
 @contextmanager
@@ -125,6 +132,43 @@ def refuse_foreign(path: Path, ours: Callable[[str], bool]) -> None:
         raise OutputError(f"{path}: there is a file of that name; choose another")
 
 
+def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
+    """Refuse to write over, or into, what is being read.
+
+    Parameters
+    ----------
+    targets
+        Files and folders to write.
+    inputs
+        Files, folders and patterns (``01/t*.tif``) that are read. Files are compared by what they
+        are, not by name: links and other paths to the same file do not help.
+
+    Raises
+    ------
+    OutputError
+        Where they overlap; the message names both.
+    """
+    targets, reading = list(targets), [Path(given) for given in inputs if given is not None]
+    there = {_identity(path): target for target in targets for path in every_file(target)}
+    for given in reading:
+        hit = next((target for target in targets if _joins(target, given)), None)
+        if there and hit is None:
+            hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
+        if hit is not None:
+            part = "" if Path(hit) == given else f" a part of {given},"
+            raise OutputError(f"{hit} is{part} what is being read; give another name")
+
+
+def every_file(path: Path) -> Iterator[Path]:
+    """A file, or all files in a folder; links count as files, what systems leave does not."""
+    if path.is_symlink() or path.is_file():
+        yield path
+    elif path.is_dir():
+        for inner in path.iterdir():
+            if inner.name not in _LEFT_BY_SYSTEMS:
+                yield from every_file(inner)
+
+
 @contextmanager
 def writing(path: Path, what: str = "") -> Iterator[None]:
     """Turn the failures of writing to `path` into an OutputError that names it, and a cure."""
@@ -155,6 +199,40 @@ def program_version() -> str:
         return version("bridgetrack")
     except PackageNotFoundError:
         return "unknown"
+
+
+def _read_from(given: Path) -> Iterator[Path]:
+    """The files that stand for an input: all of a store, the frames of a folder of frames."""
+    if given.is_dir() and not _is_store(given):
+        for place in (given, given / "TRA"):
+            yield from (p for p in place.glob("*") if p.suffix.lower() in (".tif", ".tiff", ".txt"))
+    elif given.exists():
+        yield from every_file(given.resolve())
+    else:
+        yield from map(Path, glob(str(given)))  # noqa: PTH207 - a pattern may be absolute
+
+
+def _joins(target: Path, given: Path) -> bool:
+    """Whether a new file or folder would become part of an input."""
+    if not given.is_dir():
+        return False
+    inside, outer = target.resolve(), given.resolve()
+    if inside == outer or _is_store(given):
+        return outer in (inside, *inside.parents)
+    return inside.parent == outer and inside.suffix.lower() in (".tif", ".tiff")
+
+
+def _is_store(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _ZARR)
+
+
+def _identity(path: Path) -> object:
+    """What two names of one file have in common; a link to nothing is only itself."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path.absolute()
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

@@ -141,8 +141,8 @@ def test_the_library_is_no_place_to_write(run: Run, files: dict[str, Path], libr
     before = content(library)
     (kept,) = library.rglob("model.json")
     words = (files["labels"], "--annotations", files["answers"], "--lambda", 1, "--prior", "lab")
-    refused(run("train", *words, "--out", kept), "reads")
-    refused(run("models", "export", "lab", "--out", kept), "reads")
+    refused(run("train", *words, "--out", kept), "being read")
+    refused(run("models", "export", "lab", "--out", kept), "being read")
     assert content(library) == before
 
 

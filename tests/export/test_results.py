@@ -110,7 +110,7 @@ def test_one_format_after_another(tracks: Tracks, tmp_path: Path) -> None:
 def test_the_masks_that_were_tracked_stay(tracks: Tracks, tmp_path: Path) -> None:
     write_results(tracks, movie_of(DIVIDING), tmp_path)
     before = content(tmp_path)
-    with pytest.raises(OutputError, match="reads"):
+    with pytest.raises(OutputError, match="being read"):
         write_results(tracks, open_labels(tmp_path / "ctc"), tmp_path)
     assert content(tmp_path) == before
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 import pytest
+import tifffile
 
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import label_frame, open_labels, open_movie
@@ -119,3 +120,17 @@ def test_real_movies_need_no_setting(
         for t, d in zip(times, segment_movie(some), strict=True)
     ]
     assert np.mean(shares) >= least
+
+
+@pytest.mark.parametrize("name", ["movie.tif", "link.tif", "movie"])
+def test_the_movie_is_not_written_over(name: str, tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "movie.tif", PICTURES, photometric="minisblack")
+    (tmp_path / "link.tif").symlink_to(tmp_path / "movie.tif")
+    (tmp_path / "movie").mkdir()
+    for t, picture in enumerate(PICTURES):
+        tifffile.imwrite(tmp_path / "movie" / f"mask{t:03d}.tif", picture)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*.tif")}
+    movie = open_movie(tmp_path / ("movie" if name == "movie" else "movie.tif"))
+    with pytest.raises(OutputError, match=f"{name} is .*what is being read"):
+        next(segment_to_file(movie, tmp_path / name))
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*.tif")} == before

@@ -151,7 +151,7 @@ def test_writers_keep_the_file_that_was_read(session, tmp_path):
         found = session.tracking.tracks
         data, options, _ = tracks_data(found, name, tmp_path / name)
         before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-        with pytest.raises(OutputError, match="reads"):
+        with pytest.raises(OutputError, match="being read"):
             write((data, options))
         assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 

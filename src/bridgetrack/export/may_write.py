@@ -1,4 +1,4 @@
-"""What may be written: nothing that is being read, and nothing that we did not write ourselves.
+"""What may be replaced: nothing that we did not write ourselves, or that was changed since.
 
 Whatever we write is kept in a manifest: the files, each with the digest of its content. For a
 folder of results it stands in ``run.json``, or, where they were exported from the window or from
@@ -13,52 +13,22 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
-from glob import glob
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from bridgetrack.errors import OutputError
-from bridgetrack.files import write_text
+from bridgetrack.files import every_file, write_text
 from bridgetrack.placing import RECORD, SHARED
 
 RUN_FILE = RECORD
 EXPORTED = f"{SHARED}/results.manifest"  # no NAME.json, so no file of ours has it beside itself
-_LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
-_ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 _INSIDE = {
     "ctc": re.compile(r"mask\d+\.tif|res_track\.txt"),
     "tracks.geff": re.compile(r"\.z(array|attrs|group|metadata)|zarr\.json|[\d.]+"),
 }
 """Names of the files that we write into a folder of a format."""
 _BY_DEMO = ("labels.tif", "model.json", "overlay.png")
-
-
-def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) -> None:
-    """Refuse to write over, or into, what is being read.
-
-    Parameters
-    ----------
-    targets
-        Files and folders to write.
-    inputs
-        Files, folders and patterns (``01/t*.tif``) that are read. Files are compared by what they
-        are, not by name: links and other paths to the same file do not help.
-
-    Raises
-    ------
-    OutputError
-        Where they overlap; the message names both.
-    """
-    targets, reading = list(targets), [Path(given) for given in inputs if given is not None]
-    there = {_identity(path): target for target in targets for path in _files(target)}
-    for given in reading:
-        hit = next((target for target in targets if _joins(target, given)), None)
-        if there and hit is None:
-            hit = next((there[i] for i in map(_identity, _read_from(given)) if i in there), None)
-        if hit is not None:
-            part = "" if Path(hit) == given else f" a part of {given},"
-            raise OutputError(f"{hit} is{part} what this command reads; give another name")
 
 
 def refuse_others(folder: Path, names: Iterable[str]) -> None:
@@ -106,7 +76,7 @@ def manifest(folder: Path, names: Iterable[str]) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): _digest(path)
         for name in names
-        for path in sorted(_files(folder / name))
+        for path in sorted(every_file(folder / name))
     }
 
 
@@ -186,7 +156,7 @@ def _foreign(
 
 def _not_of(path: Path, *manifests: dict[str, Any]) -> tuple[Path, str] | None:
     """The first file under a name that is in no manifest, or not as it was; None for none."""
-    for file in _files(path):
+    for file in every_file(path):
         name = file.relative_to(path.parent).as_posix()
         digests = [known[name] for known in manifests if name in known]
         if not digests:
@@ -199,57 +169,13 @@ def _not_of(path: Path, *manifests: dict[str, Any]) -> tuple[Path, str] | None:
 def _not_of_an_old_run(path: Path, run: dict[str, Any]) -> tuple[Path, str] | None:
     """The same for results of versions without manifests: by the names that we write."""
     named = path.name in (run.get("files") or ())
-    for file in _files(path):
+    for file in every_file(path):
         form = _INSIDE.get(path.name) if path.is_dir() else re.compile(re.escape(path.name))
         if not named or form is None or not form.fullmatch(file.name):
             return file, _FOREIGN
         if file.is_symlink():
             return file, _CHANGED
     return None
-
-
-def _files(path: Path) -> Iterator[Path]:
-    """A file, or all files in a folder; links count as files, what systems leave does not."""
-    if path.is_symlink() or path.is_file():
-        yield path
-    elif path.is_dir():
-        for inner in path.iterdir():
-            if inner.name not in _LEFT_BY_SYSTEMS:
-                yield from _files(inner)
-
-
-def _read_from(given: Path) -> Iterator[Path]:
-    """The files that stand for an input: all of a store, the frames of a folder of frames."""
-    if given.is_dir() and not _is_store(given):
-        for place in (given, given / "TRA"):
-            yield from (p for p in place.glob("*") if p.suffix.lower() in (".tif", ".tiff", ".txt"))
-    elif given.exists():
-        yield from _files(given.resolve())
-    else:
-        yield from map(Path, glob(str(given)))  # noqa: PTH207 - a pattern may be absolute
-
-
-def _joins(target: Path, given: Path) -> bool:
-    """Whether a new file or folder would become part of an input."""
-    if not given.is_dir():
-        return False
-    inside, outer = target.resolve(), given.resolve()
-    if inside == outer or _is_store(given):
-        return outer in (inside, *inside.parents)
-    return inside.parent == outer and inside.suffix.lower() in (".tif", ".tiff")
-
-
-def _is_store(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in _ZARR)
-
-
-def _identity(path: Path) -> object:
-    """What two names of one file have in common; a link to nothing is only itself."""
-    try:
-        found = path.stat()
-    except OSError:
-        return path.absolute()
-    return found.st_dev, found.st_ino
 
 
 def _digest(path: Path) -> str:

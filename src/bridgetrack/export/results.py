@@ -10,9 +10,9 @@ from bridgetrack.errors import OutputError
 from bridgetrack.export.csv import PRESETS, write_csv
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
-from bridgetrack.export.may_write import outdated_run, refuse_inputs, refuse_others, sign_exported
+from bridgetrack.export.may_write import outdated_run, refuse_others, sign_exported
 from bridgetrack.export.zarr import write_zarr
-from bridgetrack.files import staged_files
+from bridgetrack.files import refuse_inputs, staged_files
 from bridgetrack.movie.movie import Movie
 from bridgetrack.option import option
 from bridgetrack.placing import recover

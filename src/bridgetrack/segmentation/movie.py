@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.files import refuse_inputs
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.segmentation.backends import Segmenter, make_probability, make_segmenter
@@ -121,8 +122,9 @@ def segment_to_file(
     Raises
     ------
     OutputError
-        Where it cannot be written.
+        Where it cannot be written, or is what the movie is read from.
     """
+    refuse_inputs([Path(path)], [movie.source])
     frames = segment_movie(movie, settings, channel=channel, backend=backend, model=model)
     with label_writer(path, movie.geometry) as writer:
         for done in frames:

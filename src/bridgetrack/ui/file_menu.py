@@ -14,8 +14,8 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.export.csv import plain_cells
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
-from bridgetrack.export.may_write import refuse_inputs, refuse_other, sign
-from bridgetrack.files import replacing
+from bridgetrack.export.may_write import refuse_other, sign
+from bridgetrack.files import refuse_inputs, replacing
 from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
 from bridgetrack.movie.tiff import one_frame
 from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
