@@ -38,6 +38,6 @@ def test_every_answer_about_masks_has_words_and_a_sign(kind):
 
 def test_an_answer_leaves_out_the_frame_that_stands_beside_it():
     given = Annotation("a1", Kind.CONFIRM, (event_of(Event.DIVIDE),))
-    assert short_answer(given) == "cell 1 divides into 5 and 6"
+    assert short_answer(given) == "cell #1 divides into #5 and #6"
     given = Annotation("a2", Kind.CONFIRM, (event_of(Event.DISAPPEAR),))
-    assert short_answer(given) == "cell 1 leaves"
+    assert short_answer(given) == "cell #1 leaves"

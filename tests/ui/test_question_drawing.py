@@ -42,7 +42,18 @@ def test_both_frames_show_the_event(frame):
     assert [m.text for m in found.marks].count("") == 5, (
         "an outline of four points, and a ring in the other frame"
     )
-    assert [t for t in (m.text for m in found.marks) if t] == [f"● Moves on, 60 %, frame {frame}"]
+    said = [t for t in (m.text for m in found.marks) if t and not t.startswith("#")]
+    assert said == [f"● Moves on, 60 %, frame {frame}"]
+
+
+def test_cells_have_the_names_that_the_panel_uses():
+    divide = EventRef(Event.DIVIDE, (MOTHER,), (THERE, FAR))
+    names = {m.text: m.point for m in drawn(question(divide), 3).marks if m.text.startswith("#")}
+    assert set(names) == {"#1", "#2", "#3"}, "number 1 is the cell in both frames"
+    assert names["#1"][0] > MOTHER.position[0], "below a cell of the frame in view"
+    assert names["#3"] == (pytest.approx(FAR.position[0] - 7.5), FAR.position[1])
+    later = {m.text for m in drawn(question(divide), 4).marks if m.text.startswith("#")}
+    assert later == {"#1", "#2", "#3"}
 
 
 @pytest.mark.parametrize("frame", [2, 5])

@@ -81,9 +81,12 @@ def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]
 
 
 def short_words(event: EventRef, history: bool) -> str:
-    """An event as a predicate of the cell in question, e.g. ``divides into 4 and 7``."""
-    before = " and ".join(str(c.label) for c in event.sources)
-    after = " and ".join(str(c.label) for c in event.targets)
+    """An event as a predicate of the cell in question, e.g. ``divides into #4 and #7``.
+
+    The numbers stand on the image, at their cells.
+    """
+    before = " and ".join(f"#{c.label}" for c in event.sources)
+    after = " and ".join(f"#{c.label}" for c in event.targets)
     fate = {
         Event.MOVE: f"moves to {after}",
         Event.DIVIDE: f"divides into {after}",
@@ -108,10 +111,10 @@ _SAID = {Kind.REJECT: "not: ", Kind.CANNOT_TELL: "cannot tell: ", Kind.ONE_OF: "
 
 
 def short_answer(annotation: Annotation) -> str:
-    """An answer for a table that has the frame's number beside it, e.g. ``cell 1 leaves``."""
+    """An answer for a table that has the frame's number beside it, e.g. ``cell #1 leaves``."""
     event = annotation.events[0]
     if event.complete:
         words = short_words(event, history=False)
     else:
         words = (FATE if event.sources else HISTORY)[event.event]
-    return f"{_SAID.get(annotation.kind, '')}cell {annotation.cells[0].label} {words}"
+    return f"{_SAID.get(annotation.kind, '')}cell #{annotation.cells[0].label} {words}"

@@ -183,6 +183,30 @@ def draw_proposals(drawing: Drawing, found: list[Proposal], view: View, outline:
             drawing.arrow(a, b, colour)
             drawing.ring(b.position, 0.5 * view.size, colour)
     _draw_numbers(drawing, found, view)
+    _draw_names(drawing, [c for p in found if not p.excluded for c in p.event.cells], view)
+
+
+def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: View) -> None:
+    """Numbers of cells as the panel names them: below those in view, above those of other frames.
+
+    A number above says nothing where a cell in view nearby has the same.
+    """
+    known = {c.cell: c for c in cells if _near(c, view)}
+    here = [c for c in known.values() if c.frame == view.frame]
+    for cell in known.values():
+        flat = np.asarray(cell.position[-2:])
+        below = cell.frame == view.frame
+        if not below and any(
+            c.label == cell.label and np.abs(flat - np.asarray(c.position[-2:])).max() <= view.size
+            for c in here
+        ):
+            continue
+        away = _NAME * view.size * (1 if below else -1)
+        drawing.mark((flat[0] + away, flat[1]), "disc", 0.1, CLEAR, CLEAR, f"#{cell.label}")
+
+
+_NAME = 0.75
+"""Cell diameters from the middle of a cell to its number."""
 
 
 def percent(share: float) -> str:
@@ -303,6 +327,8 @@ def draw_question(drawing: Drawing, asked: Suggestion, view: View, outline: Outl
     drawing.mark(place, "disc", 0.1, CLEAR, CLEAR, words)
     for number, position in numbered:
         drawing.mark(position, "disc", 0.4 * view.size, _SHADE, rgba(PROPOSAL, 0.8), number)
+    events = (asked.event, *asked.alternatives)
+    _draw_names(drawing, [c for event in events for c in event.cells], view)
 
 
 def draw_mask_question(drawing: Drawing, asked: MaskQuestion, view: View, instead: bool) -> None:
@@ -491,7 +517,7 @@ class OverlayLayers:
     def warming(self) -> Iterator[Callable[[], None]]:
         """Parts that make the letters ready, unseen; else the first words take long to show."""
         names = "".join(f"{k.sign}{k.name}" for k in LOOKS.values())
-        letters = sorted({*names, *"0123456789,%", *"frame"})
+        letters = sorted({*names, *"0123456789,%#", *"frame? [Enter]"})
         for k in range(0, len(letters), _AT_ONCE):
             yield self._writer("".join(letters[k : k + _AT_ONCE]))
         yield self.end_warming

@@ -202,13 +202,13 @@ def _about(asked: Question) -> str:
         return f"What is in frame {asked.frame} (Yes: as drawn; No: the other):"
     frame, label = asked.slot[1]
     if asked.slot[0] == "history":
-        return f"Where cell {label} of frame {frame} comes from:"
-    return f"What becomes of cell {label} of frame {frame}:"
+        return f"Where cell #{label} of frame {frame} comes from:"
+    return f"What becomes of cell #{label} of frame {frame}:"
 
 
 def _words(event: EventRef, asked: Suggestion) -> str:
     """An event as a predicate of the cell asked about; sisters tell divisions apart."""
     history = asked.slot[0] == "history"
     words = short_words(event, history)
-    sisters = [str(c.label) for c in event.targets if c.cell != asked.slot[1]]
+    sisters = [f"#{c.label}" for c in event.targets if c.cell != asked.slot[1]]
     return f"{words}, together with {' and '.join(sisters)}" if history and sisters else words
