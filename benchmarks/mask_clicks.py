@@ -35,7 +35,6 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 
 Labels = NDArray[np.int32]
 Index = NDArray[np.int64]
-COLUMNS = ("edge_f1", "division_f1", "complete_tracks", "tra", "det")
 
 
 def pixels(regions: Regions, row: int) -> Index:
@@ -151,30 +150,20 @@ def main() -> None:
     print("| movie | clicks | edge F1 | divisions | complete | TRA | DET | SEG |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in args.names or ["hela", "psc"]:
-        data = masks.SETS[name]
-        folder = args.data / data.folder
-        if not folder.is_dir():
-            print(f"{folder}: not here, skipped", file=sys.stderr)
+        task = masks.open_task(masks.SETS[name], args.data, args.frames)
+        if task is None:
             continue
-        whole = bt.open_movie(folder / data.sequence)
-        first, last = args.frames or (0, whole.n_frames)
-        image = masks.part(whole, first, last)
-        truth_of = folder / f"{data.sequence}_GT" / data.truth
-        truth = masks.read_masks(truth_of, "man_track*.tif")[first:last]
+        image, truth = task.image, task.truth
 
-        def figures(
-            frames: list[Labels], image: Any = image, truth_of: Path = truth_of,
-            data: masks.DataSet = data, span: tuple[int, int] = (first, last),
-            truth: list[Labels] = truth,
-        ) -> list[float]:  # fmt: skip
-            found = masks.scored(image, [f.copy() for f in frames], truth_of, data, span)
-            return [*(float(found.get(k, np.nan)) for k in COLUMNS), masks.seg(truth, frames)]
+        def figures(frames: list[Labels], task: masks.Task = task) -> list[float]:
+            found = masks.scored(task, frames)
+            return [float(found.get(k, np.nan)) for k in masks.COLUMNS]
 
         shown, offered = chosen(image, Given())
         print(row(name, "0", np.array([figures(shown)])), flush=True)
         rows = []
         for seed in range(args.seeds):
-            answers = answered(image, truth, shown, offered, data.border, args.clicks, seed)
+            answers = answered(image, truth, shown, offered, task.border, args.clicks, seed)
             frames, _ = chosen(image, Given(answers=answers))
             rows.append(figures(frames))
             seen = sum(len(a.right) for a in answers if a.kind == MendKind.CHECK)

@@ -174,24 +174,46 @@ def causes(truth: list[Labels], shown: list[Labels], offered: list[Regions]) -> 
     return counts
 
 
-def scored(
-    image: Movie, frames: list[Labels], truth_of: Path, data: DataSet, span: tuple[int, int]
-) -> dict[str, float]:
-    """Track masks with the shipped weights and score them."""
-    first, last = span
-    pattern = "man_track*.tif"
-    true = read_masks(truth_of, pattern)[first:last]
+@dataclass(frozen=True)
+class Task:
+    """Some frames of a movie, and the truth about them."""
+
+    image: Movie
+    truth: list[Labels]
+    mothers: dict[int, int]
+    border: int
+
+
+def open_task(
+    data: DataSet, root: Path, frames: tuple[int, int] | None, border: int | None = None
+) -> Task | None:
+    """A data set, opened; None, and a remark, where it is not here."""
+    folder = root / data.folder
+    if not folder.is_dir():
+        print(f"{folder}: not here, skipped", file=sys.stderr)
+        return None
+    whole = bt.open_movie(folder / data.sequence)
+    first, last = frames or (0, whole.n_frames)
+    truth_of = folder / f"{data.sequence}_GT" / data.truth
+    truth = read_masks(truth_of, "man_track*.tif")[first:last]
     mothers = parents(truth_of / "man_track.txt")
+    return Task(part(whole, first, last), truth, mothers, data.border if border is None else border)
+
+
+def scored(task: Task, frames: list[Labels]) -> dict[str, float]:
+    """Track masks with the shipped weights and score them; SEG, too."""
+    true, border = [frame.copy() for frame in task.truth], task.border
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
-        labels = of_frames(frames, image)
-        bt.track(labels, image).save(root / "found", ["ctc"])
+        labels = of_frames([frame.copy() for frame in frames], task.image)
+        bt.track(labels, task.image).save(root / "found", ["ctc"])
         result = read_masks(root / "found" / "ctc", "mask*.tif")
-        table = rows_of(result, parents(root / "found" / "ctc" / "res_track.txt"), data.border)
+        table = rows_of(result, parents(root / "found" / "ctc" / "res_track.txt"), border)
         write_ctc(root / "RES" / "ctc", result, table, False)
-        write_ctc(root / "01_GT" / "TRA", true, rows_of(true, mothers, data.border), True)
+        write_ctc(root / "01_GT" / "TRA", true, rows_of(true, task.mothers, border), True)
         score = bt.evaluate(root / "RES", root / "01_GT", chota=False)
-    return {k: v for k, v in score.to_dict().items() if isinstance(v, int | float)}
+    figures = {k: v for k, v in score.to_dict().items() if isinstance(v, int | float)}
+    return {**figures, "seg": seg(task.truth, frames)}
 
 
 def seg(truth: list[Labels], shown: list[Labels]) -> float:
@@ -214,36 +236,26 @@ def rows(args: argparse.Namespace) -> Iterator[list[str]]:
     """One row per movie and way of finding cells."""
     given = Given(score=None if args.score is None else load_score(args.score))
     for name in args.names or ["hela", "psc"]:
-        data = SETS[name]
-        if args.border is not None:
-            data = replace(data, border=args.border)
-        folder = args.data / data.folder
-        if not folder.is_dir():
-            print(f"{folder}: not here, skipped", file=sys.stderr)
+        task = open_task(SETS[name], args.data, args.frames, args.border)
+        if task is None:
             continue
-        whole = bt.open_movie(folder / data.sequence)
-        first, last = args.frames or (0, whole.n_frames)
-        image = part(whole, first, last)
-        truth_of = folder / f"{data.sequence}_GT" / data.truth
-        truth = read_masks(truth_of, "man_track*.tif")[first:last]
         for how in args.how.split(","):
-            frames, offered, seconds = found(image, how, given)
-            figures = scored(image, [f.copy() for f in frames], truth_of, data, (first, last))
-            why = causes(truth, frames, offered)
-            n_cells = sum(len(np.unique(t)) - 1 for t in truth)
+            frames, offered, seconds = found(task.image, how, given)
+            figures = scored(task, frames)
+            why = causes(task.truth, frames, offered)
+            n_cells = sum(len(np.unique(t)) - 1 for t in task.truth)
             yield [
                 name,
                 how,
                 *(f"{figures.get(k, np.nan):.3f}" for k in COLUMNS),
-                f"{seg(truth, frames):.3f}",
                 f"{sum(map(len, offered)) / max(n_cells, 1):.1f}",
                 str(why["no candidate"]),
                 str(why["wrong candidate"]),
-                f"{seconds / image.n_frames:.2f}",
+                f"{seconds / task.image.n_frames:.2f}",
             ]
 
 
-COLUMNS = ("edge_f1", "division_f1", "complete_tracks", "tra", "det")
+COLUMNS = ("edge_f1", "division_f1", "complete_tracks", "tra", "det", "seg")
 HEAD = (
     "movie", "masks", "edge F1", "divisions", "complete", "TRA", "DET", "SEG",
     "candidates/cell", "links lost: no candidate", "wrong candidate", "s/frame",

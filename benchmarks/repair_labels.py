@@ -11,7 +11,6 @@ pixels of the border is left out, as in the Cell Tracking Challenge.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +48,13 @@ def main() -> None:
     parser.add_argument("--loyalty", type=float, default=MaskSettings().loyalty)
     args = parser.parse_args()
     data = masks.SETS["hela"]
-    folder = args.data / data.folder
-    if not folder.is_dir():
-        print(f"{folder}: not here, skipped", file=sys.stderr)
+    task = masks.open_task(data, args.data, args.frames)
+    if task is None:
         return
-    whole, labels = bt.open_movie(folder / "01"), bt.open_labels(folder / "01_AUTO")
-    first, last = args.frames or (0, whole.n_frames)
-    image, given = masks.part(whole, first, last), masks.part(labels, first, last)
-    truth_of = folder / "01_GT" / data.truth
-    truth = masks.read_masks(truth_of, "man_track*.tif")[first:last]
+    image, truth = task.image, task.truth
+    labels = bt.open_labels(args.data / data.folder / "01_AUTO")
+    first, last = args.frames or (0, labels.n_frames)
+    given = masks.part(labels, first, last)
     choices: list[Any] = []
     settings = MaskSettings(loyalty=args.loyalty)
     bt.run(choose_masks(image, choices.append, settings=settings, given=Given((given,))))
@@ -76,9 +73,9 @@ def main() -> None:
     print("| labels | edge F1 | divisions | complete | TRA | DET | SEG |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, frames in (("as they came", before), ("repaired", after)):
-        found = masks.scored(image, [f.copy() for f in frames], truth_of, data, (first, last))
+        found = masks.scored(task, frames)
         cells = [f"{found.get(k, np.nan):.3f}" for k in masks.COLUMNS]
-        print("| " + " | ".join([name, *cells, f"{masks.seg(truth, frames):.3f}"]) + " |")
+        print("| " + " | ".join([name, *cells]) + " |")
 
 
 if __name__ == "__main__":
