@@ -46,6 +46,9 @@ def test_margins_against_enumeration(seed: int, n_slots: int, n_wide: int, pinne
         true = solution.value - brute_force(problem, scores, rest)
         margin = exact_margin(problem, scores, solution, column, allowed)
         assert margin == pytest.approx(max(true, 0.0), abs=tolerance)
+        for guess in (0.0, 0.3, 1e3):
+            again = exact_margin(problem, scores, solution, column, allowed, guess)
+            assert again == pytest.approx(max(true, 0.0), abs=tolerance)
         assert bounds[column] <= true + tolerance
         if np.isfinite(margin):
             cost, added, dropped = best_without(

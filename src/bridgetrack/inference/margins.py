@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+_ABOVE = 1.0
+"""How far above its bound an exact margin is looked for at first."""
+
 
 def reduced_costs(problem: Problem, scores: Array, solution: Solution) -> Array:
     """Price of a column's slots minus its score, never negative for allowed ones, shape (H,)."""
@@ -113,11 +116,16 @@ def _elsewhere(
 
 
 def exact_margin(
-    problem: Problem, scores: Array, solution: Solution, column: int, allowed: Mask | None = None
+    problem: Problem,
+    scores: Array,
+    solution: Solution,
+    column: int,
+    allowed: Mask | None = None,
+    guess: float = np.inf,
 ) -> float:
     """The margin of one chosen column, by solving the part of the problem it can reach.
 
-    Infinite where nothing else is allowed.
+    Infinite where nothing else is allowed. For `guess` see `best_without`.
 
     Raises
     ------
@@ -125,7 +133,7 @@ def exact_margin(
         Where the column is not chosen.
     """
     try:
-        return best_without(problem, scores, solution, column, (column,), allowed)[0]
+        return best_without(problem, scores, solution, column, (column,), allowed, guess)[0]
     except InfeasibleError:
         return float("inf")
 
@@ -163,7 +171,9 @@ def smallest_margins(
         known = sorted(margins.values())
         if len(known) >= count and known[count - 1] <= bounds[row]:
             break
-        margins[row] = exact_margin(problem, scores, solution, row, allowed)
+        # A margin is seldom far above its bound, and what can be reached grows fast with it.
+        guess = float(bounds[row]) + _ABOVE
+        margins[row] = exact_margin(problem, scores, solution, row, allowed, guess)
     return {row: margins[row] for row in sorted(margins, key=lambda r: margins[r])[:count]}
 
 
@@ -229,7 +239,8 @@ def best_without(
             # A column left out would alone cost more than this alternative: it is the best one.
             if drop + spare <= limit or not np.isfinite(limit):
                 return drop, np.setdiff1d(answer[1], old), np.setdiff1d(old, answer[1])
-            limit = drop + spare
+            # What can be reached grows fast with the limit, so it is raised a little at a time.
+            limit = min(drop, 1.5 * limit) + spare
         elif not np.isfinite(limit):
             raise InfeasibleError("nothing else can explain these cells")
         else:
