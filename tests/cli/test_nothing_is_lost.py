@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 import tifffile
 
 import bridgetrack as bt
+from bridgetrack.cli.main import app
+from bridgetrack.cli.models import models
 from bridgetrack.errors import OutputError
 from bridgetrack.export.results import FILES
 from cli.conftest import Outcome, Run, draw_answers, one_line, project_of
@@ -67,6 +70,8 @@ def files(run: Run, movie: Path, truth: Path, tmp_path: Path) -> dict[str, Path]
     tifffile.imwrite(made / "image.tif", labels, photometric="minisblack")
     shutil.copytree(movie / "01_GT", made / "01_GT")
     shutil.rmtree(made / ".bridgetrack")
+    for name in ("strokes.tif", "pixels.json", "outlines.json"):
+        (made / name).write_text("refused before it is opened")
     return {p.name.partition(".")[0]: p for p in made.iterdir()}
 
 
@@ -91,7 +96,10 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     truth, answers = ("--ground-truth", f["01_GT"]), ("--annotations", f["answers"])
     image, model = ("--image", f["image"]), ("--model", f["model"])
     elsewhere = f["labels"].parent / "elsewhere.json"
-    yield "segment", (f["image"],), "--out", ("image",)
+    taught = ("--strokes", f["strokes"], "--pixel-model", f["pixels"])
+    said = ("--network", f["model"], "--annotations", f["outlines"])
+    found = ("image", "strokes", "pixels", "model", "outlines")
+    yield "segment", (f["image"], *taught, *said), "--out", found
     drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
     yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn
     learned = (f["labels"], *answers, *image, "--prior", f["model"], "--lambda", 1)
@@ -102,6 +110,32 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     read = ("labels", "answers", "image", "model", "01_GT/TRA/man_track.txt")
     yield "simulate-annotator", played, "--out", read
     yield "simulate-annotator", (*played, "--out", elsewhere), "--model-out", read
+
+
+TRIED = {
+    "segment": {"image", "strokes", "pixel_model", "answers"},
+    "track": {"labels", "image", "model", "annotations"},
+    "run": {"project"},
+    "annotate": {"labels", "ground_truth", "image"},
+    "train": {"labels", "image", "annotations", "source", "prior"},
+    "simulate_annotator": {
+        "labels", "ground_truth", "image", "model", "annotations", "model_out",
+    },
+    "save": {"file", "labels", "image"},  # writes into the library alone
+}  # fmt: skip
+"""What names a file, beside --out, of commands that write; each stands in a test below."""
+WRITE_NOTHING = {"explain", "evaluate", "suggest", "open_", "list_"}
+
+
+def test_every_option_that_names_a_file_is_tried() -> None:
+    named = {}
+    for command in [*app.registered_commands, *models.registered_commands]:
+        assert command.callback is not None
+        given = signature(command.callback, eval_str=True).parameters.values()
+        paths = {p.name for p in given if "Path" in str(p.annotation)} - {"out"}
+        named[command.callback.__name__] = paths
+    known = {name: paths for name, paths in named.items() if name not in WRITE_NOTHING and paths}
+    assert known == TRIED
 
 
 def test_no_input_is_written_over(run: Run, files: dict[str, Path], tmp_path: Path) -> None:
@@ -121,6 +155,23 @@ def test_no_input_is_written_over(run: Run, files: dict[str, Path], tmp_path: Pa
                 assert content(tmp_path) == before, (command, name, target)
             symlink.unlink()
             hard.unlink()
+
+
+def test_what_stands_beside_labels_is_not_written_over(
+    run: Run, files: dict[str, Path], tmp_path: Path
+) -> None:
+    read = {
+        "run": ("--strokes", "--pixel-model", "--annotations"),
+        "pixels": ("--pixel-model", "--annotations"),
+    }
+    for kind, options in read.items():
+        own = files["labels"].with_name(f"new.{kind}.json")
+        shutil.copy(files["answers"], own)
+        for option in options:
+            words = ("segment", files["image"], "--strokes", files["strokes"], option, own)
+            before = content(tmp_path)
+            refused(run(*words, "--out", own.with_name("new.tif")), own.name)
+            assert content(tmp_path) == before, (kind, option)
 
 
 def test_no_file_of_others_is_written_over(
@@ -266,7 +317,8 @@ def test_a_table_and_a_model_that_are_read(
     (out / "detections.csv").unlink()
     before = content(tmp_path)
     refused(run("track", masks, "--model", out / "run.json", "--out", out), "run.json")
-    refused(run("track", masks, "--annotations", out / "units.json", "--out", out), "units.json")
+    for option in ("--annotations", "--image"):
+        refused(run("track", masks, option, out / "units.json", "--out", out), "units.json")
     assert content(tmp_path) == before
 
 
