@@ -15,7 +15,7 @@ import pytest
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations, save_annotations
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.model import load_model
+from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
 from cli.conftest import Run, draw_answers, one_line
 
@@ -26,11 +26,19 @@ def clicks(run: Run, truth: Path, tmp_path: Path) -> Path:
     return draw_answers(run, truth, tmp_path / "a.json", 25)
 
 
+@pytest.mark.parametrize("kept", ["trained", "prior"])
 def test_clicks_to_a_model_that_tracks(
-    run: Run, movie: Path, truth: Path, clicks: Path, tmp_path: Path
+    kept: str, run: Run, movie: Path, truth: Path, clicks: Path, tmp_path: Path
 ) -> None:
-    model = tmp_path / "m.json"
+    model, plain = tmp_path / "m.json", untrained_model()
+    if kept == "trained":  # the answers contradict weights that would have no cell move
+        turned = [
+            -5.0 if k == "move.bias" else v for k, v in zip(plain.keys, plain.weights, strict=True)
+        ]
+        plain = replace(plain, weights=np.array(turned))
+    start = save_model(plain, tmp_path / "start.json")
     given = (truth, "--image", movie / "01", "--annotations", clicks, "--out", model)
+    given = (*given, "--prior", start)
     shown = run("train", *given, "--lambda", 0.1, "--json")
     assert shown.status == 0, shown.err
     assert shown.err == ""
@@ -39,13 +47,13 @@ def test_clicks_to_a_model_that_tracks(
     assert record["lambda"] == 0.1
     assert record["lambda_chosen_by"] == "user"
     assert record["gap"] is not None
-    assert record["kept"] in ("trained", "prior")
+    assert record["kept"] == kept
     for change in record["changes"].values():
         assert change["after"] - change["before"] == change["gained"] - change["lost"]
-    trained, plain = load_model(model), untrained_model()
+    trained = load_model(model)
     assert trained.keys == plain.keys
-    assert (trained.name == "trained") == (record["kept"] == "trained")
-    assert np.array_equal(trained.weights, plain.weights) == (record["kept"] == "prior")
+    assert trained.name == ("trained" if kept == "trained" else plain.name)
+    assert np.array_equal(trained.weights, plain.weights) == (kept == "prior")
     tracked = run("track", truth, "--model", model, "--out", tmp_path / "out", "--json")
     assert json.loads(tracked.out)["model"]["name"] == trained.name
 
