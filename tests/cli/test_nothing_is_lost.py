@@ -18,6 +18,7 @@ import bridgetrack as bt
 from bridgetrack.cli.main import app
 from bridgetrack.cli.models import models
 from bridgetrack.errors import OutputError
+from bridgetrack.export.may_write import sign
 from bridgetrack.export.results import FILES
 from cli.conftest import Outcome, Run, draw_answers, one_line, project_of
 
@@ -148,6 +149,7 @@ def test_no_input_is_written_over(run: Run, files: dict[str, Path], tmp_path: Pa
             symlink, hard = linked / own.name, linked / f"hard-{own.name}"
             symlink.symlink_to(own)
             os.link(own, hard)
+            sign(own)  # that we wrote it ourselves is no excuse
             before = content(tmp_path)
             around = own.parent / ".." / own.parent.name / own.name
             for target in (own, around, symlink, hard):
