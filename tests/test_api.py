@@ -68,6 +68,10 @@ def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:
         assert {"event", "score", "margin"} <= set(link)
     divisions = [n for n in graph if graph.out_degree(n) == 2]
     assert len(divisions) == (tables.events["event"] == "divide").sum() > 0
+    assert repr(result) == (
+        f"Tracking({len(graph)} cells in {len(movie.labels)} frames: {result.tracks.n_tracks} "
+        f"tracks, {len(divisions)} divisions, model 'shipped')"
+    )
     assert list(tables) == ["nodes", "edges", "events", "tracks"]
     assert len(tables.tracks) == result.tracks.n_tracks == len(tables["tracks"])
     with pytest.raises(KeyError):

@@ -94,6 +94,8 @@ def test_no_such_answer(arrays):
         with pytest.raises(bt.BridgetrackError, match="no answer to this question"):
             session.answer(asked, wrong)
     assert len(session.annotations) == 0
+    with pytest.raises(bt.BridgetrackError, match="no question"):
+        session.answer(None, "yes")
 
 
 def test_answers_are_on_disk_at_once_and_are_resumed(arrays, tmp_path):

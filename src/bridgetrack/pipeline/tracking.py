@@ -19,6 +19,7 @@ from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
 from bridgetrack.export.csv import track_table
 from bridgetrack.export.results import write_results
 from bridgetrack.features.feature import FeatureSet
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
@@ -125,6 +126,14 @@ class Tracking:
     margins: Array
     tracks: Tracks
     windows: Windows | None = None
+
+    def __repr__(self) -> str:
+        tracks = self.tracks
+        divisions = int((tracks.events["event"] == Event.DIVIDE.key).sum())
+        return (
+            f"Tracking({len(tracks.nodes)} cells in {tracks.geometry.n_frames} frames: "
+            f"{tracks.n_tracks} tracks, {divisions} divisions, model {self.model.name!r})"
+        )
 
     @property
     def graph(self) -> nx.DiGraph:

@@ -166,7 +166,7 @@ class Session(MendedMovie):
             self.questions.show()
         return self.questions.current
 
-    def answer(self, question: Question, answer: str | int | EventRef) -> None:
+    def answer(self, question: Question | None, answer: str | int | EventRef) -> None:
         """Answer a question; the masks and the tracks honour it at once.
 
         Parameters
@@ -182,10 +182,12 @@ class Session(MendedMovie):
         Raises
         ------
         InputError
-            Where there is no such answer.
+            Where there is no such answer, or nothing was asked.
         OutputError
             Where it cannot be written down; then nothing has changed.
         """
+        if question is None:
+            raise InputError("there is no question to answer: ask() found none worth asking")
         questions = self.questions
         if answer == "skip":
             questions.pass_on(question)
