@@ -35,8 +35,8 @@ _MENDING = (
     (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"), (Mode.CHECK, "All right"),
 )  # fmt: skip
 _ACTIONS = (
-    ("accept", "Yes", "yes"), ("reject", "No", "no"), ("history", "Where from?", "past"),
-    ("undo", "Undo", "undo"), ("redo", "Redo", "redo"),
+    ("accept", "Yes", "yes"), ("reject", "No", "no"), ("undo", "Undo", "undo"),
+    ("redo", "Redo", "redo"), ("history", "Where from?", "past"),
 )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ class AnnotatePanel(Panel):
 
     def _actions(self) -> QWidget:
         self.actions = {name: self.key_button(name, words, icon) for name, words, icon in _ACTIONS}
-        return grid(self.actions.values(), 3)
+        return grid(self.actions.values(), 3, last=2)
 
     # ------------------------------------------------------------------ state
 
