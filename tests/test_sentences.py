@@ -79,3 +79,20 @@ def test_nothing_hangs_on_sentences() -> None:
         for line in hanging(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert found == []
+
+
+def test_no_attribute_is_looked_up_by_a_name_put_together() -> None:
+    root = Path(bt.__file__).parent
+    calls = (
+        (path, node)
+        for path in sorted(root.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    )
+    found = [
+        f"{path.relative_to(root)}:{node.lineno}"
+        for path, node in calls
+        if node.func.id in ("getattr", "hasattr", "setattr")  # type: ignore[attr-defined]
+        and isinstance(node.args[1], ast.JoinedStr | ast.BinOp)
+    ]
+    assert found == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,11 @@ from bridgetrack.learning.model import (
     Inferred,
     InferredBatch,
     Sample,
+    Sign,
     StructuredModel,
 )
+
+Batch = Callable[..., InferredBatch]
 
 SATISFIED = 1e-9
 """A task loss below this counts as zero: the output contradicts no annotation."""
@@ -95,27 +99,27 @@ class Risk:
     def penalty(self, w: FloatArray) -> InferredBatch:
         """Loss-augmented inference of all samples."""
         self.effort.penalty_calls += 1
-        return self._infer(w, "loss_augmented", 1)
+        return self._augmented(w, 1, self.samples)
 
     def penalty_of(self, rows: NDArray[np.intp], w: FloatArray) -> InferredBatch:
         """Loss-augmented inference of some samples; n samples count as one call."""
         whole, self.effort.partial = divmod(self.effort.partial + len(rows), len(self.samples))
         self.effort.penalty_calls += whole
-        return self._infer(w, "loss_augmented", 1, tuple(self.samples[i] for i in rows))
+        return self._augmented(w, 1, tuple(self.samples[i] for i in rows))
 
     def reward(self, w: FloatArray) -> InferredBatch:
         """Maximisation over the reward space, all samples."""
         self.effort.reward_calls += 1
         if self.loss.reward == "compatible":
-            return self._infer(w, "compatible", 0)
+            return self._compatible(w)
         if self.loss.minus_delta:
-            return self._infer(w, "loss_augmented", -1)
-        return self._infer(w, "inference", 0)
+            return self._augmented(w, -1, self.samples)
+        return self._plain(w)
 
     def completions(self, w: FloatArray) -> InferredBatch:
         """The best compatible outputs of all samples."""
         self.effort.reward_calls += 1
-        return self._infer(w, "compatible", 0)
+        return self._compatible(w)
 
     def literal_tangent(
         self, found: InferredBatch, reward: InferredBatch, w: FloatArray
@@ -140,28 +144,50 @@ class Risk:
         value = float(slope @ w) + offset
         return Tangent(slope, offset, value, max(float(found.bounds.sum()) / n, value))
 
-    def _infer(
-        self, w: FloatArray, kind: str, sign: int, some: tuple[Sample, ...] | None = None
+    def _augmented(self, w: FloatArray, sign: Sign, samples: Sequence[Sample]) -> InferredBatch:
+        model = self.model
+
+        def each(s: Sample) -> Inferred:
+            return model.loss_augmented_inference(s.x, s.y_star, w, sign=sign)
+
+        batch: Batch | None = getattr(model, "loss_augmented_batch", None)
+        at_once = None if batch is None else partial(batch, samples, w, sign)
+        return self._timed(at_once, each, samples, w, sign)
+
+    def _compatible(self, w: FloatArray) -> InferredBatch:
+        model = self.model
+
+        def each(s: Sample) -> Inferred:
+            return model.compatible_inference(s.x, s.y_star, w)
+
+        batch: Batch | None = getattr(model, "compatible_batch", None)
+        at_once = None if batch is None else partial(batch, self.samples, w)
+        return self._timed(at_once, each, self.samples, w, 0)
+
+    def _plain(self, w: FloatArray) -> InferredBatch:
+        model = self.model
+
+        def each(s: Sample) -> Inferred:
+            found = model.inference(s.x, w)
+            return replace(found, loss=model.task_loss(s.y_star, found.output))
+
+        batch: Batch | None = getattr(model, "inference_batch", None)
+        at_once = None if batch is None else partial(batch, self.samples, w)
+        return self._timed(at_once, each, self.samples, w, 0)
+
+    def _timed(
+        self,
+        at_once: Callable[[], InferredBatch] | None,
+        each: Callable[[Sample], Inferred],
+        samples: Sequence[Sample],
+        w: FloatArray,
+        sign: int,
     ) -> InferredBatch:
-        samples = self.samples if some is None else some
+        """All samples at once where the model can, else one after another."""
         start = time.perf_counter()
-        batch: Callable[..., InferredBatch] | None = getattr(self.model, f"{kind}_batch", None)
-        if batch is None:
-            found = InferredBatch.stack([self._infer_one(s, w, kind, sign) for s in samples])
-        else:
-            found = batch(samples, w, sign) if kind == "loss_augmented" else batch(samples, w)
+        found = InferredBatch.stack([each(s) for s in samples]) if at_once is None else at_once()
         self.effort.seconds += time.perf_counter() - start
         return checked_batch(found, samples, w, sign)
-
-    def _infer_one(self, sample: Sample, w: FloatArray, kind: str, sign: int) -> Inferred:
-        if kind == "compatible":
-            return self.model.compatible_inference(sample.x, sample.y_star, w)
-        if kind == "inference":
-            found = self.model.inference(sample.x, w)
-            return replace(found, loss=self.model.task_loss(sample.y_star, found.output))
-        return self.model.loss_augmented_inference(
-            sample.x, sample.y_star, w, sign=1 if sign > 0 else -1
-        )
 
 
 def checked_batch(
