@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,16 @@ def test_the_architecture_names_what_is_there() -> None:
     assert [name for name in sorted(named) if not (package / name).is_file()] == []
     folders = {f.name for f in package.iterdir() if (f / "__init__.py").is_file()}
     assert folders <= set(re.findall(r"`([a-z]+)`", text)) | {"_sample"}
+
+
+def test_every_folder_has_its_layer() -> None:
+    linted = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = linted["tool"]["importlinter"]["contracts"][0]
+    layers = set(re.findall(r"bridgetrack\.(\w+)", " ".join(contract["layers"])))
+    package = Path(bridgetrack.__file__).parent
+    files = {f.stem for f in package.glob("*.py")} - {"__init__"}
+    folders = {f.name for f in package.iterdir() if (f / "__init__.py").is_file()}
+    assert layers == (files | folders) - {"_sample"}
 
 
 def test_commands_and_options_exist(capsys: pytest.CaptureFixture[str]) -> None:
