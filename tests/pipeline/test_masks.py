@@ -144,26 +144,27 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """E.g. cells at the edge of the picture, which look as the others do."""
-    monkeypatch.setattr("bridgetrack.regions.taught.ENOUGH", 40)
-    places = [(float(y), float(x)) for y in range(12, 200, 25) for x in range(12, 200, 25)]
-    inside = [all(20 < i < 180 for i in place) for place in places]
+    monkeypatch.setattr("bridgetrack.regions.taught.ENOUGH", 30)
+    places = [(float(y), float(x)) for y in range(12, 150, 25) for x in range(12, 150, 25)]
+    inside = [all(20 < i < 130 for i in place) for place in places]
     n, inner = len(places), 1 + np.flatnonzero(inside)
     rng = np.random.default_rng(1)
     frames = []
-    for _ in range(6):
+    for _ in range(3):
         moved = np.array(places) + rng.normal(0, 1.0, (n, 2))
-        frames.append(blobs((200, 200), list(map(tuple, moved)), 8))
+        frames.append(blobs((150, 150), list(map(tuple, moved)), 8))
     truth = np.stack(frames)
     images = np.stack([photograph(f, seed=t) for t, f in enumerate(frames)])
     wanted = np.where(np.isin(truth, inner), truth, 0)
     answers = MaskAnswers(open_labels(truth).geometry)
-    for t in (0, 4):
+    for t in (0, 2):
         site = MendSite(t, wanted[t], SegmentationSettings(diameter=16.0), free=999)
         answers = answers.added(check(site))
+    settings = MaskSettings(choose="frame")
     before, after = (
-        found(open_movie(images), given=known) for known in (Given(), Given(answers=answers))
+        found(open_movie(images), settings=settings, given=known)[1]
+        for known in (Given(), Given(answers=answers))
     )
-    assert before[2].max() > n - 3 and before[5].max() > n - 3
-    for t in (2, 5):
-        assert abs(int(after[t].max()) - len(inner)) <= 2
-        assert ((after[t] > 0) & (wanted[t] > 0)).sum() > 0.8 * (wanted[t] > 0).sum()
+    assert before.max() > n - 3
+    assert abs(int(after.max()) - len(inner)) <= 1
+    assert ((after > 0) & (wanted[1] > 0)).sum() > 0.8 * (wanted[1] > 0).sum()
