@@ -140,11 +140,8 @@ def test_movies_of_other_extents_are_refused() -> None:
             found(movie, given=other)
 
 
-def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None:
     """E.g. cells at the edge of the picture, which look as the others do."""
-    monkeypatch.setattr("bridgetrack.regions.taught.ENOUGH", 30)
     places = [(float(y), float(x)) for y in range(12, 150, 25) for x in range(12, 150, 25)]
     inside = [all(20 < i < 130 for i in place) for place in places]
     n, inner = len(places), 1 + np.flatnonzero(inside)

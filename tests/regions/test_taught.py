@@ -10,7 +10,7 @@ from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.regions import concatenate, overlaps, regions_of_labels
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.size import CellSize, usual_size
-from bridgetrack.regions.taught import ENOUGH, MovieScore, choice_targets, share_of, teach
+from bridgetrack.regions.taught import MovieScore, choice_targets, share_of, teach
 
 RNG = np.random.default_rng(5)
 FEATURE = RNG.normal(0, 1, (600, len(FEATURES)))
@@ -43,20 +43,17 @@ def test_what_is_learned_holds_for_other_candidates_and_is_not_all() -> None:
     np.testing.assert_allclose(after, (before + np.clip(own, -12, 12)) / 2)
 
 
-def test_the_more_cells_were_checked_the_more_of_a_say_they_have() -> None:
+def test_the_more_often_the_start_is_wrong_the_more_of_a_say_has_what_was_checked() -> None:
     told = (FEATURE[:, 3] > 0).astype(np.int8)
-    assert [share_of(n) for n in (0, ENOUGH // 3, ENOUGH, 5 * ENOUGH)] == [0, 0.5, 1, 1]
-    small = MovieScore(starting_score(), CellSize(6.0, 0.2))  # candidates here are of one pixel
-    half, full = (teach(small, FEATURE, told, share) for share in (0.5, 1.0))
-    np.testing.assert_allclose(half.trees.decision_function(FEATURE), full_trees(full))
-    # where the movie's own examples are enough, neither the start nor usual sizes count
-    np.testing.assert_allclose(odds(full), np.clip(full_trees(full), -12, 12) - 1)
-    assert (small.doubt(np.ones(3)) == 12).all() and (full.doubt(np.ones(3)) == 0).all()
-    assert (half.doubt(np.ones(3)) == 12).all()
-
-
-def full_trees(score: MovieScore) -> np.ndarray:
-    return score.trees.decision_function(FEATURE)
+    assert share_of(10, 1.0) == 0
+    assert [share_of(n, wrong) for n, wrong in ((30, 0), (500, 0), (500, 0.2), (500, 0.9))] == [
+        0.5, 0.5, 1, 1,
+    ]  # fmt: skip
+    assert 0.5 < share_of(40, 0.1) < share_of(40, 0.3) < share_of(80, 0.3) < 1
+    full = teach(START, FEATURE, told, 1.0)
+    own = full.trees.decision_function(FEATURE)
+    np.testing.assert_allclose(odds(full), np.clip(own, -12, 12))
+    np.testing.assert_array_equal(teach(START, FEATURE, told).trees.decision_function(FEATURE), own)
 
 
 def test_a_choice_says_nothing_of_what_is_like_the_chosen() -> None:

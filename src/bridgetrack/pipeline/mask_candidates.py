@@ -26,7 +26,7 @@ from bridgetrack.regions.propose import cell_probability, label_sources, propose
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
-from bridgetrack.regions.taught import MovieScore, choice_targets, share_of, teach
+from bridgetrack.regions.taught import FEW, MovieScore, choice_targets, share_of, teach
 from bridgetrack.segmentation.backends import segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge
@@ -202,20 +202,17 @@ def learned_score(
         taken.append([Described(regions, features) for regions, features in found])
     areas, odds = [], []
     for one in (one for block in taken for one in block):
-        regions = one.regions
-        scores = score.log_odds(regions, one.features)
-        kept = prune(regions, scores, per_cell)
-        chosen = kept[choose_by_frame(regions.select(kept), scores[kept] - joint.bias)]
-        areas.append(regions.area[chosen].astype(np.float64))
-        odds.append(scores[chosen])
+        chosen, scores = _at_first(one, score, per_cell, joint.bias)
+        areas.append(one.regions.area[chosen].astype(np.float64))
+        odds.append(scores)
     score = MovieScore(score.start, usual_size(areas, odds))
     answers = reader.given.answers
     if not answers:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
-    share = share_of(answers.checked)
-    if share:
-        said = yield from _said_lessons(reader, _answered(answers))
-        return teach(score, *_joined(said), share)
+    if answers.checked >= FEW:
+        said = yield from _said_of(reader, _answered(answers))
+        share = share_of(answers.checked, _wrong(said, score, per_cell, joint.bias))
+        return teach(score, *_joined([(one.features, t) for one, t in said]), share)
     lessons: list[_Lesson] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
         yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
@@ -224,23 +221,43 @@ def learned_score(
         offered = [reader.offer(t, one, score, per_cell, 0.0) for t, one in pairs]
         lessons += yield from _own_choice(reader, block, offered, model, joint)
     others = _answered(answers) - {t for block in blocks for t in block}
-    lessons += yield from _said_lessons(reader, others)
-    return teach(score, *_joined(lessons))
+    said = yield from _said_of(reader, others)
+    return teach(score, *_joined(lessons + [(one.features, t) for one, t in said]))
 
 
-def _said_lessons(reader: MaskReader, frames: set[int]) -> Steps[list[_Lesson]]:
-    """What people said of the candidates of some frames."""
+def _at_first(
+    found: Described, score: MovieScore, per_cell: float, bias: float
+) -> tuple[Index, Array]:
+    """Rows of the candidates of a frame that are the best by their scores alone; these scores."""
+    scores = score.log_odds(found.regions, found.features)
+    kept = prune(found.regions, scores, per_cell)
+    chosen = kept[choose_by_frame(found.regions.select(kept), scores[kept] - bias)]
+    return chosen, scores[chosen]
+
+
+def _wrong(
+    said: Sequence[tuple[Described, Targets]], score: MovieScore, per_cell: float, bias: float
+) -> float:
+    """Share of wrong ones among what a score takes for cells, where people said what is right."""
+    told = [target[_at_first(one, score, per_cell, bias)[0]] for one, target in said]
+    known = np.concatenate([t[t >= 0] for t in told])
+    return float((known == 0).mean()) if len(known) else 0.0
+
+
+def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described, Targets]]]:
+    """The candidates of some frames, with what people said of them."""
     # without those that they drew: that these agree with others would give the answers away
     source = replace(reader, given=replace(reader.given, answers=None))
-    lessons = []
+    said = []
     for t in sorted(frames):
         yield Progress("Learning from answers", 1.0)
         beside = [s for s in (t - 1, t, t + 1) if 0 <= s < reader.movie.n_frames]
         for regions, features in described(source.frame(s) for s in beside):
             if len(regions) and regions.frame[0] == t:
                 unknown = np.full(len(regions), -1, dtype=np.int8)
-                lessons.append(_lesson(reader, Described(regions, features), unknown))
-    return lessons
+                one = Described(regions, features)
+                said.append((one, _lesson(reader, one, unknown)[1]))
+    return said
 
 
 def _joined(lessons: Sequence[_Lesson]) -> _Lesson:

@@ -2,7 +2,8 @@
 
 The starting score knows cells in general. Where somebody has looked at all of some areas and said
 that everything there is right, the candidates in them are examples of cells and of what is none as
-they are in this movie, and trees fitted to them have the more of a say the more cells there are.
+they are in this movie. Trees fitted to them have half of the say, and more where the starting score
+is often wrong there.
 Single answers are about errors, which are no fair sample: with those alone trees are fitted to what
 was chosen at some places together with the cells' events, with the answers in its place where there
 are any, and have half of the say.
@@ -20,15 +21,13 @@ from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
 from bridgetrack.regions.size import CellSize
 
 _ALIKE = 0.6
-ENOUGH = 150
-"""Cells seen in areas that were checked after which the movie's own trees have all of the say."""
-_FEW = 25
-"""Fewer of them are no sample of the movie."""
+FEW = 25
+"""Fewer cells in areas that were checked are no sample of the movie."""
+_ENOUGH = 100
+"""Cells in such areas after which the movie's own trees may have more than half of the say."""
+_OFTEN = 0.2
+"""Share of wrong ones among what the starting score takes for cells, from which it has no say."""
 HALF = 0.5
-"""Share of the say that trees have that know little."""
-_STRICT = 1.0
-"""Taken off the log-odds of trees that have all of the say: they are sure of cells where the
-starting score, made for all kinds of movies, is not, and events speak for every cell as well."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +66,11 @@ class MovieScore:
         if self.trees is not None and len(odds):
             trees = np.asarray(self.trees.decision_function(features), dtype=np.float64)
             odds = (1 - self.share) * odds + self.share * np.clip(trees, -MOST_ODDS, MOST_ODDS)
-        return odds - _STRICT * self.own
+        return odds
 
     def doubt(self, area: Array) -> Array:
         """What smallness takes off the log-odds of candidates with so many pixels, shape (R,)."""
-        if self.size is None:
-            return np.zeros(len(area))
-        return (1 - self.own) * self.size.doubt(area)
+        return np.zeros(len(area)) if self.size is None else self.size.doubt(area)
 
 
 def choice_targets(regions: Regions, chosen: Mask) -> Targets:
@@ -90,9 +87,19 @@ def choice_targets(regions: Regions, chosen: Mask) -> Targets:
     return target
 
 
-def share_of(checked: int) -> float:
-    """How much of a say trees have that know so many cells of areas that were checked."""
-    return 0.0 if checked < _FEW else float(np.clip(checked / ENOUGH, HALF, 1.0))
+def share_of(checked: int, wrong: float) -> float:
+    """How much of a say the movie's own trees have; 0 where they know too little to be fitted.
+
+    Parameters
+    ----------
+    checked
+        Cells in areas that were checked.
+    wrong
+        Share of wrong ones among what is taken for cells there without them.
+    """
+    if checked < FEW:
+        return 0.0
+    return HALF + HALF * min(1.0, wrong / _OFTEN) * min(1.0, checked / _ENOUGH)
 
 
 def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:

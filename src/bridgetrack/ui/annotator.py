@@ -13,7 +13,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind, Place
-from bridgetrack.regions.taught import ENOUGH
+from bridgetrack.regions.taught import FEW
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.questions import Question
 from bridgetrack.session.session import Session
@@ -518,7 +518,7 @@ class Annotator:
 def _checked_words(now: int, all_in_all: int) -> str:
     """What is told after an area was found right, which held some cells."""
     told = f"Kept: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
-    left = ENOUGH - all_in_all
+    left = FEW - all_in_all
     if left > 0:
         return f"{told}After {left} more such cells, W goes by what cells look like in this movie."
     return f"{told}W chooses all masks again by what cells look like in this movie."
