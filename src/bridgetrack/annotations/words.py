@@ -40,7 +40,7 @@ NOUN = {
     Event.APPEAR: ("an appearance", "appearances"),
     Event.DISAPPEAR: ("a disappearance", "disappearances"),
     Event.SKIP: ("a move over missed frames", "moves over missed frames"),
-    Event.FALSE: ("a speck that is no cell", "specks that are no cells"),
+    Event.FALSE: ("a wrong detection", "wrong detections"),
 }
 """One and several of each event."""
 

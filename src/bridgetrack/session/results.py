@@ -128,7 +128,7 @@ def summary(tracks: Tracks) -> str:
         ("merge", "merge", "merges"),
         ("split", "wrong cut", "wrong cuts"),
         ("skip", "cell missed for some frames", "cells missed for some frames"),
-        ("false", "speck that is no cell", "specks that are no cells"),
+        ("false", "wrong detection", "wrong detections"),
     ):
         n = int(counts.get(key, 0))
         if n:
