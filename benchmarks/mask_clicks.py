@@ -26,7 +26,7 @@ import bridgetrack as bt
 import masks
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.pipeline import mask_candidates
-from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import choose_masks
 from bridgetrack.regions.acts import check
 from bridgetrack.regions.mend import Mend, MendKind, MendSite
@@ -129,7 +129,7 @@ def remember() -> None:
     mask_candidates.segment_frame = segment_frame
 
 
-def chosen(image: Any, given: Given) -> tuple[list[Labels], list[Regions]]:
+def chosen(image: Any, given: GivenMasks) -> tuple[list[Labels], list[Regions]]:
     """Labels and candidates of every frame."""
     choices: list[Any] = []
     bt.run(choose_masks(image, choices.append, given=given))
@@ -159,12 +159,12 @@ def main() -> None:
             found = masks.scored(task, frames)
             return [float(found.get(k, np.nan)) for k in masks.COLUMNS]
 
-        shown, offered = chosen(image, Given())
+        shown, offered = chosen(image, GivenMasks())
         print(row(name, "0", np.array([figures(shown)])), flush=True)
         rows = []
         for seed in range(args.seeds):
             answers = answered(image, truth, shown, offered, task.border, args.clicks, seed)
-            frames, _ = chosen(image, Given(answers=answers))
+            frames, _ = chosen(image, GivenMasks(answers=answers))
             rows.append(figures(frames))
             seen = sum(len(a.right) for a in answers if a.kind == MendKind.CHECK)
             said = f"{len(answers)} answers, {seen} cells in view"

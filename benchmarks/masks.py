@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.regions.regions import Regions, labels_of, no_regions, regions_of_labels
 from bridgetrack.regions.score import load_score
@@ -76,7 +76,7 @@ def of_frames(frames: list[Labels], image: Movie) -> Movie:
     return Movie(stack, image.geometry, ("labels",), "benchmark")
 
 
-def found(image: Movie, how: Any, given: Given) -> tuple[list[Labels], list[Regions], float]:
+def found(image: Movie, how: Any, given: GivenMasks) -> tuple[list[Labels], list[Regions], float]:
     """Labels of every frame, the candidates there were, and seconds of processor time."""
     start = time.process_time()
     if how == "plain":
@@ -234,7 +234,7 @@ def seg(truth: list[Labels], shown: list[Labels]) -> float:
 
 def rows(args: argparse.Namespace) -> Iterator[list[str]]:
     """One row per movie and way of finding cells."""
-    given = Given(score=None if args.score is None else load_score(args.score))
+    given = GivenMasks(score=None if args.score is None else load_score(args.score))
     for name in args.names or ["hela", "psc"]:
         task = open_task(SETS[name], args.data, args.frames, args.border)
         if task is None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import bridgetrack as bt
 import masks
-from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.regions.regions import labels_of, regions_of_labels
 
@@ -57,7 +57,7 @@ def main() -> None:
     given = masks.part(labels, first, last)
     choices: list[Any] = []
     settings = MaskSettings(loyalty=args.loyalty)
-    bt.run(choose_masks(image, choices.append, settings=settings, given=Given((given,))))
+    bt.run(choose_masks(image, choices.append, settings=settings, given=GivenMasks((given,))))
     after = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in choices]
     before = [np.asarray(given.channel_frame(t)).astype(np.int32) for t in range(given.n_frames)]
     mended = broken = false_before = false_after = 0

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.hypotheses.events import Event, EventName
-from bridgetrack.schema import Count, Entry, FileFormat, JsonObject, Share, json_text, made_by
+from bridgetrack.schema import Count, FileFormat, FilePart, JsonObject, Share, json_text, made_by
 
 
-class Size(Entry):
+class Size(FilePart):
     width: int
 
     def positive(self) -> int:
@@ -22,14 +22,14 @@ class Size(Entry):
         return self.width
 
 
-class Item(Entry):
+class Item(FilePart):
     id: str
     share: Share
     sizes: list[Annotated[int, made_by(Size, Size.positive)]]
     count: Count = 0
 
 
-class Content(Entry):
+class Content(FilePart):
     items: list[Item] = Field(min_length=1)
     notes: JsonObject = Field(default_factory=dict)
 

@@ -1,7 +1,7 @@
 """Files of JSON that anybody may have written: read against a schema, or refused in one sentence.
 
-A module that owns a format describes its objects as `Entry` classes, says with `made_by` what the
-program makes of each, and reads files through a `FileFormat`. The sentence names the file, the
+A module that owns a format describes its objects as `FilePart` classes, says with `made_by` what
+the program makes of each, and reads files through a `FileFormat`. The sentence names the file, the
 place in it, what is wrong there and what to do.
 """
 
@@ -58,13 +58,13 @@ _SENTENCES = {
 """What is said of each kind of error that pydantic reports; its own words for all others."""
 
 
-class Entry(BaseModel):
+class FilePart(BaseModel):
     """An object in a file; nothing is converted, and unknown entries are refused."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class OpenEntry(Entry):
+class OpenEntry(FilePart):
     """An object in a file that may hold entries which this program does not know."""
 
     model_config = ConfigDict(extra="ignore")
@@ -123,7 +123,7 @@ def of_dataclass(kind: type[T]) -> PlainValidator:
 
 
 def made_by(schema: type[E], make: Callable[[E], T]) -> PlainValidator:
-    """How a field is read whose value is no `Entry`: ``Annotated[CellRef, made_by(...)]``."""
+    """How a field is read whose value is no `FilePart`: ``Annotated[CellRef, made_by(...)]``."""
     return PlainValidator(lambda content: made(content, schema, make))
 
 
@@ -209,7 +209,7 @@ def check(schema: Any, content: Any, where: str, error: type[BridgetrackError] =
     Parameters
     ----------
     schema
-        An `Entry` class, or a type annotated with `made_by`.
+        An `FilePart` class, or a type annotated with `made_by`.
     content
         JSON values.
     where

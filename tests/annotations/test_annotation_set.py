@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.annotation_set import LIMIT, AnnotationSet, History
+from bridgetrack.annotations.annotation_set import LIMIT, AnnotationSet, AnswerHistory
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
@@ -57,7 +57,7 @@ def test_an_id_is_never_given_again():
     assert one.remove(LEAVES.id).given(LEAVES.id)
     back = one.remove(LEAVES.id).add(LEAVES)
     assert back == one
-    history = History(AnnotationSet(MOVIE)).record(add=[MOVE])
+    history = AnswerHistory(AnnotationSet(MOVIE)).record(add=[MOVE])
     history = history.undo().record(add=[says("b1", "confirm", event(Event.DISAPPEAR, [3]))])
     assert history.annotations.next_id() == "a2"
 
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_refused():
 @settings(max_examples=50, deadline=None)
 @given(annotation_lists())
 def test_undo_after_do_is_identity_and_redo_brings_it_back(listed):
-    history = History(AnnotationSet(MOVIE))
+    history = AnswerHistory(AnnotationSet(MOVIE))
     states = [history.annotations]
     for k, a in enumerate(listed):
         drop = [listed[k - 1].id] if k % 3 == 2 and listed[k - 1].id in history.annotations else []
@@ -97,13 +97,13 @@ def test_undo_after_do_is_identity_and_redo_brings_it_back(listed):
 
 
 def test_a_new_step_forgets_what_was_undone():
-    history = History(AnnotationSet(MOVIE)).record(add=[MOVE]).undo()
+    history = AnswerHistory(AnnotationSet(MOVIE)).record(add=[MOVE]).undo()
     assert history.future
     assert not history.record(add=[LEAVES]).future
 
 
 def test_the_number_of_steps_is_bounded():
-    history = History(AnnotationSet(MOVIE))
+    history = AnswerHistory(AnnotationSet(MOVIE))
     for k in range(LIMIT + 5):
         history = history.record(add=[says(f"a{k}", "confirm", event(Event.DISAPPEAR, [k + 1]))])
     assert len(history.past) == LIMIT

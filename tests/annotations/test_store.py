@@ -10,7 +10,7 @@ from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
 from bridgetrack.annotations import annotation_set
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet, History
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.store import (
     ANNOTATION_FILE,
     AutosavingStore,
@@ -31,7 +31,7 @@ LEAVES = says("a2", "reject", event(Event.DISAPPEAR, [7]), created="2024-05-17T0
 @settings(max_examples=50, deadline=None)
 @given(annotation_lists())
 def test_encoding_and_decoding_is_identity(listed):
-    history = History(AnnotationSet(MOVIE))
+    history = AnswerHistory(AnnotationSet(MOVIE))
     for a in listed:
         history = history.record(add=[a])
     if len(listed) > 1:
@@ -64,7 +64,7 @@ def test_the_file_is_readable(tmp_path):
 
 
 def _spoilt(path, change):
-    data = json.loads(encode(History(AnnotationSet(MOVIE, [MOVE, LEAVES]))))
+    data = json.loads(encode(AnswerHistory(AnnotationSet(MOVIE, [MOVE, LEAVES]))))
     change(data)
     path.write_text(json.dumps(data))
     return path

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridgetrack.annotations.annotation_set import History
+from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.models.shipped import untrained_model
@@ -77,7 +77,7 @@ def project_of(truth: Path, answers: Path, out: Path, **more: Any) -> Path:
         geometry.scale,
         geometry.unit,
         geometry.frame_interval,
-        History(load_annotations(answers)),
+        AnswerHistory(load_annotations(answers)),
         untrained_model(),
     )
     return save_project(replace(made, **more), out)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.overlap import Cells, movie_overlaps
+from bridgetrack.evaluation.overlap import CellIds, movie_overlaps
 from lineage_cases import detections_of, movie_of
 
 images = arrays(np.uint16, (2, 5, 6), elements=st.integers(0, 4))
@@ -22,7 +22,7 @@ def test_counts_equal_those_of_a_loop(first: np.ndarray, second: np.ndarray) -> 
     for images_ in (first, second):
         movie = movie_of(list(images_))
         detections = detections_of(movie)
-        sides.append(Cells(detections.frame, detections.label, movie))
+        sides.append(CellIds(detections.frame, detections.label, movie))
     a, b = sides
     overlaps = movie_overlaps(a, b)
     found = {
@@ -45,14 +45,14 @@ def test_movies_must_fit() -> None:
     small, large = movie_of([np.zeros((4, 4), int)]), movie_of([np.zeros((4, 5), int)])
     nothing = np.zeros(0, dtype=np.int64)
     with pytest.raises(InputError, match="same movie"):
-        movie_overlaps(Cells(nothing, nothing, small), Cells(nothing, nothing, large))
+        movie_overlaps(CellIds(nothing, nothing, small), CellIds(nothing, nothing, large))
 
 
 def test_unlisted_labels_are_an_error_or_background() -> None:
     movie = movie_of([np.array([[0, 1], [2, 2]])])
-    listed = Cells(np.array([0]), np.array([1]), movie)
-    both = Cells(np.array([0, 0]), np.array([1, 2]), movie)
+    listed = CellIds(np.array([0]), np.array([1]), movie)
+    both = CellIds(np.array([0, 0]), np.array([1, 2]), movie)
     with pytest.raises(InputError, match="label 2 is drawn in the first masks"):
         movie_overlaps(listed, both)
-    relaxed = movie_overlaps(Cells(listed.frame, listed.label, movie, complete=False), both)
+    relaxed = movie_overlaps(CellIds(listed.frame, listed.label, movie, complete=False), both)
     assert relaxed.pixels.tolist() == [1]

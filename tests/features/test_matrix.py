@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature, FeatureSet, compute_features
-from bridgetrack.features.view import View, best_other, rank_within
+from bridgetrack.features.view import EventView, best_other, rank_within
 from bridgetrack.hypotheses.events import Event
 from gallery import BY_NAME
 from scenes import Described, situation_scene
@@ -52,7 +52,7 @@ def test_blocks_follow_each_other() -> None:
 
 
 def test_a_feature_of_ones_own(scene: Described) -> None:
-    def wide(v: View) -> np.ndarray:
+    def wide(v: EventView) -> np.ndarray:
         return v.offset * 2
 
     own = FEATURES.with_feature(Feature(Event.DIVIDE, "twice", "2 d", "diameters", wide))
@@ -99,7 +99,7 @@ def test_a_feature_that_fails(scene: Described, values, message: str) -> None:
 
 
 def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described) -> None:
-    def never(v: View) -> np.ndarray:
+    def never(v: EventView) -> np.ndarray:
         raise AssertionError("computed without an image")
 
     own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", never, "image"))

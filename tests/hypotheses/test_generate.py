@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.candidates import Limits
+from bridgetrack.hypotheses.candidates import Reach
 from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events, active_slots
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.hypotheses.motion import estimate_motion
@@ -213,7 +213,7 @@ def test_components_stay_within_a_few_frame_pairs() -> None:
 
 
 def test_limits_hold() -> None:
-    limits = Limits(moves=1, back=1, daughters=3, divisions=1, splits=1, merges=1)
+    limits = Reach(moves=1, back=1, daughters=3, divisions=1, splits=1, merges=1)
     evidence = evidence_of(label_movie(simulated(cells=60)))
     hypotheses = generate_hypotheses(evidence, limits=limits)
     many = generate_hypotheses(evidence)
@@ -277,6 +277,6 @@ def test_skips_are_few_but_over_frames_without_cells() -> None:
     assert {(60 + k, 120 + k) for k in range(60)} <= pairs
     gone = rng.permutation(60)[:20]
     holes = [start, start, np.delete(start, gone, axis=0), start]
-    few = Limits(skip_share=0.05)
+    few = Reach(skip_share=0.05)
     hypotheses = generate_hypotheses(evidence_of(points_table(holes)), limits=few)
     assert 0 < len(hypotheses.of(Event.SKIP)) <= 0.05 * 220

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference import branch, solver
 from bridgetrack.inference.branch import greedy_choice
-from bridgetrack.inference.solve import Limits, solve
+from bridgetrack.inference.solve import SolverLimits, solve
 from bridgetrack.inference.solver import Program, solve_integer
 from partition_problems import brute_force, problem_of, random_covers, tracking_problem
 
@@ -152,7 +152,7 @@ def test_a_child_that_overstays_is_ended(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(subprocess, "run", watched)
     problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
-    solution = solve(problem, scores, limits=Limits(max_seconds=600.0))
+    solution = solve(problem, scores, limits=SolverLimits(max_seconds=600.0))
     assert ended
     assert solution.value <= solution.bound
     assert solution.bound == pytest.approx(solution.duals.sum())

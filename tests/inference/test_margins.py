@@ -15,7 +15,7 @@ from bridgetrack.inference.margins import (
     nearby_alternative,
     reduced_costs,
 )
-from bridgetrack.inference.solve import Limits, solve
+from bridgetrack.inference.solve import SolverLimits, solve
 from partition_problems import (
     brute_force,
     problem_of,
@@ -134,7 +134,7 @@ def test_what_is_chosen_anew_nearby_is_no_better_than_the_best(seed: int) -> Non
 
 def test_bounds_after_a_limit_stay_below_the_drop() -> None:
     problem, scores = tracking_problem(np.random.default_rng(2), 14, frames=3)
-    solution = solve(problem, scores, limits=Limits(max_seconds=0.0))
+    solution = solve(problem, scores, limits=SolverLimits(max_seconds=0.0))
     assert solution.gap > 0
     bounds = margin_bounds(problem, scores, solution)
     for column in np.flatnonzero(solution.chosen)[:6].tolist():

@@ -12,7 +12,7 @@ from bridgetrack.inference.gibbs import gibbs
 from bridgetrack.inference.margins import exact_margin, margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.resolve import resolve
-from bridgetrack.inference.solve import Limits, solve
+from bridgetrack.inference.solve import SolverLimits, solve
 from partition_problems import brute_force, problem_of, random_covers, random_scores
 
 
@@ -104,7 +104,7 @@ def test_limits_leave_a_true_bound() -> None:
     for _ in range(30):
         problem = optional_problem(rng, 9, 20)
         scores = rng.normal(size=problem.n_columns)
-        rough = solve(problem, scores, limits=Limits(max_nodes=1))
+        rough = solve(problem, scores, limits=SolverLimits(max_nodes=1))
         truth = brute_force(spelled_out(problem), padded(problem, scores, 0.0))
         assert rough.value <= truth + 1e-6 <= rough.bound + 2e-6
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import Limits, solve, solve_steps
+from bridgetrack.inference.solve import SolverLimits, solve, solve_steps
 from bridgetrack.inference.solver import solve_integer
 from bridgetrack.progress import run
 from partition_problems import (
@@ -164,8 +164,8 @@ def test_equals_one_integer_program(seed: int, weights: str) -> None:
 def test_small_batches_change_nothing() -> None:
     rng = np.random.default_rng(3)
     problem, scores = tracking_problem(rng, 60, radius=0.8)
-    one = solve(problem, scores, limits=Limits(batch=10**9))
-    many = solve(problem, scores, limits=Limits(batch=5))
+    one = solve(problem, scores, limits=SolverLimits(batch=10**9))
+    many = solve(problem, scores, limits=SolverLimits(batch=5))
     assert many.value == pytest.approx(one.value, abs=1e-6)
     np.testing.assert_array_equal(many.chosen, one.chosen)
 
@@ -213,7 +213,7 @@ def test_columns_cover_a_slot() -> None:
 def test_progress_rises_to_one_and_the_solution_is_returned() -> None:
     problem, scores = odd_cycles(20)
     shares: list[float] = []
-    solution = run(solve_steps(problem, scores, limits=Limits(batch=10)), shares.append)
+    solution = run(solve_steps(problem, scores, limits=SolverLimits(batch=10)), shares.append)
     assert len(shares) > 1
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
@@ -222,14 +222,14 @@ def test_progress_rises_to_one_and_the_solution_is_returned() -> None:
 
 def test_closing_half_way() -> None:
     problem, scores = odd_cycles(20)
-    steps = solve_steps(problem, scores, limits=Limits(batch=10))
+    steps = solve_steps(problem, scores, limits=SolverLimits(batch=10))
     assert isinstance(next(steps), float)
     steps.close()
     assert list(steps) == []
 
 
-@pytest.mark.parametrize("limits", [Limits(max_nodes=0), Limits(max_seconds=0.0)])
-def test_limits_leave_a_feasible_answer_with_a_true_gap(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [SolverLimits(max_nodes=0), SolverLimits(max_seconds=0.0)])
+def test_limits_leave_a_feasible_answer_with_a_true_gap(limits: SolverLimits) -> None:
     rng = np.random.default_rng(1)
     problem, scores = tracking_problem(rng, 25, frames=3)
     free = solve(problem, scores)
@@ -245,7 +245,7 @@ def test_no_time_at_all_still_gives_the_rounded_choice_and_its_gap() -> None:
     rng = np.random.default_rng(1)
     problem, scores = tracking_problem(rng, 25, frames=3)
     best = solve(problem, scores)
-    hurried = solve(problem, scores, limits=Limits(max_seconds=0.0))
+    hurried = solve(problem, scores, limits=SolverLimits(max_seconds=0.0))
     assert hurried.bound == pytest.approx(hurried.duals.sum())
     assert hurried.gap > 0
     assert hurried.gap >= best.value - hurried.value - 1e-6
@@ -262,7 +262,7 @@ def test_the_same_answer_twice() -> None:
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     problem, scores = odd_cycles(30)
     solve(problem, scores)
-    solve(problem, scores, limits=Limits(max_nodes=0))
+    solve(problem, scores, limits=SolverLimits(max_nodes=0))
     solve_integer(problem.by_slot, scores, None, 10, 1.0)
     with pytest.raises(InfeasibleError):
         solve(problem, scores, np.tile([True, True, True, False, False, False], 30))

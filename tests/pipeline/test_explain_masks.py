@@ -8,7 +8,7 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.explain_masks import MaskExplanation, explain_mask
-from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
 from bridgetrack.progress import run
 from bridgetrack.regions.describe import FEATURES
@@ -95,7 +95,7 @@ def test_reasons_are_those_of_the_score_that_chose(images: np.ndarray, found: np
     label = int(found[T][21, 20])
     own = explained(images, found, label)
     taught = MovieScore(starting_score(), None, _OnlySupport())  # type: ignore[arg-type]
-    how, given = MaskSettings(loyalty=0.0), Given(score=taught)
+    how, given = MaskSettings(loyalty=0.0), GivenMasks(score=taught)
     masks = open_movie(images), open_labels(found)
     why = run(explain_mask(*masks, T, label, settings=how, given=given))
     assert why.log_odds != pytest.approx(own.log_odds, abs=0.1)

@@ -12,7 +12,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.joint import FrameChoice
-from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks, segment_by_choice
 from bridgetrack.progress import run
@@ -49,7 +49,7 @@ def test_labels_brought_along_are_mended() -> None:
     given_ = labels.copy()
     given_[1][given_[1] == 2] = 1  # two drawn as one
     given_[2][given_[2] == 3] = 0  # one missed
-    got = found(open_movie(images), given=Given(labels=(open_labels(given_),)))
+    got = found(open_movie(images), given=GivenMasks(labels=(open_labels(given_),)))
     pairs = zip(given_, got, strict=True)
     kinds = [{c.kind for c in changes(a, b, t)} for t, (a, b) in enumerate(pairs)]
     assert ChangeKind.CUT in kinds[1]
@@ -65,7 +65,7 @@ def test_what_was_brought_along_is_among_the_choices() -> None:
     odd[:, 84:90, 5:60] = 1  # where the image shows nothing
     odd[:, 70:94, 62:66] = 2  # across a nucleus
     chosen: list[FrameChoice] = []
-    known = Given(labels=(open_labels(odd),))
+    known = GivenMasks(labels=(open_labels(odd),))
     few = MaskSettings(per_cell=1.0)
     run(choose_masks(open_movie(images), chosen.append, settings=few, given=known))
     for c in chosen:
@@ -81,7 +81,7 @@ def test_an_answer_holds() -> None:
     gone = remove(site, (64, 71))
     answers = MaskAnswers(masks.geometry).added(gone)
     chosen: list[FrameChoice] = []
-    run(choose_masks(image, chosen.append, given=Given(answers=answers)))
+    run(choose_masks(image, chosen.append, given=GivenMasks(answers=answers)))
     masks_now = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in chosen]
     assert masks_now[1][65, 70] == 0
     assert all(m.max() >= len(PLACES) - 1 for m in masks_now)  # nothing else is lost
@@ -97,7 +97,7 @@ def test_cells_of_the_plain_segmentation_have_a_bonus() -> None:
     image = open_movie(drawn()[0])
     plain = [frame.labels for frame in segment_movie(image)]
     settings = MaskSettings(choose="frame")
-    got = found(image, settings=settings, given=Given(score=_knowing_nothing()))
+    got = found(image, settings=settings, given=GivenMasks(score=_knowing_nothing()))
     for wanted, mask in zip(plain, got, strict=True):
         assert mask.max() == wanted.max() > 0
         assert ((mask > 0) & (wanted > 0)).sum() > 0.9 * ((mask > 0) | (wanted > 0)).sum()
@@ -112,7 +112,7 @@ def test_answers_teach_what_a_cell_is_elsewhere() -> None:
         place = tuple(np.argwhere(labels[1] == k).mean(axis=0).round().astype(int).tolist())
         answers = answers.added(remove(site, place))
     best = []
-    for given in (Given(), Given(answers=answers)):
+    for given in (GivenMasks(), GivenMasks(answers=answers)):
         chosen: list[FrameChoice] = []
         frame_by_frame = MaskSettings(choose="frame")
         run(choose_masks(open_movie(images), chosen.append, None, frame_by_frame, given))
@@ -125,7 +125,7 @@ def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     labels[1, 40:50, 40:50] = 1
     site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
     answers = MaskAnswers(open_labels(labels).geometry).added(remove(site, (45, 45)))
-    got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), given=Given(answers=answers))
+    got = found(open_movie(np.full((3, SIZE, SIZE), 100.0)), given=GivenMasks(answers=answers))
     assert not any(mask.any() for mask in got)
 
 
@@ -133,8 +133,8 @@ def test_movies_of_other_extents_are_refused() -> None:
     images, labels = drawn()
     movie = open_movie(images)
     for other in (
-        Given(labels=(open_labels(labels[:2]),)),
-        Given(probability=open_movie(images[:, :50])),
+        GivenMasks(labels=(open_labels(labels[:2]),)),
+        GivenMasks(probability=open_movie(images[:, :50])),
     ):
         with pytest.raises(InputError, match="shape"):
             found(movie, given=other)
@@ -160,7 +160,7 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
     settings = MaskSettings(choose="frame")
     before, after = (
         found(open_movie(images), settings=settings, given=known)[1]
-        for known in (Given(), Given(answers=answers))
+        for known in (GivenMasks(), GivenMasks(answers=answers))
     )
     assert before.max() > n - 3
     assert abs(int(after.max()) - len(inner)) <= 1

@@ -11,7 +11,7 @@ import pytest
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet, History
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.errors import InputError
 from bridgetrack.export.results import write_results
 from bridgetrack.models.shipped import untrained_model
@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Project:
         geometry.scale,
         geometry.unit,
         geometry.frame_interval,
-        History(AnnotationSet(geometry)),
+        AnswerHistory(AnnotationSet(geometry)),
         untrained_model(),
     )
 

@@ -11,7 +11,12 @@ from scipy import ndimage as ndi
 
 from bridgetrack.movie import open_movie
 from bridgetrack.segmentation import SegmentationSettings, movie_settings
-from bridgetrack.segmentation.readings import Estimate, Reading, estimate_settings, reading_at
+from bridgetrack.segmentation.readings import (
+    Reading,
+    SettingsEstimate,
+    estimate_settings,
+    reading_at,
+)
 from pictures import blobs, photograph
 
 
@@ -90,11 +95,14 @@ def test_doubts_are_told() -> None:
     settings = SegmentationSettings(foreground="bright", diameter=10)
     bright = Reading("bright", 10.0, cells=100, again=0.9)
     dark = Reading("dark", 20.0, cells=90, again=0.9)
-    (close,) = Estimate(settings, (bright, dark)).doubts
+    (close,) = SettingsEstimate(settings, (bright, dark)).doubts
     assert "dark" in close
     assert "20 pixels" in close
-    assert Estimate(settings, (bright, Reading("dark", 20.0, cells=90, again=0.3))).doubts == ()
-    (uneven,) = Estimate(settings, (Reading("bright", 10.0, spread=3.0),)).doubts
+    assert (
+        SettingsEstimate(settings, (bright, Reading("dark", 20.0, cells=90, again=0.3))).doubts
+        == ()
+    )
+    (uneven,) = SettingsEstimate(settings, (Reading("bright", 10.0, spread=3.0),)).doubts
     assert "factor of 3.0" in uneven
 
 

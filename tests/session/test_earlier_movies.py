@@ -8,7 +8,7 @@ import numpy as np
 
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet, History
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import MovieFile, Project, save_project
 from bridgetrack.session.movie import MovieAndCells
@@ -31,7 +31,7 @@ def project(path: Path, source: MovieAndCells, annotations: AnnotationSet) -> Pa
     labels = path.with_suffix(".npy")
     np.save(labels, np.asarray(source.labels.array[:, 0].compute()))
     geometry = source.labels.geometry
-    history = History(annotations)
+    history = AnswerHistory(annotations)
     movie = MovieFile(labels, "TYX")
     made = Project(
         movie, None, geometry.n_frames, geometry.shape, geometry.scale, geometry.unit, None,

@@ -220,9 +220,9 @@ def test_yes_keeps_the_masks_and_is_learned_from(asked, movie, tmp_path: Path) -
     assert answer.kind == MendKind.KEEP and answer.change == ()
     assert len(answer.right) == 1 and len(answer.wrong) == 2
     image = open_movie(movie[0])
-    from bridgetrack.pipeline.mask_candidates import Given
+    from bridgetrack.pipeline.mask_candidates import GivenMasks
 
-    again = run(mask_doubts(image, asked.masks.labels, range(4), given=Given(answers=known)))
+    again = run(mask_doubts(image, asked.masks.labels, range(4), given=GivenMasks(answers=known)))
     kinds = {q.kind for q in mask_questions(again) if q.frame == T and q.near(question)}
     assert MendKind.CUT not in kinds, "the answer holds"
     asked.undo()

@@ -7,17 +7,17 @@ from types import SimpleNamespace
 import pytest
 
 from bridgetrack.active.accuracy import Verdict
-from bridgetrack.active.records import Effort, Point
+from bridgetrack.active.records import Clicking, Point
 from bridgetrack.session.report import Report, report_of
-from bridgetrack.training.estimate import Estimate
+from bridgetrack.training.estimate import ErrorEstimate
 
 
 def session(clicks=30, low=0.9, stop=True):
     """What is read of a session."""
     points = tuple(Point(k, 3.0 * k, 0.95, 0.9, 0.99, 2) for k in (5, 10, 10, 40))
-    estimate = Estimate(0.95, low, 0.99, 20, True, ())
+    estimate = ErrorEstimate(0.95, low, 0.99, 20, True, ())
     return SimpleNamespace(
-        effort=Effort(clicks, 6.0 * clicks), points=points,
+        effort=Clicking(clicks, 6.0 * clicks), points=points,
         estimate=lambda: estimate, verdict=lambda: Verdict(stop, "you can stop now: enough"),
     )  # fmt: skip
 

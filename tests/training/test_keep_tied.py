@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.training.fit import ALONE, Choice, Movies, Tie, Trial
-from bridgetrack.training.keep import Reason, keep_better
+from bridgetrack.training.fit import ALONE, HoldChoice, Movies, Tie, Trial
+from bridgetrack.training.keep import KeepReason, keep_better
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import HeldOut, judge
 from training.training_cases import tiny_set
@@ -25,7 +25,7 @@ def some_weights(target: TrackingModel) -> list[np.ndarray]:
     return [rng.normal(size=target.n_features) for _ in range(40)]
 
 
-def verdict(more_wrong: float, more_loss: float, tie: Tie = ALONE[0]) -> Reason:
+def verdict(more_wrong: float, more_loss: float, tie: Tie = ALONE[0]) -> KeepReason:
     """Why which weights are kept where so much more is wrong, and lost, on held-out annotations."""
     target, movies = target_and_movies()
     judged = judge(target, movies.prior)
@@ -34,24 +34,24 @@ def verdict(more_wrong: float, more_loss: float, tie: Tie = ALONE[0]) -> Reason:
     changed = np.flatnonzero(wrong < 0.5)[: round(more_wrong * n)]
     wrong[changed] = 1.0
     loss = judged.loss + more_loss * np.linspace(0.9, 1.1, n)
-    choice = Choice(tie, "cross-validation", trials=(Trial(tie, HeldOut(wrong, loss)),))
+    choice = HoldChoice(tie, "cross-validation", trials=(Trial(tie, HeldOut(wrong, loss)),))
     return keep_better(movies, target, movies.prior, choice).reason
 
 
 def test_one_held_out_annotation_does_not_decide() -> None:
     target, movies = target_and_movies()
     one = 1.0 / len(judge(target, movies.prior).wrong)
-    assert verdict(one, 0.0) == Reason.BY_CHANCE
+    assert verdict(one, 0.0) == KeepReason.BY_CHANCE
 
 
 @pytest.mark.parametrize(("more_wrong", "more_loss"), [(0.5, 0.0), (0.0, 1.0)])
 def test_what_is_clearly_worse_is_given_up(more_wrong: float, more_loss: float) -> None:
-    assert verdict(more_wrong, more_loss) == Reason.WORSE
+    assert verdict(more_wrong, more_loss) == KeepReason.WORSE
 
 
 def test_too_few_annotations_to_hold_some_out_are_believed() -> None:
     target, movies = target_and_movies()
     worse = max(some_weights(target), key=lambda w: judge(target, w).error)
     assert judge(target, worse).error > judge(target, movies.prior).error
-    choice = Choice(ALONE[0], "default", earlier=worse)
+    choice = HoldChoice(ALONE[0], "default", earlier=worse)
     assert keep_better(movies, target, worse, choice).kept == "prior"

@@ -16,7 +16,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.training.fit import ALONE, DOUBTFUL, TRANSFER, Tie, Trial, preferred
-from bridgetrack.training.keep import Reason
+from bridgetrack.training.keep import KeepReason
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.sources import STRATEGIES, as_start, check_strategy, lacking
@@ -131,7 +131,7 @@ def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
     for strategy in ("source", "union", "transfer"):
         training = run(strategy_steps(strategy, plain_scene(), [earlier_movie()], bad_prior()))
         assert training.kept == "trained"
-        assert training.decision.reason == Reason.NOT_ANNOTATED
+        assert training.decision.reason == KeepReason.NOT_ANNOTATED
         assert training.n_annotations == 0
         assert right(training.model) > right(bad_prior()) + 0.3
 
@@ -140,7 +140,7 @@ def test_a_few_annotations_check_the_earlier_movies() -> None:
     training = run(strategy_steps("transfer", this_movie(5, 1), [earlier_movie()], bad_prior()))
     assert training.chosen_by == "default"
     assert training.kept == "trained"
-    assert training.decision.reason == Reason.BETTER
+    assert training.decision.reason == KeepReason.BETTER
     assert "what the earlier movies say is" in training.reason
     assert training.validation is not None
 
@@ -167,7 +167,7 @@ def test_misleading_movies_do_no_harm(count: int) -> None:
         assert [t.tie for t in training.transfer.trials] == list(DOUBTFUL)
     union = run(strategy_steps("union", this_movie(count), [misleading()]))
     assert union.kept == "prior"
-    assert union.decision.reason == Reason.WORSE
+    assert union.decision.reason == KeepReason.WORSE
 
 
 def test_all_source_is_checked_on_the_target() -> None:

@@ -18,7 +18,7 @@ from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.training.components import build_training_set
-from bridgetrack.training.keep import Reason
+from bridgetrack.training.keep import KeepReason
 from bridgetrack.training.options import STEPS, TrainingOptions, default_strength
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.tracking_model import TrackingModel
@@ -103,7 +103,7 @@ def test_training_twice_gives_the_same_weights() -> None:
 def test_a_good_start_is_not_spoilt() -> None:
     scene = confirmed(plain_scene(), some_true(30))
     found = run(train_steps(scene))
-    assert found.decision.reason == Reason.AS_GOOD
+    assert found.decision.reason == KeepReason.AS_GOOD
     assert found.kept == "trained"
     assert right(found.model) >= right(untrained_model())
     assert found.model.estimate["annotations"] == 30
@@ -116,7 +116,7 @@ def test_a_start_that_nothing_speaks_against_is_kept() -> None:
     sure = replace(untrained_model(), weights=100 * untrained_model().weights, name="sure")
     found = run(train_steps(scene, sure))
     assert found.kept == "prior"
-    assert found.decision.reason == Reason.AGREES
+    assert found.decision.reason == KeepReason.AGREES
     np.testing.assert_array_equal(found.model.weights, sure.weights)
     assert found.model.name == "sure"
 
@@ -135,7 +135,7 @@ def test_lies_do_not_replace_a_good_start() -> None:
     good = [c for c in some_true(40).tolist() if not used[scene.problem.incidence[c].indices].any()]
     found = run(train_steps(confirmed(scene, np.array([*wrong, *good]))))
     assert right(found.model) > right(untrained_model()) - 0.05
-    assert found.decision.reason == Reason.BY_CHANCE
+    assert found.decision.reason == KeepReason.BY_CHANCE
     assert found.validation is not None
     held = found.validation.held_out[found.validation.best]
     worse = held.wrong - found.validation.prior.wrong
@@ -189,7 +189,7 @@ def test_an_update_reuses_the_previous_training(trained: Training) -> None:
     update = run(train_steps(more, bad_prior(), previous=trained))
     assert update.n_annotations == 40
     assert (update.chosen_by, update.strength) == ("previous training", trained.strength)
-    assert update.decision.reason == Reason.CHECKED_BEFORE
+    assert update.decision.reason == KeepReason.CHECKED_BEFORE
     assert "30 annotations" in update.reason
     assert update.estimate == trained.estimate
     scratch = run(train_steps(more, bad_prior(), TrainingOptions(strength=trained.strength)))
@@ -211,7 +211,7 @@ def test_an_unchecked_training_is_checked_once_there_is_enough() -> None:
     few = run(train_steps(confirmed(plain_scene(), some_true(5)), bad_prior()))
     assert (few.chosen_by, few.strength) == ("default", default_strength(few.n_annotations))
     assert few.estimate is None
-    assert few.decision.reason == Reason.UNCHECKED
+    assert few.decision.reason == KeepReason.UNCHECKED
     scene = confirmed(plain_scene(), some_true(15))
     more = run(train_steps(scene, bad_prior(), previous=few))
     assert few.validation is None

@@ -8,7 +8,7 @@ import pytest
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.ui.overlay import Drawing, View, draw_question, draw_subject
+from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question, draw_subject
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
 HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))
@@ -31,7 +31,7 @@ def drawn(asked, frame, plane=None):
     def outline(cell):
         return np.asarray(cell.position[-2:]) + np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]])
 
-    draw_question(found, asked, View(frame, plane, 10.0, 200.0), outline)
+    draw_question(found, asked, SliceShown(frame, plane, 10.0, 200.0), outline)
     return found
 
 
@@ -87,7 +87,7 @@ def test_words_keep_clear_of_numbers():
 def test_words_stay_on_the_image(place):
     there = EventRef(Event.FALSE, (CellRef(3, 1, place),))
     found = Drawing()
-    view = View(3, None, 10.0, 200.0, 1.0, 100.0)
+    view = SliceShown(3, None, 10.0, 200.0, 1.0, 100.0)
     draw_question(found, question(event=there), view, lambda c: np.array([c.position]))
     ((y, x),) = [p for t, p in ((m.text, m.point) for m in found.marks) if "frame" in t]
     assert 0 < y < 100
@@ -96,7 +96,7 @@ def test_words_stay_on_the_image(place):
 
 def test_while_the_answer_is_clicked_only_the_cell_asked_about_is_marked():
     found = Drawing()
-    draw_subject(found, question(), View(3, None, 10.0, 200.0), lambda _: np.zeros((4, 2)))
+    draw_subject(found, question(), SliceShown(3, None, 10.0, 200.0), lambda _: np.zeros((4, 2)))
     assert len(found.marks) == 4
     assert found.arrows == []
     assert {m.text for m in found.marks} == {""}

@@ -13,7 +13,7 @@ from bridgetrack.active.questions import random_order, slot_numbers, within
 from bridgetrack.active.records import Point, Record
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.estimate import Estimate
+from bridgetrack.training.estimate import ErrorEstimate
 
 Array = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ def fair_sample(
     return list(found.values())
 
 
-def estimate_from(sample: Sequence[AskedSlot]) -> Estimate | None:
+def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     """Accuracy with its 95 % interval; None without any answer.
 
     Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers (a ratio
@@ -122,7 +122,7 @@ def estimate_from(sample: Sequence[AskedSlot]) -> Estimate | None:
     least = np.asarray([o.wrong if o.least is None else o.least for o in sample], dtype=np.float64)
     low, high = _ends(weight, wrong)[0], _ends(weight, least)[1]
     accuracy = 1.0 - float((weight * wrong).sum() / weight.sum())
-    return Estimate(accuracy, min(low, accuracy), max(high, accuracy), len(sample), True, ())
+    return ErrorEstimate(accuracy, min(low, accuracy), max(high, accuracy), len(sample), True, ())
 
 
 def _ends(weight: Array, wrong: Array) -> tuple[float, float]:
@@ -193,7 +193,7 @@ def changes_a_click(points: Sequence[Point]) -> float | None:
     return moved / done if done > 0 else None
 
 
-def verdict_on(gain: Gain, estimate: Estimate | None, clicks: int, events: int) -> Verdict:
+def verdict_on(gain: Gain, estimate: ErrorEstimate | None, clicks: int, events: int) -> Verdict:
     """Say whether to stop, by what ten more answers would bring."""
     number = f"about {gain.found:.0f}" if gain.found >= 1 else "less than one"
     found = f"{number} more wrong link{'' if gain.found < 1.5 else 's'} found"

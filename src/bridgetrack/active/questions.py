@@ -54,7 +54,7 @@ class Beliefs:
 
 
 @dataclass(frozen=True)
-class Questions:
+class Unanswered:
     """Chosen events that nobody has answered, one row each."""
 
     column: Index  # hypothesis, shape (n,)
@@ -151,7 +151,7 @@ def slot_name(scene: Scene, number: int) -> Slot:
 
 def open_questions(
     scene: Scene, beliefs: Beliefs, asked: Mask, options: SuggestOptions, seed: int = 0
-) -> Questions:
+) -> Unanswered:
     """All chosen events none of whose slots was asked and for which there is an alternative."""
     problem = scene.problem
     touched = problem.incidence @ asked.astype(np.float64) > 0
@@ -163,7 +163,7 @@ def open_questions(
     slot = np.asarray(covered[np.arange(len(column)), best], dtype=np.int64)
     kinds = beliefs.kinds[slot]
     uncertainty = _uncertainty(beliefs.margin[column], kinds, options, seed)
-    return Questions(column, slot, uncertainty, kinds)
+    return Unanswered(column, slot, uncertainty, kinds)
 
 
 def _uncertainty(margin: Array, kinds: Array, options: SuggestOptions, seed: int) -> Array:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bridgetrack.annotations.annotation import Kind, Slot
 from bridgetrack.schema import Count, Share
-from bridgetrack.training.estimate import Estimate
+from bridgetrack.training.estimate import ErrorEstimate
 
 Seconds = Annotated[float, Field(ge=0)]
 
@@ -55,7 +55,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Effort:
+class Clicking:
     """Work put in so far."""
 
     clicks: int  # answers, "cannot tell" included
@@ -67,7 +67,7 @@ class Effort:
         return self.seconds / 60.0
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Effort:
+    def of(cls, records: Iterable[Record]) -> Clicking:
         """The work that some records took; a second look is a click of its own."""
         listed = list(records)
         return cls(sum(r.looks for r in listed), sum(r.seconds for r in listed))
@@ -103,7 +103,7 @@ class Point:
         return self.seconds / 60.0
 
     @classmethod
-    def of(cls, effort: Effort, estimate: Estimate | None, changed: int) -> Point:
+    def of(cls, effort: Clicking, estimate: ErrorEstimate | None, changed: int) -> Point:
         """Where a session stands."""
         clicks, seconds = effort.clicks, effort.seconds
         if estimate is None:

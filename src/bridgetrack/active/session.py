@@ -34,7 +34,7 @@ from bridgetrack.active.accuracy import (
     verdict_on,
 )
 from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.records import Effort, Point, Record
+from bridgetrack.active.records import Clicking, Point, Record
 from bridgetrack.active.suggester import rank, weights_of
 from bridgetrack.active.suggestion import Suggestion, second_look, still_asked, unexpected
 from bridgetrack.active.update import Update, update_steps
@@ -47,7 +47,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Steps
-from bridgetrack.training.estimate import Estimate
+from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, plain_model
 from bridgetrack.training.train import train_steps
@@ -340,11 +340,11 @@ class ActiveSession:
     # ------------------------------------------------------------------ how good, how long
 
     @property
-    def effort(self) -> Effort:
+    def effort(self) -> Clicking:
         """Clicks and time so far."""
-        return Effort.of(self.counted)
+        return Clicking.of(self.counted)
 
-    def estimate(self) -> Estimate | None:
+    def estimate(self) -> ErrorEstimate | None:
         """Share of right events in the tracking as it is now, with its 95 % interval.
 
         From answers to random suggestions only; None while there are none. See

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import (
     Beliefs,
-    Questions,
+    Unanswered,
     asked_slots,
     believe,
     next_random,
@@ -85,7 +85,7 @@ def answered_directions(scene: Scene, beliefs: Beliefs) -> Array:
 
 
 def choose_batch(
-    scene: Scene, beliefs: Beliefs, questions: Questions, k: int, options: SuggestOptions
+    scene: Scene, beliefs: Beliefs, questions: Unanswered, k: int, options: SuggestOptions
 ) -> list[tuple[int, float]]:
     """Greedily choose the questions of the largest value, the best first: rows and their values.
 
@@ -276,7 +276,7 @@ def _drawn(scene: Scene, beliefs: Beliefs, slot: int, options: SuggestOptions) -
 def _picked(
     scene: Scene,
     beliefs: Beliefs,
-    questions: Questions,
+    questions: Unanswered,
     row: int,
     value: float,
     options: SuggestOptions,

@@ -46,7 +46,7 @@ FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedWeights:
     """Weights after an update."""
 
     weights: Array  # shape (d,)
@@ -86,7 +86,7 @@ class Update:
     judged: Judged
     beliefs: Beliefs = field(repr=False)
     components: AnnotatedComponents = field(repr=False)
-    learned: Learned = field(repr=False)
+    learned: LearnedWeights = field(repr=False)
 
     @property
     def solution(self) -> Solution:
@@ -156,9 +156,9 @@ def learn(
     prior: Model,
     population: Array,
     options: LearnOptions,
-    last: Learned | None = None,
+    last: LearnedWeights | None = None,
     components: AnnotatedComponents | None = None,
-) -> Steps[Learned]:
+) -> Steps[LearnedWeights]:
     """Fit the annotations of a scene, staying close to the starting weights.
 
     Parameters
@@ -180,7 +180,7 @@ def learn(
     features = scene.matrix.features
     start, state = prior.aligned(features), None if last is None else last.state
     if not len(scene.constraints):
-        return Learned(start, state, None)
+        return LearnedWeights(start, state, None)
     data = build_training_set([scene]) if components is None else components.training_set(scene)
     before = None if last is None or last.movies is None else last.movies.target
     model, sure = tracking_model(
@@ -193,7 +193,7 @@ def learn(
     )
     movies = Movies(model, (), start, prior.tightness_for(features) if options.tied else None)
     fitted = yield from _fit_part(movies, np.arange(len(data.samples)), options, state)
-    return Learned(fitted.w, fitted.state, movies, sure)
+    return LearnedWeights(fitted.w, fitted.state, movies, sure)
 
 
 def _fit_part(
@@ -209,7 +209,11 @@ def _fit_part(
 
 
 def judge_unseen(
-    scene: Scene, learned: Learned, ids: Sequence[str], options: LearnOptions, folds: int = FOLDS
+    scene: Scene,
+    learned: LearnedWeights,
+    ids: Sequence[str],
+    options: LearnOptions,
+    folds: int = FOLDS,
 ) -> Steps[Judged]:
     """Error on some answers, each by a model trained on all answers but those of its fold.
 

@@ -187,7 +187,7 @@ LIMIT = 500
 
 
 @dataclass(frozen=True)
-class Change:
+class AnswerChange:
     """One step: annotations that went and annotations that came."""
 
     # removed, added: the annotations in full, so that the step can be taken back
@@ -195,9 +195,9 @@ class Change:
     added: tuple[Annotation, ...] = ()
 
     @property
-    def inverse(self) -> Change:
+    def inverse(self) -> AnswerChange:
         """The step back."""
-        return Change(self.added, self.removed)
+        return AnswerChange(self.added, self.removed)
 
     def apply(self, annotations: AnnotationSet) -> AnnotationSet:
         """The set after this step."""
@@ -205,7 +205,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class History:
+class AnswerHistory:
     """A set of annotations and the way to it.
 
     Parameters
@@ -219,10 +219,10 @@ class History:
     """
 
     annotations: AnnotationSet
-    past: tuple[Change, ...] = ()
-    future: tuple[Change, ...] = ()
+    past: tuple[AnswerChange, ...] = ()
+    future: tuple[AnswerChange, ...] = ()
 
-    def record(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> History:
+    def record(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnswerHistory:
         """The history after a new step; what was undone before can no longer be redone.
 
         Raises
@@ -230,22 +230,22 @@ class History:
         InputError
             Where the step does not fit the set.
         """
-        change = Change(tuple(self.annotations[i] for i in remove), tuple(add))
+        change = AnswerChange(tuple(self.annotations[i] for i in remove), tuple(add))
         past = (*self.past, change)[-LIMIT:]
-        return History(change.apply(self.annotations), past)
+        return AnswerHistory(change.apply(self.annotations), past)
 
-    def undo(self) -> History:
+    def undo(self) -> AnswerHistory:
         """One step back; the same history where there is nothing to undo."""
         if not self.past:
             return self
         change = self.past[-1]
         present = change.inverse.apply(self.annotations)
-        return History(present, self.past[:-1], (*self.future, change))
+        return AnswerHistory(present, self.past[:-1], (*self.future, change))
 
-    def redo(self) -> History:
+    def redo(self) -> AnswerHistory:
         """One undone step forth; the same history where there is nothing to redo."""
         if not self.future:
             return self
         change = self.future[-1]
         present = change.apply(self.annotations)
-        return History(present, (*self.past, change), self.future[:-1])
+        return AnswerHistory(present, (*self.past, change), self.future[:-1])

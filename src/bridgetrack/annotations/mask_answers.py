@@ -24,7 +24,7 @@ Index = NDArray[np.int64]
 Runs = tuple[tuple[int, int], ...]
 """Pixels of a frame as first places and lengths of runs in the flat frame, ascending."""
 
-Change = tuple[tuple[int, int, int, int], ...]
+ChangedRuns = tuple[tuple[int, int, int, int], ...]
 """Runs of pixels whose label changed: first place, length, label before and after."""
 
 SOURCE = "answer"
@@ -71,7 +71,7 @@ class MaskAnswer:
     created: str
     right: tuple[Runs, ...] = ()
     wrong: tuple[Runs, ...] = ()
-    change: Change = ()
+    change: ChangedRuns = ()
 
     def __post_init__(self) -> None:
         if self.frame < 0:
@@ -134,7 +134,7 @@ def runs_of(pixels: Index) -> Runs:
     return tuple(run[:2] for run in change_of(pixels, pixels * 0, pixels * 0))
 
 
-def change_of(pixels: Index, before: Index, after: Index) -> Change:
+def change_of(pixels: Index, before: Index, after: Index) -> ChangedRuns:
     """Runs of pixels with one label before and one after."""
     if not len(pixels):
         return ()

@@ -16,7 +16,7 @@ from bridgetrack.annotations.store import KeptFile
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.schema import Count, Entry, FileFormat, made_by
+from bridgetrack.schema import Count, FileFormat, FilePart, made_by
 
 _Flat = list[Count]
 
@@ -27,7 +27,7 @@ def _grouped(flat: list[int], size: int) -> Any:
     return tuple(zip(*[iter(flat)] * size, strict=True))
 
 
-class _Answer(Entry):
+class _Answer(FilePart):
     id: str
     frame: Count
     kind: Annotated[MendKind, Field(strict=False)]
@@ -47,7 +47,7 @@ class _Answer(Entry):
 _Listed = list[Annotated[MaskAnswer, made_by(_Answer, _Answer.answer)]]
 
 
-class _Content(Entry):
+class _Content(FilePart):
     movie: GeometryField
     answers: _Listed
     undone: _Listed

@@ -15,8 +15,8 @@ from pydantic import Field, PlainValidator
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, now
 from bridgetrack.annotations.annotation_set import (
     AnnotationSet,
-    Change,
-    History,
+    AnswerChange,
+    AnswerHistory,
     natural_key,
 )
 from bridgetrack.annotations.contradictions import conflicts_with
@@ -24,7 +24,7 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
-from bridgetrack.schema import Count, Entry, FileFormat, made, made_by
+from bridgetrack.schema import Count, FileFormat, FilePart, made, made_by
 
 Lines = dict[str, tuple[Annotation, str]]
 """Annotations written before and their lines, by id."""
@@ -32,7 +32,7 @@ Lines = dict[str, tuple[Annotation, str]]
 _STALE = 60.0
 
 
-class _Cell(Entry):
+class _Cell(FilePart):
     frame: int
     label: int
     position: list[float]
@@ -41,7 +41,7 @@ class _Cell(Entry):
         return CellRef(self.frame, self.label, tuple(self.position))
 
 
-class _Event(Entry):
+class _Event(FilePart):
     event: EventName
     sources: list[Annotated[CellRef, made_by(_Cell, _Cell.ref)]]
     targets: list[Annotated[CellRef, made_by(_Cell, _Cell.ref)]]
@@ -50,7 +50,7 @@ class _Event(Entry):
         return EventRef(Event.from_key(self.event), tuple(self.sources), tuple(self.targets))
 
 
-class _Annotation(Entry):
+class _Annotation(FilePart):
     id: str
     kind: Annotated[Kind, Field(strict=False)]
     events: list[Annotated[EventRef, made_by(_Event, _Event.ref)]]
@@ -74,19 +74,19 @@ def _mention(content: Any) -> str | Annotation:
 _Mentions = list[Annotated[str | Annotation, PlainValidator(_mention)]]
 
 
-class _Step(Entry):
+class _Step(FilePart):
     removed: _Mentions
     added: _Mentions
 
-    def change(self, present: AnnotationSet) -> Change:
+    def change(self, present: AnnotationSet) -> AnswerChange:
         removed, added = (
             tuple(present[m] if isinstance(m, str) else m for m in side)
             for side in (self.removed, self.added)
         )
-        return Change(removed, added)
+        return AnswerChange(removed, added)
 
 
-class _Steps(Entry):
+class _Steps(FilePart):
     undo: list[_Step]
     redo: list[_Step]
 
@@ -100,13 +100,13 @@ def _last_ids(annotations: Iterable[Annotation]) -> dict[str, int]:
     return found
 
 
-class _Content(Entry):
+class _Content(FilePart):
     movie: GeometryField
     annotations: list[Annotated[Annotation, made_by(_Annotation, _Annotation.annotation)]]
     history: _Steps = Field(default_factory=lambda: _Steps(undo=[], redo=[]))
     last_ids: dict[str, Count] = Field(default_factory=dict)
 
-    def made(self) -> History:
+    def made(self) -> AnswerHistory:
         steps = (*self.history.undo, *self.history.redo)
         mentions = (m for step in steps for m in (*step.removed, *step.added))
         shown = _last_ids(m for m in mentions if isinstance(m, Annotation))
@@ -126,7 +126,7 @@ class _Content(Entry):
             raise InputError(
                 f"history: its steps do not fit the annotations ({error}); delete the history"
             ) from None
-        return History(present, past, future)
+        return AnswerHistory(present, past, future)
 
 
 ANNOTATION_FILE = FileFormat(
@@ -137,7 +137,7 @@ ANNOTATION_FILE = FileFormat(
     _Content.made,
     largest=1_000_000_000,
 )
-"""Annotation files, as `History`; `encode` writes them."""
+"""Annotation files, as `AnswerHistory`; `encode` writes them."""
 
 
 def _cell_to_json(ref: CellRef) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _list(lines: list[str], indent: str) -> str:
     return f"[\n{indent}  {joint.join(lines)}\n{indent}]"
 
 
-def _step_line(change: Change, present: AnnotationSet) -> str:
+def _step_line(change: AnswerChange, present: AnnotationSet) -> str:
     """A step; annotations that are in the present set go by their id."""
 
     def short(a: Annotation) -> str:
@@ -191,7 +191,7 @@ def _step_line(change: Change, present: AnnotationSet) -> str:
     return f'{{"removed": [{removed}], "added": [{added}]}}'
 
 
-def encode(history: History, known: Lines | None = None) -> str:
+def encode(history: AnswerHistory, known: Lines | None = None) -> str:
     """A history as the text of an annotation file.
 
     Parameters
@@ -225,7 +225,7 @@ def encode(history: History, known: Lines | None = None) -> str:
     return text + "\n}\n"
 
 
-def load_history(path: str | os.PathLike[str]) -> History:
+def load_history(path: str | os.PathLike[str]) -> AnswerHistory:
     """Annotations and what can be undone and redone, from a file."""
     return ANNOTATION_FILE.read(Path(path))
 
@@ -241,7 +241,9 @@ def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     return load_history(path).annotations
 
 
-def save_annotations(annotations: AnnotationSet | History, path: str | os.PathLike[str]) -> None:
+def save_annotations(
+    annotations: AnnotationSet | AnswerHistory, path: str | os.PathLike[str]
+) -> None:
     """Write annotations, and the undo history where one is given, to a file in one step.
 
     Raises
@@ -249,7 +251,7 @@ def save_annotations(annotations: AnnotationSet | History, path: str | os.PathLi
     OutputError
         Where the file cannot be written; what was there before is left as it was.
     """
-    history = annotations if isinstance(annotations, History) else History(annotations)
+    history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
     write_text(Path(path), encode(history), "the annotations")
 
 
@@ -340,7 +342,7 @@ class AutosavingStore:
     ) -> None:
         self._file = KeptFile(path, "the annotations")
         self._lines: Lines = {}
-        self._history = History(AnnotationSet(geometry) if begin is None else begin)
+        self._history = AnswerHistory(AnnotationSet(geometry) if begin is None else begin)
         if self._file.path is not None and self._file.there:
             self._history = load_history(self._file.path)
         ndim = self.annotations.geometry.ndim
@@ -356,7 +358,7 @@ class AutosavingStore:
         return self._file.path
 
     @property
-    def history(self) -> History:
+    def history(self) -> AnswerHistory:
         """The present annotations with what can be undone and redone."""
         return self._history
 
@@ -432,7 +434,7 @@ class AutosavingStore:
         """Repeat the step undone last, where there is one; raises OutputError as `edit`."""
         return self._keep(self._history.redo()) if self._history.future else self.annotations
 
-    def _keep(self, history: History) -> AnnotationSet:
+    def _keep(self, history: AnswerHistory) -> AnnotationSet:
         """Write first, then believe it: a failed write leaves memory and disk as they were."""
         self._file.write(lambda: encode(history, self._lines))
         self._history = history

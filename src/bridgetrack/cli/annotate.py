@@ -16,7 +16,7 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
-    Reading,
+    MovieOptions,
     Weights,
     answers_option,
     at_least,
@@ -87,7 +87,7 @@ def annotate(
 
     notes: list[Note] = []
     with collecting_warnings(notes):
-        cells, pixels = open_sources(labels, image, Reading(axes), [])
+        cells, pixels = open_sources(labels, image, MovieOptions(axes), [])
         truth = read_ctc(ground_truth)
         detections = show(measure(cells, pixels))
         events = _true_events(cells, detections, truth)
@@ -184,7 +184,7 @@ def simulate_annotator(
     notes: list[Note] = []
     with collecting_warnings(notes):
         prior, answers = open_weights(model), open_answers(annotations)
-        cells, pixels = open_sources(labels, image, Reading(axes), [])
+        cells, pixels = open_sources(labels, image, MovieOptions(axes), [])
         truth = read_ctc(ground_truth)
         scene = show(prepare(cells, pixels, answers))
         if annotations is not None:

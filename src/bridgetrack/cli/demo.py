@@ -10,7 +10,7 @@ import typer
 from bridgetrack.cli.console import Stopwatch, answer, plural, reporting, show, table
 from bridgetrack.cli.options import Json, check_file, make, one_option_each, out_option
 from bridgetrack.cli.segment import segmenting
-from bridgetrack.cli.sources import Given, collecting_warnings
+from bridgetrack.cli.sources import RunInputs, collecting_warnings
 from bridgetrack.export.may_write import sign
 from bridgetrack.notes import Note
 from bridgetrack.progress import Progress
@@ -58,7 +58,7 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     folder = sample_folder()
     images, clicks = folder / SAMPLE_SEQUENCE, folder / "annotations.json"
     masks, weights, picture = (out / n for n in ("labels.tif", "model.json", "overlay.png"))
-    given = Given(masks, images, weights, clicks, formats=FORMATS, command="demo")
+    given = RunInputs(masks, images, weights, clicks, formats=FORMATS, command="demo")
     check_run(out, given)
     for path in (masks, weights, picture):
         check_file(path, images, clicks)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import emit, say, show
-from bridgetrack.cli.options import Image, Json, Reading, answers_option, parse_choice
+from bridgetrack.cli.options import Image, Json, MovieOptions, answers_option, parse_choice
 from bridgetrack.cli.sources import (
-    Given,
+    RunInputs,
     collecting_warnings,
     open_answers,
     open_sources,
@@ -100,12 +100,14 @@ def explain(
         say(explanation.words(8))
 
 
-def _explain_mask(given: Given, frame: int, cell: int, answers: Path | None, json: bool) -> None:
+def _explain_mask(
+    given: RunInputs, frame: int, cell: int, answers: Path | None, json: bool
+) -> None:
     """Say why a cell is drawn as it is."""
     from bridgetrack.annotations.mask_store import load_mask_answers
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.explain_masks import explain_mask
-    from bridgetrack.pipeline.mask_candidates import Given as MaskGiven
+    from bridgetrack.pipeline.mask_candidates import GivenMasks
 
     with collecting_warnings([]):
         cells, pixels = open_sources(given.labels, given.image, given.reading, [])
@@ -115,7 +117,7 @@ def _explain_mask(given: Given, frame: int, cell: int, answers: Path | None, jso
                 "--image, also where the tracks were made without it"
             )
         weights = open_weights(given.model)
-        known = None if answers is None else MaskGiven(answers=load_mask_answers(answers))
+        known = None if answers is None else GivenMasks(answers=load_mask_answers(answers))
         found = show(explain_mask(pixels, cells, frame, cell, given=known, model=weights))
     if not json:
         say(found.words())
@@ -136,17 +138,19 @@ def _labels(text: str | None) -> tuple[int, ...]:
     return labels
 
 
-def _given(source: Path, image: Path | None, model: Path | None, annotations: Path | None) -> Given:
+def _given(
+    source: Path, image: Path | None, model: Path | None, annotations: Path | None
+) -> RunInputs:
     """What the run was given whose folder is named, else what is named itself."""
     recover(source)
     run = source / RUN_FILE
     if not run.is_file():
-        return Given(source, image, model, annotations)
+        return RunInputs(source, image, model, annotations)
     try:
         content: dict[str, Any] = json_library.loads(run.read_text(encoding="utf-8"))
         named = {k: None if v is None else Path(v) for k, v in content["input"].items()}
         settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
-        known = Given(reading=Reading(**settings), **named)  # type: ignore[arg-type]
+        known = RunInputs(reading=MovieOptions(**settings), **named)  # type: ignore[arg-type]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{run}: this is not the record of a run") from error
     return replace(
@@ -157,7 +161,7 @@ def _given(source: Path, image: Path | None, model: Path | None, annotations: Pa
     )
 
 
-def _tracked(given: Given) -> Tracking:
+def _tracked(given: RunInputs) -> Tracking:
     from bridgetrack.pipeline.tracking import track_steps
 
     weights, answers = open_weights(given.model), open_answers(given.annotations)
@@ -171,7 +175,7 @@ def _tracked_project(
     file: Path, image: Path | None, weights: Model | None, answers: AnnotationSet | None
 ) -> Tracking:
     """Repeat the run of a project, with another image, other weights or answers where given."""
-    from bridgetrack.annotations.annotation_set import History
+    from bridgetrack.annotations.annotation_set import AnswerHistory
     from bridgetrack.pipeline.project import MovieFile, load_project, run_project
 
     project = load_project(file)
@@ -180,7 +184,7 @@ def _tracked_project(
     if weights is not None:
         project = replace(project, model=weights)
     if answers is not None:
-        project = replace(project, history=History(answers))
+        project = replace(project, history=AnswerHistory(answers))
     return show(run_project(project))
 
 

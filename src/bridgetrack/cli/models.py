@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import answer, emit, note_lines, note_texts, plural, say, show
-from bridgetrack.cli.options import Image, Json, Reading, check_file, out_option, reads_movie
+from bridgetrack.cli.options import Image, Json, MovieOptions, check_file, out_option, reads_movie
 from bridgetrack.cli.sources import collecting_warnings, open_sources
 from bridgetrack.errors import ModelError
 from bridgetrack.export.may_write import sign
 from bridgetrack.notes import Note
 
 if TYPE_CHECKING:
-    from bridgetrack.models.entry import Entry
+    from bridgetrack.models.entry import ModelEntry
     from bridgetrack.models.model import Model
     from bridgetrack.models.similarity import Ranked
     from bridgetrack.models.statistics import FeatureStatistics
@@ -40,7 +40,7 @@ def list_(
         typer.Option("--for", metavar="LABELS", help="Movie to compare with.", show_default=False),
     ] = None,
     image: Image = None,
-    reading: Reading,
+    reading: MovieOptions,
     json: Json = False,
 ) -> None:
     """List the models, the most similar to a movie first."""
@@ -125,7 +125,7 @@ def save(
         ),
     ] = None,
     image: Image = None,
-    reading: Reading,
+    reading: MovieOptions,
     json: Json = False,
 ) -> None:
     """Keep a model in the library."""
@@ -157,7 +157,7 @@ def save(
 
 
 def _look_at(
-    labels: Path, image: Path | None, reading: Reading, model: Model | None, notes: list[Note]
+    labels: Path, image: Path | None, reading: MovieOptions, model: Model | None, notes: list[Note]
 ) -> tuple[FeatureStatistics, Any]:
     """Statistics of a movie and, where it is tracked with a model, a picture of it."""
     from bridgetrack.pipeline.movie_record import preview_picture, statistics_steps
@@ -257,7 +257,7 @@ def model_lines(ranked: tuple[Ranked, ...], compared: bool) -> list[str]:
     return lines
 
 
-def _learned_from(entry: Entry) -> list[str]:
+def _learned_from(entry: ModelEntry) -> list[str]:
     assert entry.card is not None
     parts = []
     if entry.card.counts:
@@ -267,7 +267,7 @@ def _learned_from(entry: Entry) -> list[str]:
     return parts
 
 
-def shown_lines(entry: Entry) -> list[str]:
+def shown_lines(entry: ModelEntry) -> list[str]:
     """All that is known of a model that is not damaged."""
     assert entry.card is not None
     card = entry.card

@@ -191,7 +191,7 @@ ImageAxes = Annotated[
 
 
 @dataclass(frozen=True)
-class Reading:
+class MovieOptions:
     """How to read a movie, as given on the command line."""
 
     axes: Axes = None  # of the label movie
@@ -202,13 +202,13 @@ class Reading:
 
 
 def reads_movie(command: Command) -> Command:
-    """Give a command that takes ``reading`` the options of a `Reading` in its place."""
-    kinds = get_type_hints(Reading, include_extras=True)
-    options = {f.name: _keyword(f.name, None, kinds[f.name]) for f in fields(Reading)}
+    """Give a command that takes ``reading`` the options of a `MovieOptions` in its place."""
+    kinds = get_type_hints(MovieOptions, include_extras=True)
+    options = {f.name: _keyword(f.name, None, kinds[f.name]) for f in fields(MovieOptions)}
 
     @wraps(command)
     def with_reading(**given: Any) -> None:
-        reading = Reading(**{name: given.pop(name) for name in options})
+        reading = MovieOptions(**{name: given.pop(name) for name in options})
         command(**given, reading=reading)
 
     own = inspect.signature(command, eval_str=True).parameters

@@ -17,7 +17,7 @@ from typing import Any
 from bridgetrack.cli.console import Stopwatch, note_lines, note_texts, plural
 from bridgetrack.cli.options import keep_inputs
 from bridgetrack.cli.repair import REPAIRED, summary_of_repairs, words_of_repairs
-from bridgetrack.cli.sources import Given
+from bridgetrack.cli.sources import RunInputs
 from bridgetrack.errors import OutputError
 from bridgetrack.export.may_write import (
     EXPORTED,
@@ -67,7 +67,7 @@ class Finished:
         ]
 
 
-def check_run(out: Path, given: Given) -> None:
+def check_run(out: Path, given: RunInputs) -> None:
     """Complain before the work begins about a folder that cannot take the results."""
     for place in (out, *out.parents):
         if place.is_dir():
@@ -80,7 +80,7 @@ def check_run(out: Path, given: Given) -> None:
     _refuse(out, given)
 
 
-def _refuse(out: Path, given: Given) -> None:
+def _refuse(out: Path, given: RunInputs) -> None:
     names = _in_the_way(out, given)
     keep_inputs([out / name for name in names], given.inputs)
     refuse_others(out, names)
@@ -89,7 +89,7 @@ def _refuse(out: Path, given: Given) -> None:
 def finish(
     tracking: Tracking,
     out: Path,
-    given: Given,
+    given: RunInputs,
     watch: Stopwatch,
     notes: Sequence[Note],
     beside: Path | None = None,
@@ -126,7 +126,7 @@ def finish(
     return Finished(record, said)
 
 
-def _in_the_way(out: Path, given: Given) -> list[str]:
+def _in_the_way(out: Path, given: RunInputs) -> list[str]:
     """Names in a folder of results that a run replaces or removes."""
     from bridgetrack.export.results import FILES
 
@@ -136,7 +136,7 @@ def _in_the_way(out: Path, given: Given) -> list[str]:
 
 
 def describe(
-    tracking: Tracking, out: Path, given: Given, watch: Stopwatch, notes: Sequence[Note]
+    tracking: Tracking, out: Path, given: RunInputs, watch: Stopwatch, notes: Sequence[Note]
 ) -> dict[str, Any]:
     """Everything about a run, as JSON values."""
     from bridgetrack.pipeline.summary import count_events, least_certain, use_of_annotations

@@ -31,19 +31,19 @@ from bridgetrack.files import placed_together
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.placing import recover
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.segmentation.settings import Choice, Choose, SegmentationSettings
+from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.finding import Finding
     from bridgetrack.segmentation.pixels import PixelModel
-    from bridgetrack.segmentation.readings import Estimate
+    from bridgetrack.segmentation.readings import SettingsEstimate
 
 BACKENDS = ("builtin", "cellpose", "stardist")
 
 
-@one_option_each(Choice)
+@one_option_each(MaskChoice)
 @one_option_each(SegmentationSettings)
 def segment(
     *,
@@ -222,7 +222,7 @@ class Segmented:
     counts: list[int]
     finding: Finding
     pixels: PixelModel | None = None
-    estimate: Estimate | None = None
+    estimate: SettingsEstimate | None = None
 
 
 def segmenting(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bridgetrack.cli.console import show
-from bridgetrack.cli.options import Reading, parse_scale
+from bridgetrack.cli.options import MovieOptions, parse_scale
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError, ModelError
 from bridgetrack.movie.movie import Movie
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Given:
+class RunInputs:
     """What a tracking command was given."""
 
     labels: Path
     image: Path | None
     model: Path | None
     annotations: Path | None
-    reading: Reading = field(default_factory=Reading)
+    reading: MovieOptions = field(default_factory=MovieOptions)
     formats: tuple[str, ...] = ()
     project: Path | None = None  # holds the model and the answers
     preset: str = "plain"  # columns of the tables, see `write_csv`
@@ -47,7 +47,7 @@ class Given:
 
 
 def open_sources(
-    labels: Path, image: Path | None, reading: Reading, notes: list[Note]
+    labels: Path, image: Path | None, reading: MovieOptions, notes: list[Note]
 ) -> tuple[Movie | Detections, Movie | None]:
     """Open labels and image; what was left out or assumed is added to `notes`."""
     from bridgetrack.api import open_cells
@@ -107,7 +107,7 @@ def open_scene(
     labels: Path,
     image: Path | None,
     answers: AnnotationSet | None,
-    reading: Reading,
+    reading: MovieOptions,
     notes: list[Note],
     watch: Callable[[Progress], None] | None = None,
     *,

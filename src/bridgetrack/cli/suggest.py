@@ -13,7 +13,7 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
-    Reading,
+    MovieOptions,
     Weights,
     answers_option,
     at_least,
@@ -59,7 +59,7 @@ def suggest(
             "--masks", help="List, too, where the image says that masks may be wrong, and how."
         ),
     ] = False,
-    reading: Reading,
+    reading: MovieOptions,
     json: Json = False,
     **how: Any,
 ) -> None:
@@ -90,7 +90,7 @@ def suggest(
 
 
 def _about_masks(
-    labels: Path, image: Path | None, weights: Model, reading: Reading
+    labels: Path, image: Path | None, weights: Model, reading: MovieOptions
 ) -> list[MaskQuestion]:
     from bridgetrack.active.mask_questions import mask_questions
     from bridgetrack.movie.movie import Movie

@@ -14,15 +14,15 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
+    MovieOptions,
     OutFolder,
-    Reading,
     Weights,
     answers_option,
     parse_choices,
     reads_movie,
 )
 from bridgetrack.cli.sources import (
-    Given,
+    RunInputs,
     collecting_warnings,
     open_answers,
     open_sources,
@@ -62,7 +62,7 @@ def track(
             "at a time.",
         ),
     ] = None,
-    reading: Reading,
+    reading: MovieOptions,
     json: Json = False,
 ) -> None:
     """Track the cells of a label movie, or of a table of detections.
@@ -87,7 +87,7 @@ def track(
             "movie is tracked at once; leave one of them out"
         )
     model = None if model is None else find_model_file(model)
-    given = Given(labels, image, model, annotations, reading, wanted, repair=repair)
+    given = RunInputs(labels, image, model, annotations, reading, wanted, repair=repair)
     check_run(out, given)
     notes: list[Note] = []
     with collecting_warnings([]), ExitStack() as temporary:
@@ -130,7 +130,7 @@ def run(
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
     image = loaded.image
-    reading = Reading(
+    reading = MovieOptions(
         axes=loaded.labels.axes,
         scale=",".join(f"{s!r}" for s in loaded.scale),
         unit=loaded.unit,
@@ -138,7 +138,7 @@ def run(
         image_axes=None if image is None else image.axes,
     )
     pixels = None if image is None else image.path
-    given = Given(
+    given = RunInputs(
         loaded.labels.path, pixels, None, None, reading, loaded.formats, project, loaded.preset,
         "run",
     )  # fmt: skip

@@ -15,7 +15,7 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
-    Reading,
+    MovieOptions,
     answers_option,
     check_file,
     make,
@@ -110,7 +110,7 @@ def train(
     source: SourceFiles = None,
     strategy: StrategyName = None,
     rho: Rho = "auto",
-    reading: Reading,
+    reading: MovieOptions,
     json: Json = False,
     **how: Any,
 ) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.overlap import COVERED, Cells, movie_overlaps
+from bridgetrack.evaluation.overlap import COVERED, CellIds, movie_overlaps
 from bridgetrack.export.ctc import ctc_form
 from bridgetrack.importing.ctc import CtcTruth
 from bridgetrack.movie.movie import Movie
@@ -102,8 +102,8 @@ def match_cells(
     if truth.labels is None or result.labels is None:
         raise InputError("overlaps need the masks of both the result and the ground truth")
     overlaps = movie_overlaps(
-        Cells(truth.node_frame, truth.node_label, truth.labels, complete=False),
-        Cells(result.node_frame, result.node_label, result.labels, complete=False),
+        CellIds(truth.node_frame, truth.node_label, truth.labels, complete=False),
+        CellIds(result.node_frame, result.node_label, result.labels, complete=False),
     )
     width = len(result.frame)
     a, b = truth.node_cell[overlaps.a], result.node_cell[overlaps.b]

@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.overlap import COVERED, Cells, Overlaps, movie_overlaps
+from bridgetrack.evaluation.overlap import COVERED, CellIds, Overlaps, movie_overlaps
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks
 
@@ -100,7 +100,7 @@ def match_detections(
         )
     if labels is not None and truth_labels is not None:
         overlaps = movie_overlaps(
-            Cells(detections.frame, detections.label, labels), _truth_cells(truth, truth_labels)
+            CellIds(detections.frame, detections.label, labels), _truth_cells(truth, truth_labels)
         )
         match, untouched = _by_overlap(overlaps)
     else:
@@ -110,9 +110,9 @@ def match_detections(
     return match
 
 
-def _truth_cells(truth: Tracks, labels: Movie) -> Cells:
+def _truth_cells(truth: Tracks, labels: Movie) -> CellIds:
     frame = truth.nodes["frame"].to_numpy(dtype=np.int64)
-    return Cells(frame, truth.nodes["label"].to_numpy(dtype=np.int64), labels)
+    return CellIds(frame, truth.nodes["label"].to_numpy(dtype=np.int64), labels)
 
 
 def in_border_band(

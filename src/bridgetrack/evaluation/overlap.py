@@ -20,7 +20,7 @@ COVERED = 0.5
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellIds:
     """Identities of the cells of a segmentation."""
 
     # frame, label: frame and label of every cell, shape (n,); a row's number is its identity in
@@ -56,7 +56,7 @@ class Overlaps:
         return np.asarray(self.pixels / self.area_b[self.b], dtype=np.float64)
 
 
-def movie_overlaps(first: Cells, second: Cells) -> Overlaps:
+def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
     """Count the pixels that cells of two segmentations share, frame by frame."""
     if first.labels.array.shape != second.labels.array.shape:
         raise InputError(
@@ -87,7 +87,7 @@ def movie_overlaps(first: Cells, second: Cells) -> Overlaps:
     return Overlaps(a, b, pixels, area_a, area_b)
 
 
-def _lookup(image: NDArray[Any], labels: Rows, cells: Cells, t: int) -> Rows:
+def _lookup(image: NDArray[Any], labels: Rows, cells: CellIds, t: int) -> Rows:
     """Table from pixel value to 1 + index into sorted `labels`, 0 for the background."""
     top = int(image.max()) if image.size else 0
     if top > 50_000_000:

@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.features.feature import Feature, FeatureSet, feature_of
 from bridgetrack.features.pairs import DIVIDE, MERGE, SPLIT
-from bridgetrack.features.view import View, best_other, measure, ones, rank_within
+from bridgetrack.features.view import EventView, best_other, measure, ones, rank_within
 from bridgetrack.hypotheses.events import Event
 
 Array = NDArray[np.float64]
@@ -22,58 +22,58 @@ def default_features() -> FeatureSet:
     return FeatureSet((*MOVE, *DIVIDE, *SPLIT, *MERGE, *APPEAR, *DISAPPEAR, *SKIP, *FALSE))
 
 
-def _distance(v: View) -> Array:
+def _distance(v: EventView) -> Array:
     return v.offset
 
 
-def _distance_squared(v: View) -> Array:
+def _distance_squared(v: EventView) -> Array:
     return np.minimum(v.offset, 3) ** 2
 
 
-def _distance_steps(v: View) -> Array:
+def _distance_steps(v: EventView) -> Array:
     return np.log1p(v.offset * v.diameter / v.step)
 
 
-def _raw_distance(v: View) -> Array:
+def _raw_distance(v: EventView) -> Array:
     shift = v.position[v.target] - v.position[v.source]
     return np.minimum(np.linalg.norm(shift, axis=1) / v.diameter, 5.0)
 
 
-def _rank(cell: str, v: View) -> Array:
+def _rank(cell: str, v: EventView) -> Array:
     """Rank of the distance among the moves of the same source or target."""
     return rank_within(getattr(v, cell), v.offset) / 3
 
 
-def _rival(cell: str, v: View) -> Array:
+def _rival(cell: str, v: EventView) -> Array:
     """Log ratio of the distance to that of the best other move of the same source or target."""
     own = v.offset + v.step / v.diameter
     other = best_other(getattr(v, cell), v.offset, 5.0) + v.step / v.diameter
     return np.clip(np.log(own / other), -3, 3)
 
 
-def _mutual(v: View) -> Array:
+def _mutual(v: EventView) -> Array:
     return (v.evidence.match_next[v.source] == v.target).astype(np.float64)
 
 
-def _iou(v: View) -> Array:
+def _iou(v: EventView) -> Array:
     shared = v.evidence.overlap(v.source, v.target)
     return np.asarray(shared / (v.area[v.source] + v.area[v.target] - shared))
 
 
-def _covered(v: View) -> Array:
+def _covered(v: EventView) -> Array:
     return v.shared(v.source, v.target)
 
 
-def _growth(v: View) -> Array:
+def _growth(v: EventView) -> Array:
     return v.change(v.cells.size)
 
 
-def _change(name: str, v: View) -> Array:
+def _change(name: str, v: EventView) -> Array:
     """How much a measure changes, either way."""
     return np.abs(v.change(getattr(v.cells, name)))
 
 
-def _rotation(v: View) -> Array:
+def _rotation(v: EventView) -> Array:
     cosine = np.sum(v.cells.axis[v.source] * v.cells.axis[v.target], axis=1)
     weight = np.minimum(v.cells.elongation[v.source], v.cells.elongation[v.target])
     return np.asarray((1.0 - cosine**2) * weight)
@@ -149,7 +149,7 @@ MOVE = (
 """Features of a move, in the order of its weights."""
 
 
-def _nearest(cell: str, v: View) -> Array:
+def _nearest(cell: str, v: EventView) -> Array:
     """Distance to the nearest cell of the frame after a source or before a target, diameters."""
     detections, forward = v.evidence.detections, cell == "source"
     rows: Index = getattr(v, cell)
@@ -165,7 +165,7 @@ def _nearest(cell: str, v: View) -> Array:
     return np.minimum(out, 5.0)
 
 
-def _best_overlap(cell: str, v: View) -> Array:
+def _best_overlap(cell: str, v: EventView) -> Array:
     """Largest overlap with a cell of the frame after a source or before a target, over its area."""
     n, key = len(v.area), v.evidence.overlap_key
     own = key // n if cell == "source" else key % n
@@ -223,18 +223,18 @@ DISAPPEAR = _lone_features(Event.DISAPPEAR, "source", "childless", "next")
 """Features of a disappearance, in the order of its weights."""
 
 
-def _gap(v: View) -> Array:
+def _gap(v: EventView) -> Array:
     frame = v.evidence.detections.frame
     return (frame[v.target] - frame[v.source] - 2).astype(np.float64)
 
 
-def _ahead(v: View) -> Array:
+def _ahead(v: EventView) -> Array:
     """Observed to expected position some frames on, in diameters, at most 5."""
     shift = v.position[v.target] - v.evidence.expected(v.source, v.target)
     return np.minimum(np.linalg.norm(shift, axis=1) / v.diameter, 5.0)
 
 
-def _ahead_steps(v: View) -> Array:
+def _ahead_steps(v: EventView) -> Array:
     return np.log1p(_ahead(v) * v.diameter / v.step)
 
 

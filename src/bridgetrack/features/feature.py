@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, ModelError
-from bridgetrack.features.view import Cells, View, describe_cells
+from bridgetrack.features.view import CellMeasures, EventView, describe_cells
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 
@@ -35,7 +35,7 @@ class Feature:
     unit
         Unit of the value; ``"1"`` for dimensionless ones.
     compute
-        Function of a `View` that returns shape (H_event,).
+        Function of a `EventView` that returns shape (H_event,).
     needs
         ``"mask"`` or ``"image"`` where the value is only known with masks or intensities;
         it is 0 where they are missing.
@@ -45,7 +45,7 @@ class Feature:
     name: str
     formula: str
     unit: str
-    compute: Callable[[View], Array]
+    compute: Callable[[EventView], Array]
     needs: str = ""
 
     @property
@@ -58,7 +58,7 @@ def feature_of(
     event: Event,
     name: str,
     formula: str,
-    compute: Callable[[View], Array],
+    compute: Callable[[EventView], Array],
     unit: str = "1",
     needs: str = "",
 ) -> Feature:
@@ -194,7 +194,7 @@ class FeatureMatrix:
         return sp.csr_matrix(stacked[order])
 
 
-def _value(feature: Feature, view: View, available: frozenset[str]) -> Array:
+def _value(feature: Feature, view: EventView, available: frozenset[str]) -> Array:
     count = len(view.source)
     if feature.needs and feature.needs not in available:
         return np.zeros(count)
@@ -233,7 +233,7 @@ class BlocksOnDemand(Sequence[Array]):
         evidence: Evidence,
         hypotheses: Events,
         features: FeatureSet,
-        cells: Cells | None = None,
+        cells: CellMeasures | None = None,
     ) -> None:
         self._evidence, self._hypotheses, self._features = evidence, hypotheses, features
         if cells is not None:
@@ -269,14 +269,14 @@ class BlocksOnDemand(Sequence[Array]):
                 self._kept[event] = self._computed(event)
 
     @cached_property
-    def _cells(self) -> Cells:
+    def _cells(self) -> CellMeasures:
         return describe_cells(self._evidence)
 
     def _computed(self, event: Event) -> Array:
         mine = self._hypotheses.of(event)
         sources, targets = self._hypotheses.sources[mine], self._hypotheses.targets[mine]
         named = (sources[:, 0], sources[:, 1], targets[:, 0], targets[:, 1])
-        view = View(self._evidence, self._cells, *named)
+        view = EventView(self._evidence, self._cells, *named)
         available, wanted = known_of(self._evidence.detections), self._features.of(event)
         block = np.empty((len(mine), len(wanted)))
         for k, feature in enumerate(wanted):
@@ -290,7 +290,7 @@ def compute_features(
     features: FeatureSet,
     *,
     on_demand: bool = False,
-    cells: Cells | None = None,
+    cells: CellMeasures | None = None,
 ) -> FeatureMatrix:
     """Compute all features of all hypotheses.
 

@@ -8,102 +8,102 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.features.feature import Feature, feature_of
-from bridgetrack.features.view import View, measure, ones
+from bridgetrack.features.view import EventView, measure, ones
 from bridgetrack.hypotheses.events import Event
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
-def _fans_out(v: View) -> bool:
+def _fans_out(v: EventView) -> bool:
     """Whether one earlier cell stands against two later ones, rather than two against one."""
     return bool((v.other_target >= 0).any())
 
 
-def _two(v: View) -> tuple[Index, Index]:
+def _two(v: EventView) -> tuple[Index, Index]:
     """Rows of the daughters, pieces or joined cells."""
     return (v.target, v.other_target) if _fans_out(v) else (v.source, v.other_source)
 
 
-def _whole(v: View) -> Index:
+def _whole(v: EventView) -> Index:
     """Row of the one cell."""
     return v.source if _fans_out(v) else v.target
 
 
-def _links(v: View) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
+def _links(v: EventView) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
     """(source, target) of the two links."""
     if _fans_out(v):
         return (v.source, v.target), (v.source, v.other_target)
     return (v.source, v.target), (v.other_source, v.target)
 
 
-def _middle(v: View) -> Array:
+def _middle(v: EventView) -> Array:
     (s1, t1), (s2, t2) = _links(v)
     return np.minimum(np.linalg.norm(v.off(s1, t1) + v.off(s2, t2), axis=1) / 2, 5.0)
 
 
-def _covered(v: View) -> Array:
+def _covered(v: EventView) -> Array:
     (s1, t1), (s2, t2) = _links(v)
     both = v.evidence.overlap(s1, t1) + v.evidence.overlap(s2, t2)
     return np.minimum(both / v.area[_whole(v)], 1.0)
 
 
-def _mean(name: str, v: View) -> Array:
+def _mean(name: str, v: EventView) -> Array:
     """Mean of a measure over the two cells."""
     a, b = _two(v)
     values: Array = getattr(v.cells, name)
     return np.asarray((values[a] + values[b]) / 2)
 
 
-def _asymmetry(name: str, v: View) -> Array:
+def _asymmetry(name: str, v: EventView) -> Array:
     """Difference of a measure between the two cells, at most 3."""
     a, b = _two(v)
     values: Array = getattr(v.cells, name)
     return np.minimum(np.abs(values[a] - values[b]), 3.0)
 
 
-def _daughters(v: View) -> tuple[Array, Array]:
+def _daughters(v: EventView) -> tuple[Array, Array]:
     """Shift from the mother's predicted position to each daughter, in diameters."""
     return v.off(v.source, v.target), v.off(v.source, v.other_target)
 
 
-def _daughters_apart(v: View) -> Array:
+def _daughters_apart(v: EventView) -> Array:
     one, two = _daughters(v)
     return np.minimum(np.linalg.norm(one - two, axis=1), 5.0)
 
 
-def _far(v: View) -> Array:
+def _far(v: EventView) -> Array:
     return np.maximum(v.offset, v.distance(v.source, v.other_target))
 
 
-def _unevenness(v: View) -> Array:
+def _unevenness(v: EventView) -> Array:
     return np.abs(v.offset - v.distance(v.source, v.other_target))
 
 
-def _angle(v: View) -> Array:
+def _angle(v: EventView) -> Array:
     one, two = _daughters(v)
     length = np.linalg.norm(one, axis=1) * np.linalg.norm(two, axis=1)
     return np.asarray((1.0 + np.sum(one * two, axis=1) / np.maximum(length, 1e-9)) / 2.0)
 
 
-def _growth(v: View) -> Array:
+def _growth(v: EventView) -> Array:
     together = v.area[v.target] + v.area[v.other_target]
     return np.clip(np.log(together) - v.cells.size[v.source], -3, 3)
 
 
-def _abs_growth(v: View) -> Array:
+def _abs_growth(v: EventView) -> Array:
     return np.abs(_growth(v))
 
 
-def _least_covered(v: View) -> Array:
+def _least_covered(v: EventView) -> Array:
     return np.minimum(v.shared(v.source, v.target), v.shared(v.source, v.other_target))
 
 
-def _orphans(v: View) -> Array:
+def _orphans(v: EventView) -> Array:
     return 2 * _mean("orphan", v)
 
 
-def _along(v: View) -> Array:
+def _along(v: EventView) -> Array:
     one, two = _daughters(v)
     apart = one - two
     length = np.maximum(np.linalg.norm(apart, axis=1), 1e-9)
@@ -111,26 +111,26 @@ def _along(v: View) -> Array:
     return np.asarray((cosine - 0.5) * v.cells.elongation[v.source])
 
 
-def _brightness_gain(v: View) -> Array:
+def _brightness_gain(v: EventView) -> Array:
     return np.clip(_mean("level", v) - v.cells.level[v.source], -3, 3)
 
 
-def _parts_apart(v: View) -> Array:
+def _parts_apart(v: EventView) -> Array:
     a, b = _two(v)
     return np.minimum(np.linalg.norm(v.position[a] - v.position[b], axis=1) / v.diameter, 5.0)
 
 
-def _size_change(v: View) -> Array:
+def _size_change(v: EventView) -> Array:
     a, b = _two(v)
     return np.abs(np.log((v.area[a] + v.area[b]) / v.area[_whole(v)]))
 
 
-def _smaller(v: View) -> Array:
+def _smaller(v: EventView) -> Array:
     a, b = _two(v)
     return np.minimum(v.cells.relative_size[a], v.cells.relative_size[b])
 
 
-def _unmatched(v: View) -> Array:
+def _unmatched(v: EventView) -> Array:
     a, b = _two(v)
     lone = v.cells.orphan if _fans_out(v) else v.cells.childless
     return np.asarray(lone[a] + lone[b])

@@ -19,7 +19,7 @@ _CLIP = 4.0
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellMeasures:
     """Per-cell measures, all of shape (n,) and dimensionless unless said otherwise.
 
     Parameters
@@ -92,7 +92,7 @@ def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
     return brightness / channels, level / channels, contrast / channels
 
 
-def describe_cells(evidence: Evidence) -> Cells:
+def describe_cells(evidence: Evidence) -> CellMeasures:
     """Compute the measures of all cells of a movie."""
     detections = evidence.detections
     table, geometry = detections.table, detections.geometry
@@ -107,7 +107,7 @@ def describe_cells(evidence: Evidence) -> Cells:
         distance = table["border_distance"].to_numpy(dtype=np.float64)
         border = np.exp(-np.maximum(distance, 0) / evidence.motion.diameter)
     reach = max(evidence.motion.diameter, 4 * evidence.motion.step)
-    return Cells(
+    return CellMeasures(
         size=size,
         relative_size=np.clip(size - np.median(size), -3, 3),
         brightness=brightness,
@@ -124,7 +124,7 @@ def describe_cells(evidence: Evidence) -> Cells:
 
 
 @dataclass(frozen=True)
-class View:
+class EventView:
     """Hypotheses of one event with the cells they name.
 
     Parameters
@@ -136,7 +136,7 @@ class View:
     """
 
     evidence: Evidence
-    cells: Cells
+    cells: CellMeasures
     source: Index
     other_source: Index
     target: Index
@@ -186,13 +186,13 @@ class View:
         return np.clip(values[self.target] - values[self.source], -limit, limit)
 
 
-def ones(v: View) -> Array:
+def ones(v: EventView) -> Array:
     """The bias."""
     return np.ones(len(v.source))
 
 
-def measure(cell: str, name: str, v: View) -> Array:
-    """A measure (`Cells`) of the cells of one side, e.g. ``"brightness"`` of the ``"source"``."""
+def measure(cell: str, name: str, v: EventView) -> Array:
+    """A measure (`CellMeasures`) of the cells of one side, e.g. ``"brightness"``, ``"source"``."""
     values: Array = getattr(v.cells, name)
     return np.asarray(values[getattr(v, cell)])
 

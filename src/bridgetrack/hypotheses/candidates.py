@@ -28,7 +28,7 @@ _SMALL_SHARE = 0.02
 
 
 @dataclass(frozen=True)
-class Limits:
+class Reach:
     """How many candidates each event gets; the defaults suit every movie seen so far.
 
     Parameters
@@ -75,7 +75,7 @@ def nearest(points: Array, others: Array, k: int, gate: float) -> tuple[Index, I
 
 
 def move_pairs(
-    predicted: Array, after: Array, overlapping: tuple[Index, Index], gate: float, limits: Limits
+    predicted: Array, after: Array, overlapping: tuple[Index, Index], gate: float, limits: Reach
 ) -> tuple[Index, Index]:
     """Candidate moves: near from either side, or overlapping."""
     i1, j1, _ = nearest(predicted, after, limits.moves, gate)
@@ -126,7 +126,7 @@ def _plausible(evidence: Evidence) -> tuple[Mask, Mask]:
     )
 
 
-def skip_pairs(evidence: Evidence, limits: Limits) -> tuple[Index, Index]:
+def skip_pairs(evidence: Evidence, limits: Reach) -> tuple[Index, Index]:
     """Cells lost in one frame and found again a few frames later: rows, shapes (S,).
 
     Only cells of similar size, and no more than a small share of all cells, the nearest first.

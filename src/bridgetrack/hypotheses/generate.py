@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.hypotheses.candidates import (
-    Limits,
+    Reach,
     best_per_row,
     false_detections,
     move_pairs,
@@ -37,7 +37,7 @@ class _Pair:
 
 
 def generate_hypotheses(
-    evidence: Evidence, required: Events | None = None, limits: Limits | None = None
+    evidence: Evidence, required: Events | None = None, limits: Reach | None = None
 ) -> Events:
     """Propose the events of a movie.
 
@@ -55,7 +55,7 @@ def generate_hypotheses(
     Events
         Sorted by event, then by the rows named; each once, and none without an active slot.
     """
-    limits = limits or Limits()
+    limits = limits or Reach()
     rare = rare_events(evidence, limits)
     frames = range(evidence.detections.geometry.n_frames)
     parts = [events_between(evidence, frames, rare, limits)]
@@ -64,15 +64,15 @@ def generate_hypotheses(
     return events if covered.all() else events.take(covered)
 
 
-def rare_events(evidence: Evidence, limits: Limits | None = None) -> Events:
+def rare_events(evidence: Evidence, limits: Reach | None = None) -> Events:
     """Skips and false detections, of which there are few in a whole movie."""
-    i, j = skip_pairs(evidence, limits or Limits())
+    i, j = skip_pairs(evidence, limits or Reach())
     false = Events.of_kind(Event.FALSE, [false_detections(evidence)])
     return Events.join([Events.of_kind(Event.SKIP, [i], [j]), false])
 
 
 def events_between(
-    evidence: Evidence, frames: range, rare: Events, limits: Limits | None = None
+    evidence: Evidence, frames: range, rare: Events, limits: Reach | None = None
 ) -> Events:
     """The events of a movie that name cells of some frames alone.
 
@@ -92,7 +92,7 @@ def events_between(
     Events
         Sorted as by `generate_hypotheses`; some may have no active slot.
     """
-    limits, motion = limits or Limits(), evidence.motion
+    limits, motion = limits or Reach(), evidence.motion
     # How far from its predicted position a cell is looked for.
     gate = 2.5 * motion.diameter + 8.0 * motion.step
     parts: list[Events] = []
@@ -122,7 +122,7 @@ def _pairs(evidence: Evidence, frames: range) -> Iterator[_Pair]:
         yield _Pair(before, after, area[a:b], area[b:c], a, b, overlapping)
 
 
-def _direct_events(pair: _Pair, gate: float, diameter: float, limits: Limits) -> list[Events]:
+def _direct_events(pair: _Pair, gate: float, diameter: float, limits: Reach) -> list[Events]:
     """All events of one frame pair but skips and false detections."""
     n, m, start, then = len(pair.predicted), len(pair.after), pair.start, pair.next_start
     i, j = move_pairs(pair.predicted, pair.after, pair.overlapping, gate, limits)
@@ -151,7 +151,7 @@ def _triplets(
     areas: tuple[Array, Array],
     gate: float,
     diameter: float,
-    limits: Limits,
+    limits: Reach,
 ) -> tuple[Index, Index, Index, Array, Index]:
     """A cell and two cells of the other frame: rows (3), cost, and which could be one cell cut.
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import SolverError
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import Limits, solve
+from bridgetrack.inference.solve import SolverLimits, solve
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -65,7 +65,7 @@ def resolve(
     allowed: Mask,
     chosen: Mask,
     previous: Solution,
-    limits: Limits | None = None,
+    limits: SolverLimits | None = None,
 ) -> tuple[Solution, int]:
     """Solve a problem whose solution was known before some columns were forbidden or added.
 

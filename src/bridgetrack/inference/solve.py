@@ -32,7 +32,7 @@ _INTEGRAL = 1e-5
 
 
 @dataclass(frozen=True)
-class Limits:
+class SolverLimits:
     """When the solver gives up; the defaults prove optimality on every movie seen so far.
 
     Parameters
@@ -54,7 +54,7 @@ class Limits:
 
 
 def solve(
-    problem: Problem, scores: Array, allowed: Mask | None = None, limits: Limits | None = None
+    problem: Problem, scores: Array, allowed: Mask | None = None, limits: SolverLimits | None = None
 ) -> Solution:
     """Choose columns that cover every required slot once with the largest total score.
 
@@ -80,10 +80,10 @@ def solve(
 
 
 def solve_steps(
-    problem: Problem, scores: Array, allowed: Mask | None = None, limits: Limits | None = None
+    problem: Problem, scores: Array, allowed: Mask | None = None, limits: SolverLimits | None = None
 ) -> Generator[float, None, Solution]:
     """As `solve`, yielding the share of the work done."""
-    limits = limits or Limits()
+    limits = limits or SolverLimits()
     allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
     check_scores(scores)
     covered = problem.covered(allowed) > 0
@@ -134,7 +134,7 @@ def solve_steps(
 
 
 def _relax(
-    problem: Problem, column_batch: Index, slot_batch: Index, scores: Array, limits: Limits
+    problem: Problem, column_batch: Index, slot_batch: Index, scores: Array, limits: SolverLimits
 ) -> Iterator[tuple[Index, Index, Relaxed]]:
     """Solve the relaxation batch by batch: (columns, slots, solution)."""
     by_slot, optional = problem.by_slot, problem.free

@@ -41,11 +41,11 @@ from bridgetrack.learning.options import (
 from bridgetrack.learning.perceptron import train_perceptron
 from bridgetrack.learning.regularizers import L1, L2, Coupling, Regularizer, delta_regularizer
 from bridgetrack.learning.result import (
-    History,
     Stage,
-    Step,
+    TrainingHistory,
     TrainingResult,
     TrainingState,
+    TrainingStep,
 )
 
 __all__ = [
@@ -61,7 +61,6 @@ __all__ = [
     "Curriculum",
     "Domain",
     "FloatArray",
-    "History",
     "Inferred",
     "InferredBatch",
     "LearningOptions",
@@ -69,10 +68,11 @@ __all__ = [
     "Regularizer",
     "Sample",
     "Stage",
-    "Step",
     "StructuredModel",
+    "TrainingHistory",
     "TrainingResult",
     "TrainingState",
+    "TrainingStep",
     "Treatment",
     "as_samples",
     "delta_regularizer",

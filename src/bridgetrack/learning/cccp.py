@@ -46,7 +46,7 @@ from bridgetrack.learning.model import (
 from bridgetrack.learning.options import LearningOptions
 from bridgetrack.learning.perceptron import train_perceptron
 from bridgetrack.learning.regularizers import L2, Coupling, Regularizer, centre, check_regularizer
-from bridgetrack.learning.result import History, Step, TrainingResult, TrainingState
+from bridgetrack.learning.result import TrainingHistory, TrainingResult, TrainingState, TrainingStep
 from bridgetrack.learning.risk import Risk
 from bridgetrack.progress import relayed, run
 
@@ -61,7 +61,7 @@ REASONS = {
     "iterations": "the limit of CCCP iterations was reached",
 }
 
-Training = Generator[Step, None, TrainingResult]
+Training = Generator[TrainingStep, None, TrainingResult]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def train(
 
     Yields
     ------
-    Step
+    TrainingStep
         After each inference over all samples.
 
     Returns
@@ -193,7 +193,7 @@ def train_joint(
 
     Yields
     ------
-    Step
+    TrainingStep
         After each inference over all samples; ``weights`` has the shape (D, d).
 
     Returns
@@ -236,10 +236,10 @@ def fit(
     samples: Iterable[Sample | tuple[Any, Any]],
     regularizer: Regularizer,
     *,
-    callback: Callable[[Step], None] | None = None,
+    callback: Callable[[TrainingStep], None] | None = None,
     **keywords: Any,
 ) -> TrainingResult:
-    """Run `train` to its end; ``callback`` sees each `Step`."""
+    """Run `train` to its end; ``callback`` sees each `TrainingStep`."""
     return run(train(model, samples, regularizer, **keywords), callback)
 
 
@@ -247,10 +247,10 @@ def fit_joint(
     domains: Sequence[Domain],
     coupling: Coupling,
     *,
-    callback: Callable[[Step], None] | None = None,
+    callback: Callable[[TrainingStep], None] | None = None,
     **keywords: Any,
 ) -> TrainingResult:
-    """Run `train_joint` to its end; ``callback`` sees each `Step`."""
+    """Run `train_joint` to its end; ``callback`` sees each `TrainingStep`."""
     return run(train_joint(domains, coupling, **keywords), callback)
 
 
@@ -315,7 +315,7 @@ def _learn(
         converged=schedule.converged,
         reason=schedule.reason,
         objectives=np.array(values),
-        history=History.of(log.steps),
+        history=TrainingHistory.of(log.steps),
         n_inferences=learner.n_inferences,
         n_reward_inferences=max(risk.effort.reward_calls for risk in risks),
         inference_seconds=learner.inference_seconds,
@@ -334,7 +334,7 @@ class _Log:
     """Tells where the minimisations of surrogates stand, and remembers it."""
 
     def __init__(self, joint: bool) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[TrainingStep] = []
         self._joint = joint
         self._start = time.perf_counter()
 
@@ -345,15 +345,15 @@ class _Log:
 
     def follow(
         self, learner: Learner, halves: Halves, weights: FloatArray, precision: float, t: int
-    ) -> Generator[Step, None, Incumbent]:
+    ) -> Generator[TrainingStep, None, Incumbent]:
         """Minimise the surrogate of CCCP iteration t.
 
         Every surrogate bounds the objective from above, so the least value so far does.
         """
 
-        def told(best: Incumbent) -> Step:
+        def told(best: Incumbent) -> TrainingStep:
             last = self.steps[-1].objective if self.steps else math.inf
-            step = Step(
+            step = TrainingStep(
                 iteration=len(self.steps) + 1,
                 cccp_iteration=t,
                 objective=min(best.objective, last),

@@ -29,7 +29,7 @@ from bridgetrack.learning.model import FloatArray, InferredBatch
 from bridgetrack.learning.options import Criterion, Curriculum, LearningOptions
 from bridgetrack.learning.qp import call_backend
 from bridgetrack.learning.regularizers import L2, Regularizer, unwhiten, whiten
-from bridgetrack.learning.result import Stage, Step, TrainingResult
+from bridgetrack.learning.result import Stage, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import Risk, checked_batch
 from bridgetrack.progress import relayed
 
@@ -69,7 +69,7 @@ def kinds_of(risk: Risk) -> NDArray[np.bool_]:
     return np.zeros((n, 0), dtype=bool) if measure is None else np.asarray(measure(risk.samples))
 
 
-Training = Generator[Step, None, TrainingResult]
+Training = Generator[TrainingStep, None, TrainingResult]
 
 
 def paced(
@@ -206,7 +206,7 @@ class _Cost:
     def follow(self, steps: Training, share: float) -> Training:
         """Pass on a training of a share of the samples, with all that was before counted in."""
 
-        def counted(step: Step) -> Step:
+        def counted(step: TrainingStep) -> TrainingStep:
             self._iteration += 1
             return replace(
                 step,

@@ -18,7 +18,7 @@ from bridgetrack.learning.model import (
     as_samples,
     checked_weights,
 )
-from bridgetrack.learning.result import History, Step, TrainingResult
+from bridgetrack.learning.result import TrainingHistory, TrainingResult, TrainingStep
 from bridgetrack.learning.risk import SATISFIED, checked_batch
 
 
@@ -33,7 +33,7 @@ def train_perceptron(
     rate: float = 1.0,
     initial: FloatArray | None = None,
     seed: int = 0,
-) -> Generator[Step, None, TrainingResult]:
+) -> Generator[TrainingStep, None, TrainingResult]:
     """Learn weights by correcting one contradicting prediction after the other.
 
     ``w <- w + rate (phi(x, y~) - phi(x, y^))`` where the prediction y^ contradicts an annotation
@@ -54,7 +54,7 @@ def train_perceptron(
     rng = np.random.default_rng(seed)
     judged = walk.mean if averaged else walk.w
     best, best_loss = judged.copy(), walk.task_loss(judged) / total
-    losses, steps, since, reason = [best_loss], list[Step](), 0, ""
+    losses, steps, since, reason = [best_loss], list[TrainingStep](), 0, ""
     for epoch in range(max_epochs):
         mistakes = walk.epoch(rng.permutation(len(found)))
         judged = walk.mean if averaged else walk.w
@@ -62,7 +62,7 @@ def train_perceptron(
         since += 1
         if losses[-1] < best_loss or (losses[-1] == best_loss and epoch == 0):
             best, best_loss, since = judged.copy(), losses[-1], 0
-        step = Step(
+        step = TrainingStep(
             iteration=epoch + 1,
             cccp_iteration=epoch,
             objective=best_loss,
@@ -90,7 +90,7 @@ def train_perceptron(
         converged=reason != "",
         reason=reason or "the limit of epochs",
         objectives=np.array(losses),
-        history=History.of(steps),
+        history=TrainingHistory.of(steps),
         n_inferences=walk.passes,
         n_reward_inferences=0,
         inference_seconds=walk.seconds,

@@ -12,7 +12,7 @@ from bridgetrack.learning.model import FloatArray, Sample
 
 
 @dataclass(frozen=True)
-class Step:
+class TrainingStep:
     """Where training stands; one after each call of the inference over all samples.
 
     Parameters
@@ -51,8 +51,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class History:
-    """The `Step` of a whole training as arrays of one length, in order."""
+class TrainingHistory:
+    """The `TrainingStep` of a whole training as arrays of one length, in order."""
 
     cccp_iteration: NDArray[np.int64]
     objective: FloatArray
@@ -63,7 +63,7 @@ class History:
     inference_seconds: FloatArray
 
     @classmethod
-    def of(cls, steps: list[Step]) -> History:
+    def of(cls, steps: list[TrainingStep]) -> TrainingHistory:
         """History of some steps."""
         return cls(
             np.array([s.cccp_iteration for s in steps], dtype=np.int64),
@@ -180,7 +180,7 @@ class TrainingResult:
     converged: bool
     reason: str
     objectives: FloatArray
-    history: History
+    history: TrainingHistory
     n_inferences: int
     n_reward_inferences: int
     inference_seconds: float

@@ -43,7 +43,7 @@ class Tangent:
 
 
 @dataclass
-class Effort:
+class InferenceCost:
     """What inference has cost so far: calls for P, calls for R, seconds.
 
     ``partial`` counts samples of calls for P that are not complete yet.
@@ -94,7 +94,7 @@ class Risk:
             )
         self.loss = loss
         self.literal = treatment == "literal" and loss.penalty == "incompatible"
-        self.effort = Effort()
+        self.effort = InferenceCost()
 
     def penalty(self, w: FloatArray) -> InferredBatch:
         """Loss-augmented inference of all samples."""

@@ -190,7 +190,7 @@ def statistics_to_json(statistics: FeatureStatistics) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ModelEntry:
     """A model of the library, or what is left of one.
 
     Parameters
@@ -220,15 +220,15 @@ class Entry:
         return self.problem is not None
 
 
-def read_entry(folder: Path) -> Entry:
+def read_entry(folder: Path) -> ModelEntry:
     """What is in a folder of the library; where it is damaged, why."""
     preview = folder / PREVIEW
     shown = preview if _is_picture(preview) else None
     try:
         model = replace(load_model(folder / MODEL), name=folder.name)
-        return Entry(folder.name, folder, model, CARD_FILE.read(folder / CARD), shown)
+        return ModelEntry(folder.name, folder, model, CARD_FILE.read(folder / CARD), shown)
     except ModelError as error:
-        return Entry(folder.name, folder, None, None, shown, str(error))
+        return ModelEntry(folder.name, folder, None, None, shown, str(error))
 
 
 def write_entry(folder: Path, model: Model, card: ModelCard, preview: bytes | None) -> None:

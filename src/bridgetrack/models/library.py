@@ -22,8 +22,8 @@ from bridgetrack.errors import InputError, ModelError
 from bridgetrack.files import writing
 from bridgetrack.models.entry import (
     MODEL,
-    Entry,
     ModelCard,
+    ModelEntry,
     read_entry,
     read_model_file,
     write_entry,
@@ -87,7 +87,7 @@ class Library:
             ) from error
         return tuple(sorted(found, key=lambda name: (name.casefold(), name)))
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[ModelEntry, ...]:
         """All models; a damaged one says why and hides none of the others.
 
         Raises
@@ -97,7 +97,7 @@ class Library:
         """
         return tuple(self._read(name) for name in self.names())
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> ModelEntry:
         """The model of a name, damaged or not.
 
         Raises
@@ -142,10 +142,12 @@ class Library:
         self.load(name)
         return self.entry(name).folder / MODEL
 
-    def _read(self, name: str) -> Entry:
+    def _read(self, name: str) -> ModelEntry:
         return read_entry(self.folder / name)
 
-    def save(self, name: str, model: Model, card: ModelCard, preview: bytes | None = None) -> Entry:
+    def save(
+        self, name: str, model: Model, card: ModelCard, preview: bytes | None = None
+    ) -> ModelEntry:
         """Keep a model under a new name.
 
         Parameters
@@ -209,7 +211,7 @@ class Library:
         found.sort(key=lambda p: p.name, reverse=True)
         return tuple(Removed(p.name.split("~", 2)[2], p) for p in found)
 
-    def restore(self, removed: Removed) -> Entry:
+    def restore(self, removed: Removed) -> ModelEntry:
         """Bring a removed model back, under its old name or, where it is taken, one like it.
 
         Raises
@@ -259,7 +261,7 @@ class Library:
         model, card = self.load(name), self.entry(name).card
         return write_model_file(model, card, path)
 
-    def import_file(self, path: Path | str, name: str | None = None) -> Entry:
+    def import_file(self, path: Path | str, name: str | None = None) -> ModelEntry:
         """Take a model file into the library.
 
         Parameters

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.entry import Entry
+from bridgetrack.models.entry import ModelEntry
 from bridgetrack.models.statistics import FeatureStatistics
 
 Array = NDArray[np.float64]
@@ -234,7 +234,7 @@ SAME = 0.02
 class Ranked:
     """A model of the library and how similar its movies are to the user's."""
 
-    entry: Entry
+    entry: ModelEntry
     similarity: Similarity
 
     @property
@@ -243,7 +243,7 @@ class Ranked:
         return self.similarity.level != "unknown" and self.similarity.distance <= SAME
 
 
-def rank(entries: Iterable[Entry], yours: FeatureStatistics | None) -> tuple[Ranked, ...]:
+def rank(entries: Iterable[ModelEntry], yours: FeatureStatistics | None) -> tuple[Ranked, ...]:
     """Models by how similar their movies are to the user's, the most similar first.
 
     Damaged ones come last, and those that nobody knows anything about before them.
@@ -272,6 +272,6 @@ def most_suitable(ranked: Iterable[Ranked]) -> Ranked | None:
     return None
 
 
-def _similarity(entry: Entry, yours: FeatureStatistics | None) -> Similarity:
+def _similarity(entry: ModelEntry, yours: FeatureStatistics | None) -> Similarity:
     theirs = None if entry.card is None else entry.card.statistics
     return UNKNOWN if yours is None or theirs is None else compare(yours, theirs)

@@ -11,7 +11,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import Doubt, FrameChoice
-from bridgetrack.pipeline.mask_candidates import Given
+from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.describe import FEATURES
@@ -34,7 +34,7 @@ _SIZE = "pixels, against those of the cells that are surest in this movie"
 
 
 @dataclass(frozen=True)
-class Reason:
+class MaskReason:
     """What one feature of a region does to its score.
 
     Parameters
@@ -122,7 +122,7 @@ class MaskExplanation:
     log_odds: float
     loyalty: float
     chosen: bool
-    reasons: tuple[Reason, ...]
+    reasons: tuple[MaskReason, ...]
     alternatives: tuple[Alternative, ...]
 
     @property
@@ -165,7 +165,7 @@ def explain_mask(
     label: int,
     segmentation: SegmentationSettings | None = None,
     settings: MaskSettings | None = None,
-    given: Given | None = None,
+    given: GivenMasks | None = None,
     model: Model | None = None,
 ) -> Steps[MaskExplanation]:
     """Why a cell is drawn as it is, and not cut, joined, outlined otherwise or left out.
@@ -192,7 +192,7 @@ def explain_mask(
     if not label or not len(pixels):
         raise InputError(f"there is no cell {label} in frame {frame} of {labels.source}")
     settings = replace(settings or MaskSettings(), choose="jointly")
-    given = replace(given or Given(), labels=(labels,))
+    given = replace(given or GivenMasks(), labels=(labels,))
     around = range(max(0, frame - _AROUND), min(labels.n_frames, frame + _AROUND + 1))
     # One window, so that all frames around it count.
     settings = replace(settings, window=max(2, len(around)))
@@ -230,7 +230,7 @@ def _explained(
     )  # fmt: skip
 
 
-def _reasons(score: MovieScore, features: Array, area: int) -> tuple[Reason, ...]:
+def _reasons(score: MovieScore, features: Array, area: int) -> tuple[MaskReason, ...]:
     """Every feature in turn set to what is usual, and the size to that of the movie's cells."""
     names, start = list(FEATURES), score.start
     columns = [names.index(name) for name in start.features]
@@ -239,12 +239,12 @@ def _reasons(score: MovieScore, features: Array, area: int) -> tuple[Reason, ...
         changed[k + 1, column] = start.mean[k]
     odds = score.looks(changed)
     found = [
-        Reason(name, FEATURES[name], float(features[c]), float(usual), float(odds[0] - after))
+        MaskReason(name, FEATURES[name], float(features[c]), float(usual), float(odds[0] - after))
         for name, c, usual, after in zip(start.features, columns, start.mean, odds[1:], strict=True)
     ]
     if score.size is not None:
         usual, doubt = float(np.exp(score.size.centre)), score.doubt(np.array([float(area)]))
-        found.append(Reason("size", _SIZE, float(area), usual, -float(doubt[0])))
+        found.append(MaskReason("size", _SIZE, float(area), usual, -float(doubt[0])))
     weighty = [r for r in found if abs(r.effect) > _WEIGHTY]
     return tuple(sorted(weighty, key=lambda r: -abs(r.effect)))
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.mask_candidates import Given
-from bridgetrack.pipeline.masks import Learned, MaskSettings, learn_masks, segment_by_choice
+from bridgetrack.pipeline.mask_candidates import GivenMasks
+from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.pixels import PixelModel
@@ -31,7 +31,7 @@ class Finding:
     settings
         Of the built-in segmentation; what is left open is decided by the movie.
     choose
-        See `Choice`; counts for the built-in segmentation only.
+        See `MaskChoice`; counts for the built-in segmentation only.
     backend, model
         See `make_segmenter`.
     given
@@ -45,7 +45,7 @@ class Finding:
     backend: str = "builtin"
     model: PixelModel | str | None = None
     given: Movie | None = None
-    learned: Learned | None = None
+    learned: LearnedMasks | None = None
 
     @property
     def chooses(self) -> bool:
@@ -86,11 +86,11 @@ class Finding:
         assert self.choose != "plain"
         return MaskSettings(choose=self.choose)
 
-    def _known(self, answers: MaskAnswers | None, learned: Learned | None) -> Given:
+    def _known(self, answers: MaskAnswers | None, learned: LearnedMasks | None) -> GivenMasks:
         pixels = self.model if isinstance(self.model, PixelModel) else None
         labels = () if self.given is None else (self.given,)
         score = learned.score if learned is not None and learned.holds_for(answers) else None
-        return Given(labels=labels, pixels=pixels, answers=answers, score=score)
+        return GivenMasks(labels=labels, pixels=pixels, answers=answers, score=score)
 
     def steps(
         self,

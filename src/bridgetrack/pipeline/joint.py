@@ -28,7 +28,7 @@ from bridgetrack.hypotheses.alternatives import alternative_evidence, propose_al
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.inference.margins import margin_bounds, nearby_alternative
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import Limits, solve_steps
+from bridgetrack.inference.solve import SolverLimits, solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.progress import Progress, Steps, relayed
@@ -295,7 +295,7 @@ def choose_jointly(
     model: Model,
     decided: Callable[[FrameChoice], object],
     settings: JointSettings | None = None,
-    limits: Limits | None = None,
+    limits: SolverLimits | None = None,
     frames: range | None = None,
 ) -> Steps[float]:
     """Choose regions together with what happens to them, a window of frames at a time.
@@ -407,7 +407,9 @@ class _Window:
         scene = region_scene(concatenate(parts), detections, guessed)
         return cls(begin, tuple(rows), tuple(known), np.concatenate(pinned), scores, scene)
 
-    def solve(self, model: Model, settings: JointSettings, limits: Limits | None) -> Steps[_Solved]:
+    def solve(
+        self, model: Model, settings: JointSettings, limits: SolverLimits | None
+    ) -> Steps[_Solved]:
         scores = self.scene.scores(self.region_scores, model, settings)
         allowed = self.scene.allowed(self.pinned)
         work = solve_steps(self.scene.problem, scores, allowed, limits)

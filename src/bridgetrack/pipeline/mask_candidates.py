@@ -48,7 +48,7 @@ It is good where the score, which was learned from other kinds of movies, may no
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenMasks:
     """What is known of the masks of a movie besides its image.
 
     Parameters
@@ -99,7 +99,7 @@ class MaskReader:
     movie: Movie
     channel: int
     segmentation: SegmentationSettings
-    given: Given
+    given: GivenMasks
 
     @cached_property
     def drawn(self) -> Regions | None:

@@ -27,7 +27,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Change:
+class MaskChange:
     """One difference between two label frames.
 
     Parameters
@@ -68,7 +68,7 @@ def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.i
     return np.asarray(numbers[after], dtype=np.int32)
 
 
-def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[Change]:
+def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskChange]:
     """What was cut, joined, added, dropped or outlined anew between two label frames.
 
     Parameters
@@ -103,7 +103,7 @@ def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[Chang
     for a, b in zip(old[other], new[other], strict=True):
         found.append((ChangeKind.OUTLINE, np.array([a]), np.array([b])))
     return [
-        Change(
+        MaskChange(
             frame,
             kind,
             tuple(b.tolist()),

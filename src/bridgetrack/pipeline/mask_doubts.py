@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import SAME, Doubt, FrameChoice, JointSettings
-from bridgetrack.pipeline.mask_candidates import Given
-from bridgetrack.pipeline.mask_changes import Change, ChangeKind, changes, keep_numbers
+from bridgetrack.pipeline.mask_candidates import GivenMasks
+from bridgetrack.pipeline.mask_changes import ChangeKind, MaskChange, changes, keep_numbers
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.regions import labels_of
@@ -77,7 +77,7 @@ def mask_doubts(
     frames: range,
     segmentation: SegmentationSettings | None = None,
     settings: MaskSettings | None = None,
-    given: Given | None = None,
+    given: GivenMasks | None = None,
     model: Model | None = None,
 ) -> Steps[tuple[MaskDoubt, ...]]:
     """Doubts about the masks of some frames, in order of time.
@@ -102,7 +102,7 @@ def mask_doubts(
     tuple of MaskDoubt
     """
     settings = replace(settings or MaskSettings(), choose="jointly", doubts=_MANY)
-    given = replace(given or Given(), labels=(labels,))
+    given = replace(given or GivenMasks(), labels=(labels,))
     wide = range(max(0, frames.start - _AROUND), min(image.n_frames, frames.stop + _AROUND))
     found: list[MaskDoubt] = []
 
@@ -183,7 +183,7 @@ class _Frame:
             yield self._made(drawn, instead, -cost, frames, events)
 
     def _price(
-        self, change: Change, drawn: tuple[Index, ...], instead: tuple[Index, ...]
+        self, change: MaskChange, drawn: tuple[Index, ...], instead: tuple[Index, ...]
     ) -> tuple[float, int, int]:
         """What it would cost to leave masks as drawn, and how many frames and events differ."""
         new, old = ({r for p in side for r in self._rows(p)} for side in (instead, drawn))

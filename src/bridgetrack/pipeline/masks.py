@@ -20,7 +20,7 @@ from bridgetrack.pipeline.joint import (
     JointSettings,
     choose_jointly,
 )
-from bridgetrack.pipeline.mask_candidates import Given, MaskReader, learned_score
+from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, learned_score
 from bridgetrack.pipeline.mask_changes import keep_numbers
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
@@ -69,7 +69,7 @@ def choose_masks(
     decided: Callable[[FrameChoice], object],
     segmentation: SegmentationSettings | None = None,
     settings: MaskSettings | None = None,
-    given: Given | None = None,
+    given: GivenMasks | None = None,
     model: Model | None = None,
     *,
     channel: int | str = 0,
@@ -112,7 +112,7 @@ def choose_masks(
     """
     settings, model = settings or MaskSettings(), model or shipped_model()
     frames = frames or range(movie.n_frames)
-    reader = yield from _reader(movie, segmentation, given or Given(), channel)
+    reader = yield from _reader(movie, segmentation, given or GivenMasks(), channel)
     score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
     offered = reader.offered(score, settings.per_cell, settings.loyalty, frames)
     source = (one.candidates for one in offered)
@@ -137,7 +137,7 @@ def choose_masks(
 
 
 def _reader(
-    movie: Movie, segmentation: SegmentationSettings | None, given: Given, channel: int | str
+    movie: Movie, segmentation: SegmentationSettings | None, given: GivenMasks, channel: int | str
 ) -> Steps[MaskReader]:
     for other in (*given.labels, *([given.probability] if given.probability else [])):
         check_same_extent(movie, other)
@@ -147,13 +147,13 @@ def _reader(
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedMasks:
     """What a movie and the answers about it taught of its masks.
 
     Parameters
     ----------
     score
-        How likely candidates are cells; `Given` takes it, so that it need not be learned again.
+        How likely candidates are cells; `GivenMasks` takes it, so that it is learned once.
     answers
         Ids of the answers that it was learned with.
     """
@@ -174,25 +174,25 @@ def learn_masks(
     movie: Movie,
     segmentation: SegmentationSettings | None = None,
     settings: MaskSettings | None = None,
-    given: Given | None = None,
+    given: GivenMasks | None = None,
     model: Model | None = None,
     *,
     channel: int | str = 0,
     frames: range | None = None,
-) -> Steps[Learned]:
+) -> Steps[LearnedMasks]:
     """Learn what `choose_masks` would, to be used for several choices; parameters are as there."""
-    settings, given = settings or MaskSettings(), given or Given()
+    settings, given = settings or MaskSettings(), given or GivenMasks()
     reader = yield from _reader(movie, segmentation, given, channel)
     model, frames = model or shipped_model(), frames or range(movie.n_frames)
     score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
-    return Learned(score, _ids(given.answers))
+    return LearnedMasks(score, _ids(given.answers))
 
 
 def segment_by_choice(
     movie: Movie,
     segmentation: SegmentationSettings | None = None,
     settings: MaskSettings | None = None,
-    given: Given | None = None,
+    given: GivenMasks | None = None,
     model: Model | None = None,
     *,
     channel: int | str = 0,

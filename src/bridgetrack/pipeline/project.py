@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from bridgetrack.annotations.annotation_set import History
+from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.store import ANNOTATION_FILE, encode
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -75,7 +75,7 @@ class Project:
     scale: tuple[float, ...]
     unit: str
     frame_interval: float | None
-    history: History
+    history: AnswerHistory
     model: Model
     formats: tuple[str, ...] = ("csv",)
     preset: str = "plain"
@@ -167,7 +167,7 @@ class _Content(OpenEntry):
     export: _Export
     model: Annotated[Model, MODEL_FILE.nested]
     start: Annotated[Model, MODEL_FILE.nested] | None = None
-    annotations: Annotated[History, ANNOTATION_FILE.nested]
+    annotations: Annotated[AnswerHistory, ANNOTATION_FILE.nested]
     notes: JsonObject
 
     def project(self) -> Project:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
-from bridgetrack.pipeline.mask_candidates import Given
-from bridgetrack.pipeline.mask_changes import Change, changes
+from bridgetrack.pipeline.mask_candidates import GivenMasks
+from bridgetrack.pipeline.mask_changes import MaskChange, changes
 from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import Progress, Steps
 
@@ -23,7 +23,7 @@ def repair_masks(
     repaired: Callable[[NDArray[np.int32]], Any],
     model: Model,
     answers: MaskAnswers | None = None,
-) -> Steps[tuple[Change, ...]]:
+) -> Steps[tuple[MaskChange, ...]]:
     """Repair the masks of a movie; they stay where the image does not object.
 
     Parameters
@@ -51,8 +51,8 @@ def repair_masks(
     InputError
         Where the movies differ in extent, or answers exclude each other.
     """
-    found: list[Change] = []
-    given = Given(labels=(labels,), answers=answers)
+    found: list[MaskChange] = []
+    given = GivenMasks(labels=(labels,), answers=answers)
     for step in segment_by_choice(image, given=given, model=model):
         if isinstance(step, Progress):
             yield step

@@ -23,7 +23,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
-from bridgetrack.inference.solve import Limits, solve, solve_steps
+from bridgetrack.inference.solve import SolverLimits, solve, solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
@@ -165,7 +165,7 @@ def allowed_by(scene: Scene) -> Mask:
 
 
 def track_scene(
-    scene: Scene, model: Model | None = None, limits: Limits | None = None
+    scene: Scene, model: Model | None = None, limits: SolverLimits | None = None
 ) -> Steps[Tracking]:
     """Choose the best events of a prepared movie and join them into tracks.
 
@@ -192,7 +192,7 @@ def track_scene(
 
 
 def choose_events(
-    scene: Scene, scores: Array, allowed: Mask, limits: Limits | None = None
+    scene: Scene, scores: Array, allowed: Mask, limits: SolverLimits | None = None
 ) -> Steps[Solution]:
     """Solve the problem of a scene; raises as `track_scene`."""
     yield Progress("Choosing events", 0.0)

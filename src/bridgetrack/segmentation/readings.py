@@ -86,7 +86,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SettingsEstimate:
     """Settings decided for a movie, and how sure that is.
 
     Parameters
@@ -121,7 +121,7 @@ class Estimate:
 
 def estimate_settings(
     movie: Movie, settings: SegmentationSettings | None = None, *, channel: int | str = 0
-) -> Estimate:
+) -> SettingsEstimate:
     """Decide for a whole movie what settings leave open, from some of its frames.
 
     Parameters
@@ -152,7 +152,7 @@ def estimate_settings(
         readings = _ranked([_tried(r, pairs, settings, movie.geometry.scale) for r in readings])
     best = readings[0] if readings else Reading(kinds[0], settings.diameter or 20.0)
     settings = replace(settings, foreground=best.foreground, diameter=best.diameter)
-    return Estimate(complete_settings(frames, settings), tuple(readings) or (best,))
+    return SettingsEstimate(complete_settings(frames, settings), tuple(readings) or (best,))
 
 
 def _reading(

@@ -114,7 +114,7 @@ class Appearance:
 
 
 @dataclass(frozen=True)
-class Choice:
+class MaskChoice:
     """How masks are chosen that exclude each other.
 
     Parameters

@@ -11,7 +11,7 @@ from platformdirs import user_data_path
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Annotation, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet, History
+from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.annotations.words import describe_event
@@ -47,7 +47,7 @@ class Answers(AutosavingStore):
         super().__init__(path, geometry)
         self.resumed = len(self.annotations)
 
-    def _keep(self, history: History) -> AnnotationSet:
+    def _keep(self, history: AnswerHistory) -> AnnotationSet:
         kept = super()._keep(history)
         self.changed.emit()
         return kept
@@ -98,7 +98,7 @@ class UndoOrder:
         )
 
 
-def steps_of(history: History, masks: MaskAnswers | None) -> UndoOrder:
+def steps_of(history: AnswerHistory, masks: MaskAnswers | None) -> UndoOrder:
     """The steps of a movie that is opened again, in order of time as far as it is known."""
     timed = [("", "answers")]
     for change in history.past:

@@ -9,7 +9,7 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.models.entry import Entry, new_card
+from bridgetrack.models.entry import ModelEntry, new_card
 from bridgetrack.models.library import check_name, free_name
 from bridgetrack.models.preview import preview_png
 from bridgetrack.pipeline.movie_record import preview_picture
@@ -81,7 +81,7 @@ class ModelKeeper:
         learned, annotations = self._trainer.training is not None, movie.annotations
         counts = annotations.counts(Kind.CONFIRM) if learned and annotations is not None else None
 
-        def work() -> Steps[Entry]:
+        def work() -> Steps[ModelEntry]:
             statistics = None
             if learned:
                 statistics = known or (yield from look_at(tracking))
@@ -94,7 +94,7 @@ class ModelKeeper:
         self.changed.emit()
         return True
 
-    def _kept(self, entry: Entry) -> None:
+    def _kept(self, entry: ModelEntry) -> None:
         words = f"Kept as {entry.name}."
         if entry.card is not None and entry.card.statistics is not None:
             self._movie.message.emit("info", words)

@@ -10,9 +10,9 @@ from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, Given
+from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
 from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
-from bridgetrack.pipeline.masks import Learned, MaskSettings, learn_masks
+from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.pixels import PixelModel
@@ -110,10 +110,10 @@ class MaskQuestions:
         # Little speaks for masks that were found here beyond what was seen then.
         settings = MaskSettings() if found is None else MaskSettings(loyalty=READING_LOYALTY)
 
-        def work() -> Steps[tuple[SegmentationSettings, Learned, tuple[MaskDoubt, ...]]]:
+        def work() -> Steps[tuple[SegmentationSettings, LearnedMasks, tuple[MaskDoubt, ...]]]:
             yield Progress("Looking where masks may be wrong", 0.0)
             complete = known or movie_settings(image, how.settings)
-            given, taught = Given((labels,), pixels=pixels, answers=answers), learned
+            given, taught = GivenMasks((labels,), pixels=pixels, answers=answers), learned
             if taught is None or not taught.holds_for(answers):
                 taught = yield from learn_masks(image, complete, settings, given, model)
             given = replace(given, score=taught.score)
@@ -126,7 +126,7 @@ class MaskQuestions:
         self,
         frames: range,
         settings: SegmentationSettings,
-        learned: Learned,
+        learned: LearnedMasks,
         doubts: tuple[MaskDoubt, ...],
     ) -> None:
         self._settings, self._movie.learned = settings, learned

@@ -10,7 +10,7 @@ from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
-from bridgetrack.pipeline.masks import Learned
+from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
 from bridgetrack.session.background import Runner
@@ -30,7 +30,7 @@ class MendedMovie(TrackedMovie):
 
     def __init__(self, runner: Runner | None = None) -> None:
         super().__init__(runner)
-        self.learned: Learned | None = None
+        self.learned: LearnedMasks | None = None
         self.movie_changed.connect(self._on_other_movie)
 
     def _on_other_movie(self) -> None:
@@ -223,7 +223,7 @@ class MendedMovie(TrackedMovie):
         )
 
     def _on_chosen(
-        self, answers: MaskAnswers, changes: list[Mend], learned: Learned | None
+        self, answers: MaskAnswers, changes: list[Mend], learned: LearnedMasks | None
     ) -> None:
         masks, _ = self._mendable()
         self.learned = learned

@@ -13,7 +13,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
-from bridgetrack.pipeline.mask_changes import Change
+from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.mend import Mend, MendKind
@@ -36,9 +36,9 @@ class Repaired:
 
     given: MovieAndCells
     labels: NDArray[np.uint32]
-    changes: tuple[Change, ...]
+    changes: tuple[MaskChange, ...]
 
-    def all_back(self, changes: Iterable[Change], present: Movie) -> dict[Change, Mend]:
+    def all_back(self, changes: Iterable[MaskChange], present: Movie) -> dict[MaskChange, Mend]:
         """What takes several changes back, one after the other, those that can be.
 
         Parameters
@@ -54,7 +54,7 @@ class Repaired:
             Where none can be, since their cells are not there any more.
         """
         frames: dict[int, NDArray[Any]] = {}
-        found: dict[Change, Mend] = {}
+        found: dict[MaskChange, Mend] = {}
         problem: InputError | None = None
         for change in changes:
             t = change.frame
@@ -70,7 +70,7 @@ class Repaired:
             raise problem
         return found
 
-    def back(self, change: Change, present: NDArray[Any]) -> Mend:
+    def back(self, change: MaskChange, present: NDArray[Any]) -> Mend:
         """What takes one change back: the masks there are as they were given.
 
         Parameters

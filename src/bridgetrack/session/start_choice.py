@@ -10,7 +10,7 @@ import numpy as np
 from psygnal import Signal
 
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.models.entry import Entry
+from bridgetrack.models.entry import ModelEntry
 from bridgetrack.models.library import Library, Removed
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model, untrained_model
@@ -94,7 +94,7 @@ class StartChoice:
         self._movie, self._trainer = movie, trainer
         self._library = library
         self._ranked: tuple[Ranked, ...] = ()
-        self._entries: tuple[Entry, ...] | None = None
+        self._entries: tuple[ModelEntry, ...] | None = None
         self._statistics: FeatureStatistics | None = None
         self._removed: list[Removed] = []
         self._picked = False
@@ -132,7 +132,7 @@ class StartChoice:
         return bool(self._removed)
 
     @property
-    def kept(self) -> tuple[Entry, ...]:
+    def kept(self) -> tuple[ModelEntry, ...]:
         """The models of the library, as they were when last looked at."""
         return self._entries or ()
 
@@ -148,7 +148,7 @@ class StartChoice:
             LOOK, lambda: survey_steps(library, tracking, known), self._looked, self._failed
         )
 
-    def _looked(self, found: tuple[tuple[Entry, ...], FeatureStatistics | None]) -> None:
+    def _looked(self, found: tuple[tuple[ModelEntry, ...], FeatureStatistics | None]) -> None:
         self._entries, self._statistics = found
         self._ranked = rank(self._entries, self._statistics)
         self._preselect()
@@ -366,7 +366,7 @@ def _movies_words(movies: tuple[Path, ...]) -> str:
 
 def survey_steps(
     library: Library, tracking: Tracking | None, known: FeatureStatistics | None
-) -> Steps[tuple[tuple[Entry, ...], FeatureStatistics | None]]:
+) -> Steps[tuple[tuple[ModelEntry, ...], FeatureStatistics | None]]:
     """The kept models, and the movie's statistics where these can be compared with theirs."""
     yield Progress("Looking at the kept models", 0.0)
     entries = library.entries()

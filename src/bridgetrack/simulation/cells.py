@@ -20,7 +20,7 @@ _FADED = 0.12
 
 
 @dataclass(frozen=True)
-class Cells:
+class SimulatedCells:
     """Cells alive at one time; every array has one row per cell."""
 
     # id, mother: mother is -1 for none; both of shape (n,)
@@ -48,19 +48,21 @@ class Cells:
     def __len__(self) -> int:
         return len(self.id)
 
-    def take(self, index: NDArray[Any]) -> Cells:
+    def take(self, index: NDArray[Any]) -> SimulatedCells:
         """The cells at these rows (or where this mask is True)."""
-        return Cells(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
+        return SimulatedCells(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
 
-    def join(self, other: Cells) -> Cells:
+    def join(self, other: SimulatedCells) -> SimulatedCells:
         """These cells and then the others."""
         names = [f.name for f in fields(self)]
-        return Cells(**{n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in names})
+        return SimulatedCells(
+            **{n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in names}
+        )
 
 
 def founders(
     count: int, box: Array, radius: float, rng: np.random.Generator, cycle: Array
-) -> Cells:
+) -> SimulatedCells:
     """Cells scattered evenly over a box, with ages of a growing population, before spreads.
 
     The age a (as a share of the cycle) has the density 2 ln2 2^-a of an exponentially growing
@@ -69,7 +71,7 @@ def founders(
     d = len(box)
     share = -np.log2(1 - rng.random(count) / 2)
     endless = ~np.isfinite(cycle)
-    return Cells(
+    return SimulatedCells(
         id=np.arange(count),
         mother=np.full(count, -1),
         position=rng.random((count, d)) * box,
@@ -119,7 +121,7 @@ class Phase(IntEnum):
 class Looks:
     """What the renderer needs of each cell."""
 
-    semi: Array  # half the axes in pixels, shape (n, d), in the order of ``Cells.axes``
+    semi: Array  # half the axes in pixels, shape (n, d), in the order of ``SimulatedCells.axes``
     size: Array  # radius of the circle (sphere) of the same content in pixels, shape (n,)
     intensity: Array  # grey value above the background, shape (n,)
     contrast: Array  # relative contrast of the texture, shape (n,)
@@ -127,7 +129,7 @@ class Looks:
     phase: NDArray[np.int8]  # values of `Phase`, shape (n,)
 
 
-def phases(cells: Cells, settings: SimulationSettings) -> NDArray[np.int8]:
+def phases(cells: SimulatedCells, settings: SimulationSettings) -> NDArray[np.int8]:
     """Stage of every cell, shape (n,)."""
     left = cells.cycle - cells.age
     phase = np.zeros(len(cells), dtype=np.int8)
@@ -138,7 +140,7 @@ def phases(cells: Cells, settings: SimulationSettings) -> NDArray[np.int8]:
     return phase
 
 
-def looks(cells: Cells, settings: SimulationSettings) -> Looks:
+def looks(cells: SimulatedCells, settings: SimulationSettings) -> Looks:
     """Appearance of every cell.
 
     Brightness follows from the amount of DNA over the area, so that a cell that rounds up or
@@ -165,14 +167,14 @@ def looks(cells: Cells, settings: SimulationSettings) -> Looks:
     )
 
 
-def _progress(cells: Cells) -> Array:
+def _progress(cells: SimulatedCells) -> Array:
     """Share of the cycle that is over, 0-1; half way for cells that never divide."""
     endless = ~np.isfinite(cells.cycle)
     cycle = np.where(endless, 1.0, cells.cycle)
     return np.where(endless, 0.5, np.clip(cells.age / cycle, 0, 1))
 
 
-def _area(cells: Cells, phase: NDArray[np.int8]) -> Array:
+def _area(cells: SimulatedCells, phase: NDArray[np.int8]) -> Array:
     """Area as a multiple of the mean one."""
     grown = 0.75 + 0.55 * _progress(cells)
     young = 0.28 + (grown - 0.28) * np.clip(cells.age / _RECOVERY, 0, 1)
@@ -184,7 +186,7 @@ def _area(cells: Cells, phase: NDArray[np.int8]) -> Array:
     )
 
 
-def _ratios(cells: Cells, phase: NDArray[np.int8], dim: int) -> Array:
+def _ratios(cells: SimulatedCells, phase: NDArray[np.int8], dim: int) -> Array:
     """Lengths of the axes relative to each other, longest first, shape (n, dim)."""
     recovered = np.clip(cells.age / _RECOVERY, 0, 1)
     born = 1.9 + (cells.elongation - 1.9) * recovered
@@ -200,7 +202,7 @@ def _ratios(cells: Cells, phase: NDArray[np.int8], dim: int) -> Array:
     return np.stack([long, middle, np.ones_like(long)], axis=1)
 
 
-def _glow(cells: Cells) -> Array:
+def _glow(cells: SimulatedCells) -> Array:
     """Brightening of a dying cell, which fades in the end."""
     share = cells.dying / DEATH_FRAMES
     return np.where(share < 0.9, 1.1, 0.35)

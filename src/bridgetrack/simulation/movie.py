@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.simulation.cells import Array, Cells, Looks, Phase, looks
+from bridgetrack.simulation.cells import Array, Looks, Phase, SimulatedCells, looks
 from bridgetrack.simulation.population import live, make_world
 from bridgetrack.simulation.render import (
     debris_light,
@@ -163,7 +163,7 @@ class Register:
     fates: list[str] = field(default_factory=list)
     _in_sight: dict[int, int] = field(default_factory=dict)
 
-    def see(self, t: int, cells: Cells, visible: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def see(self, t: int, cells: SimulatedCells, visible: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Track id of every cell of frame `t`, 0 for those out of sight, shape (n,)."""
         before = self._in_sight
         seen = np.flatnonzero(visible)

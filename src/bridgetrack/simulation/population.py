@@ -12,8 +12,8 @@ from scipy.spatial import cKDTree
 from bridgetrack.simulation.cells import (
     DEATH_FRAMES,
     Array,
-    Cells,
     Phase,
+    SimulatedCells,
     founders,
     looks,
     orthonormal,
@@ -60,7 +60,9 @@ def make_world(settings: SimulationSettings, rng: np.random.Generator) -> World:
     )
 
 
-def first_cells(settings: SimulationSettings, world: World, rng: np.random.Generator) -> Cells:
+def first_cells(
+    settings: SimulationSettings, world: World, rng: np.random.Generator
+) -> SimulatedCells:
     """The population of the first frame, spread out until hardly anything overlaps."""
     # Cells count as in sight until well over half of them is beyond the border.
     field = np.prod(np.array(settings.shape) * settings.spacing + 0.5 * settings.diameter)
@@ -82,7 +84,9 @@ def first_cells(settings: SimulationSettings, world: World, rng: np.random.Gener
     return cells
 
 
-def live(settings: SimulationSettings, world: World, rng: np.random.Generator) -> Iterator[Cells]:
+def live(
+    settings: SimulationSettings, world: World, rng: np.random.Generator
+) -> Iterator[SimulatedCells]:
     """The population at every frame, one after the other."""
     cells = first_cells(settings, world, rng)
     next_id = len(cells)
@@ -93,14 +97,14 @@ def live(settings: SimulationSettings, world: World, rng: np.random.Generator) -
 
 
 def step(
-    cells: Cells,
+    cells: SimulatedCells,
     settings: SimulationSettings,
     world: World,
     rng: np.random.Generator,
     *,
     t: int,
     next_id: int,
-) -> tuple[Cells, int]:
+) -> tuple[SimulatedCells, int]:
     """One frame on: the population and the next free identity."""
     cells = _grow(cells, settings, world, rng)
     cells = _move(cells, settings, world, rng, t)
@@ -125,8 +129,8 @@ def _kicks(settings: SimulationSettings, count: int, rng: np.random.Generator) -
 
 
 def _grow(
-    cells: Cells, settings: SimulationSettings, world: World, rng: np.random.Generator
-) -> Cells:
+    cells: SimulatedCells, settings: SimulationSettings, world: World, rng: np.random.Generator
+) -> SimulatedCells:
     """Age, lose and regain focus, begin to die, and go when dead."""
     n = len(cells)
     u = rng.random((3, n))
@@ -148,8 +152,12 @@ def _grow(
 
 
 def _move(
-    cells: Cells, settings: SimulationSettings, world: World, rng: np.random.Generator, t: int
-) -> Cells:
+    cells: SimulatedCells,
+    settings: SimulationSettings,
+    world: World,
+    rng: np.random.Generator,
+    t: int,
+) -> SimulatedCells:
     """Persistent random walk, shared flow and drift, repulsion, rotation, slow shape changes."""
     n = len(cells)
     p = settings.persistence
@@ -179,7 +187,7 @@ def _flow(position: Array, settings: SimulationSettings, world: World, t: int) -
     return np.asarray(settings.flow * waves.sum(axis=1))
 
 
-def _push(cells: Cells, settings: SimulationSettings, world: World) -> Array:
+def _push(cells: SimulatedCells, settings: SimulationSettings, world: World) -> Array:
     """Half-way correction of overlaps between neighbours, shape (n, d)."""
     force = np.zeros_like(cells.position)
     if len(cells) < 2:
@@ -201,8 +209,8 @@ def _push(cells: Cells, settings: SimulationSettings, world: World) -> Array:
 
 
 def _divide(
-    cells: Cells, settings: SimulationSettings, rng: np.random.Generator, next_id: int
-) -> tuple[Cells, int]:
+    cells: SimulatedCells, settings: SimulationSettings, rng: np.random.Generator, next_id: int
+) -> tuple[SimulatedCells, int]:
     """Replace the cells at the end of their cycle by two daughters, apart along the spindle."""
     ripe = (cells.age >= cells.cycle) & (cells.dying == 0)
     mothers = cells.take(ripe)

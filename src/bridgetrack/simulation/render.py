@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from bridgetrack.simulation.cells import Array, Cells, Looks
+from bridgetrack.simulation.cells import Array, Looks, SimulatedCells
 from bridgetrack.simulation.population import World
 from bridgetrack.simulation.settings import SimulationSettings
 
@@ -29,7 +29,7 @@ def texture_tile(settings: SimulationSettings, rng: np.random.Generator) -> Arra
 
 
 def draw(
-    cells: Cells, look: Looks, position: Array, settings: SimulationSettings, tile: Array
+    cells: SimulatedCells, look: Looks, position: Array, settings: SimulationSettings, tile: Array
 ) -> tuple[Array, NDArray[np.int32]]:
     """Light of all cells before optics, and the row of the cell that owns each pixel plus one.
 
@@ -64,7 +64,7 @@ def draw(
 
 
 def _nucleus(
-    cells: Cells,
+    cells: SimulatedCells,
     look: Looks,
     k: int,
     centre: Array,

@@ -17,7 +17,7 @@ _PRIOR = 0.5
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ErrorEstimate:
     """Estimated share of correctly explained events.
 
     Parameters
@@ -82,7 +82,7 @@ def estimate_accuracy(
     population: Array,
     random: bool,
     seed: int = 0,
-) -> Estimate:
+) -> ErrorEstimate:
     """Estimate the share of right events of a movie from errors (A,) on held-out annotations.
 
     Annotations rarely occur in the proportions of the movie: rare events are sought out. So
@@ -112,7 +112,7 @@ def estimate_accuracy(
         for kind in Event
         if (event == kind).any()
     )
-    return Estimate(
+    return ErrorEstimate(
         accuracy,
         float(min(low, accuracy)),
         float(min(max(high, accuracy), 1.0)),

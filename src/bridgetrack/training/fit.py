@@ -22,9 +22,9 @@ from bridgetrack.learning import (
     Coupling,
     Domain,
     Regularizer,
-    Step,
     TrainingResult,
     TrainingState,
+    TrainingStep,
     train,
     train_joint,
 )
@@ -79,7 +79,7 @@ DOUBTFUL = (*ALONE, *reversed(TIED))
 DEFAULT = Tie(1.0, 100.0)
 """Where the target has too few annotations to choose."""
 
-Fit = Generator[Step, None, TrainingResult]
+Fit = Generator[TrainingStep, None, TrainingResult]
 
 Hold = float | Tie
 """What holds weights at the prior: lambda where a movie is alone, a tie where there are others."""
@@ -126,7 +126,7 @@ class Movies:
 
         Yields
         ------
-        Step
+        TrainingStep
             ``weights`` are those of the target.
 
         Returns
@@ -245,7 +245,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Choice:
+class HoldChoice:
     """What holds the weights, and how it was chosen."""
 
     # hold, by: what was chosen, and by whom, see `Training.chosen_by`
@@ -266,7 +266,7 @@ class Choice:
         return self.hold
 
 
-def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[Choice]:
+def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[HoldChoice]:
     """Lambda for a movie that is alone, by cross-validation where there is enough to choose by."""
     assert movies.target is not None
     data = movies.target.data
@@ -274,7 +274,7 @@ def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[Choice]:
     strength, by = (usual, "default") if options.strength is None else (options.strength, "user")
     fold = folds_of(data, options.folds)
     if fold is None:
-        return Choice(strength, by)
+        return HoldChoice(strength, by)
     choose = options.strength is None and data.n_annotations >= ENOUGH_TO_CHOOSE
     strengths = tuple(usual * step for step in STEPS) if choose else (strength,)
     prior = judge(movies.target, movies.prior)
@@ -284,18 +284,18 @@ def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[Choice]:
     )
     validation = Validation(strengths[: len(held_out)], held_out, prior)
     by = "cross-validation" if choose else by
-    return Choice(strengths[validation.best], by, validation)
+    return HoldChoice(strengths[validation.best], by, validation)
 
 
 def choose_tie(
     movies: Movies, strategy: Joint, options: TrainingOptions, tie: float | None
-) -> Steps[Choice]:
+) -> Steps[HoldChoice]:
     """How strongly to tie movies, and where to start."""
     ties = _ties(strategy, options.strength, tie, movies.n)
     by = "default" if options.strength is None and tie is None else "user"
     target = movies.target
     if target is None:
-        return Choice(_default(strategy, ties), by)
+        return HoldChoice(_default(strategy, ties), by)
     yield Progress(ASKING, 0.0)
     alone = yield from relayed(
         replace(movies, target=None).fit(UNION[-1], options), lambda _: Progress(ASKING, 0.5)
@@ -305,7 +305,7 @@ def choose_tie(
     start = None if doubtful else alone.w
     fold = folds_of(target.data, options.folds)
     if fold is None:
-        return Choice(
+        return HoldChoice(
             _default(strategy, ties), by, states=alone.states, earlier=alone.w, start=start
         )
     ties = DOUBTFUL if doubtful and ties == TRANSFER else ties
@@ -315,7 +315,7 @@ def choose_tie(
     )
     trials = tuple(Trial(tie, held) for tie, held in zip(ties, held_out, strict=True))
     by = by if len(ties) == 1 else "cross-validation"
-    return Choice(preferred(trials).tie, by, None, trials, states, alone.w, start)
+    return HoldChoice(preferred(trials).tie, by, None, trials, states, alone.w, start)
 
 
 def preferred(trials: Sequence[Trial]) -> Trial:

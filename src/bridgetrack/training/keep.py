@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.training.fit import Choice, Movies, Tie
+from bridgetrack.training.fit import HoldChoice, Movies, Tie
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import (
     HeldOut,
@@ -21,7 +21,7 @@ from bridgetrack.training.validation import (
 Array = NDArray[np.float64]
 
 
-class Reason(StrEnum):
+class KeepReason(StrEnum):
     """Why the trained or the starting weights are kept."""
 
     BETTER = "better where it could be checked"
@@ -39,7 +39,7 @@ class Decision:
     """Which weights are kept, and why."""
 
     # reason, words: why, and the same as a sentence without a full stop
-    reason: Reason
+    reason: KeepReason
     words: str
     # held, prior: what was learned and the starting weights on annotations not learned from; None
     # where they were not compared on such
@@ -49,7 +49,7 @@ class Decision:
     @property
     def kept(self) -> str:
         """``"trained"`` or ``"prior"``."""
-        return "prior" if self.reason in (Reason.WORSE, Reason.AGREES) else "trained"
+        return "prior" if self.reason in (KeepReason.WORSE, KeepReason.AGREES) else "trained"
 
     @property
     def held_out(self) -> HeldOut | None:
@@ -67,7 +67,7 @@ def keep_better(
     movies: Movies,
     target: TrackingModel | None,
     w: Array,
-    choice: Choice,
+    choice: HoldChoice,
     checked: int | None = None,
 ) -> Decision:
     """Keep the better of the starting and the learned weights (d,) on labels they have not seen.
@@ -77,7 +77,7 @@ def keep_better(
     """
     if target is None:
         return Decision(
-            Reason.NOT_ANNOTATED,
+            KeepReason.NOT_ANNOTATED,
             "nothing was annotated in this movie: the weights of the earlier movies are taken "
             "over without a check",
         )
@@ -87,25 +87,27 @@ def keep_better(
     if choice.validation is not None:
         held = choice.validation.held_out[choice.validation.best]
         if np.allclose(w, movies.prior):
-            return Decision(Reason.AGREES, agrees, held, choice.validation.prior)
+            return Decision(KeepReason.AGREES, agrees, held, choice.validation.prior)
         return _compared(held, choice.validation.prior, "the trained model")
     before, after = judge(target, movies.prior), judge(target, w)
     if not after.risk < before.risk:
-        return Decision(Reason.AGREES, agrees)
+        return Decision(KeepReason.AGREES, agrees)
     if checked is not None:
         return Decision(
-            Reason.CHECKED_BEFORE,
+            KeepReason.CHECKED_BEFORE,
             "the trained model was updated; that it is better than the starting model was checked "
             f"by an earlier training, on {checked} annotations",
         )
     return Decision(
-        Reason.UNCHECKED,
+        KeepReason.UNCHECKED,
         "there were too few annotations to check the model on ones it had not seen; it explains "
         "the given ones better than the starting model",
     )
 
 
-def _keep_better_tied(movies: Movies, target: TrackingModel, w: Array, choice: Choice) -> Decision:
+def _keep_better_tied(
+    movies: Movies, target: TrackingModel, w: Array, choice: HoldChoice
+) -> Decision:
     """The same with earlier movies, which are evidence too: clearly better margins decide.
 
     Where there are too few annotations to hold some out, the earlier movies alone are judged.
@@ -135,20 +137,20 @@ def _compared(
     )
     alike = not by_margin or not clearly_larger(held.loss, prior.loss)
     if held.error < prior.error - 1e-9:
-        reason, words = Reason.BETTER, "is better than the starting model ({})"
+        reason, words = KeepReason.BETTER, "is better than the starting model ({})"
     elif held.error <= prior.error + 1e-9 and alike:
-        reason, words = Reason.AS_GOOD, "is no worse than the starting model ({})"
+        reason, words = KeepReason.AS_GOOD, "is no worse than the starting model ({})"
         if not seen:
             words = (
                 "is right on as many held-out annotations as the starting model ({}); it is kept "
                 "because it has seen this movie"
             )
     elif not seen and alike and not clearly_worse(held, prior):
-        reason = Reason.BY_CHANCE
+        reason = KeepReason.BY_CHANCE
         words = (
             "was wrong a little more often than the starting model ({}), no more than chance "
             "explains; it is kept because it has seen this movie"
         )
     else:
-        reason, words = Reason.WORSE, "is worse than the starting model ({}), which is kept"
+        reason, words = KeepReason.WORSE, "is worse than the starting model ({}), which is kept"
     return Decision(reason, f"{what} {words.format(rates)}", held, prior)

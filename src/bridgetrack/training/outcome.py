@@ -20,8 +20,8 @@ from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, explain_contradiction
 from bridgetrack.progress import Progress
-from bridgetrack.training.estimate import Estimate
-from bridgetrack.training.fit import Choice, Tie
+from bridgetrack.training.estimate import ErrorEstimate
+from bridgetrack.training.fit import HoldChoice, Tie
 from bridgetrack.training.keep import Decision
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.training_set import TrainingSet
@@ -87,9 +87,9 @@ class Training:
 
     model: Model
     decision: Decision
-    choice: Choice
+    choice: HoldChoice
     strength: float
-    estimate: Estimate | None
+    estimate: ErrorEstimate | None
     result: TrainingResult
     changes: dict[str, tuple[int, int]]
     exchanged: dict[str, tuple[int, int]]
@@ -120,7 +120,7 @@ class Training:
         return self.choice.validation
 
     @property
-    def transfer(self) -> Choice | None:
+    def transfer(self) -> HoldChoice | None:
         """How earlier movies were used; None where there were none."""
         return self.choice if isinstance(self.choice.hold, Tie) else None
 

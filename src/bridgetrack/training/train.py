@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.learning import Step, TrainingResult
+from bridgetrack.learning import TrainingResult, TrainingStep
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind
@@ -40,8 +40,8 @@ from bridgetrack.training.components import build_training_set
 from bridgetrack.training.estimate import estimate_accuracy
 from bridgetrack.training.fit import (
     PREVIOUS,
-    Choice,
     Fit,
+    HoldChoice,
     Joint,
     Movies,
     States,
@@ -347,15 +347,15 @@ def _choose(
     previous: Training | None,
     settled: Training | None,
     tie: float | None,
-) -> Steps[Choice]:
+) -> Steps[HoldChoice]:
     """What holds the weights: as before, or found anew."""
     if not movies.sources:
         if settled is not None:
-            return Choice(settled.strength, PREVIOUS)
+            return HoldChoice(settled.strength, PREVIOUS)
         return (yield from choose_strength(movies, options))
     earlier = None if previous is None else previous.transfer
     if settled is not None and earlier is not None:
-        return Choice(earlier.tie, PREVIOUS, states=earlier.states, start=earlier.start)
+        return HoldChoice(earlier.tie, PREVIOUS, states=earlier.states, start=earlier.start)
     assert strategy in get_args(Joint)
     choice = yield from choose_tie(movies, strategy, options, tie)  # type: ignore[arg-type]
     if not choice.states and earlier is not None:
@@ -367,7 +367,7 @@ def _told(steps: Fit, precision: float, features: FeatureSet) -> Steps[TrainingR
     """Tell how much of the gap is closed, on a log scale, and the best model so far."""
     first: float | None = None
 
-    def told(step: Step) -> TrainingProgress:
+    def told(step: TrainingStep) -> TrainingProgress:
         nonlocal first
         gap = step.gap if np.isfinite(step.gap) else 1.0
         first = max(first or gap, gap)

@@ -19,7 +19,7 @@ from bridgetrack.session.questions import Question
 from bridgetrack.session.session import Session
 from bridgetrack.ui import picking
 from bridgetrack.ui.finder import CellFinder, PointFinder
-from bridgetrack.ui.picking import Mode, Picking, Step
+from bridgetrack.ui.picking import Mode, Picking, PickStep
 
 _CORRECTION = "correction"
 """Source noted in answers that correct a link of the present tracks."""
@@ -209,7 +209,7 @@ class Annotator:
         elif self.finder is not None:
             self._follow(picking.click(self.picking, self.finder.ref(row)))
 
-    def _follow(self, step: Step) -> None:
+    def _follow(self, step: PickStep) -> None:
         self.picking = step.picking
         if step.problem:
             self._say(step.problem)

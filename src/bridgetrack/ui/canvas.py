@@ -21,7 +21,7 @@ from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.overlay import (
     Drawing,
     OverlayLayers,
-    View,
+    SliceShown,
     draw_answers,
     draw_ghost,
     draw_mending,
@@ -171,7 +171,7 @@ class Canvas(SliceInView):
         self._layers = OverlayLayers()
         self._queue, self._later = EventLoopQueue(), EventLoopQueue()
         self._point: tuple[float, ...] | None = None
-        self.painters: list[Callable[[Drawing, View], None]] = []
+        self.painters: list[Callable[[Drawing, SliceShown], None]] = []
         self.held = False
         annotator.changed.connect(self.redraw)
         annotator.show.connect(self.show)
@@ -358,12 +358,14 @@ class Canvas(SliceInView):
     def _draw(self) -> Drawing:
         height, width = self.extent if self.labels is not None else (np.inf, np.inf)
         seen, letter = self._screen
-        view = View(self.frame, self.plane, self._size, width, self.depth, height, seen, letter)
+        view = SliceShown(
+            self.frame, self.plane, self._size, width, self.depth, height, seen, letter
+        )
         drawing = self._drawn_in(view)
         drawing.keep_words_in(view)
         return drawing
 
-    def _drawn_in(self, view: View) -> Drawing:
+    def _drawn_in(self, view: SliceShown) -> Drawing:
         annotator, session = self._annotator, self._session
         drawing = Drawing()
         for paint in self.painters:

@@ -24,8 +24,13 @@ from bridgetrack.segmentation import (
     segment_frame,
 )
 from bridgetrack.segmentation.probability import TAUGHT_DEPTH
-from bridgetrack.segmentation.readings import Estimate, Reading, estimate_settings, reading_at
-from bridgetrack.segmentation.settings import Appearance, Choice
+from bridgetrack.segmentation.readings import (
+    Reading,
+    SettingsEstimate,
+    estimate_settings,
+    reading_at,
+)
+from bridgetrack.segmentation.settings import Appearance, MaskChoice
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, role_of, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
@@ -34,7 +39,7 @@ from bridgetrack.ui.teach_pixels import STROKES, TeachPixels
 from bridgetrack.ui.widgets import SPACE, button, folded, text
 
 
-def decide(movie: Movie) -> Steps[Estimate]:
+def decide(movie: Movie) -> Steps[SettingsEstimate]:
     """What suits a movie."""
     yield Progress("Looking at the movie", 0.0)
     return estimate_settings(movie)
@@ -111,7 +116,7 @@ _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
 
 
-def _told(found: Estimate) -> str:
+def _told(found: SettingsEstimate) -> str:
     """What was decided, and what is doubtful about it."""
     said = f"Cells look {found.readings[0].words}."
     return " ".join([said, *(f"⚠ {words[0].upper()}{words[1:]}." for words in found.doubts)])
@@ -123,7 +128,7 @@ class FindCells(QWidget):
     def __init__(self, panel: Panel, source: SourceChooser) -> None:
         super().__init__()
         self._panel, self._source = panel, source
-        self._decided: tuple[Any, Estimate] | None = None
+        self._decided: tuple[Any, SettingsEstimate] | None = None
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)
@@ -146,7 +151,7 @@ class FindCells(QWidget):
             tooltip="Built in, or Cellpose or StarDist where they are installed",
         )
         self.expert.begin_with("Method", self.backend)
-        self.choice = SettingsForm(Choice, {"choose": "Cells are chosen"}, words=_WAYS)
+        self.choice = SettingsForm(MaskChoice, {"choose": "Cells are chosen"}, words=_WAYS)
         self.backend.changed.connect(self._on_backend)
         box.addWidget(folded("Advanced settings", self.choice.native, self.expert.native))
         self.teach = TeachPixels(
@@ -219,7 +224,7 @@ class FindCells(QWidget):
 
     def _finding(self) -> Finding:
         """How the forms say that cells are found, but for the settings."""
-        choose = self.choice.applied_to(Choice()).choose
+        choose = self.choice.applied_to(MaskChoice()).choose
         return Finding(None, choose, str(self.backend.value), self._model())
 
     def _with_settings(self, then: Any, *, plain: bool = True) -> None:
@@ -231,7 +236,7 @@ class FindCells(QWidget):
             self._then(then, movie, self._decided[1].settings, plain)
             return
 
-        def known(found: Estimate) -> None:
+        def known(found: SettingsEstimate) -> None:
             self._decided = (layer, found)
             shown = self.looks.applied_to(Appearance())
             size = min(max(round(found.settings.diameter or 20), 4), 120)

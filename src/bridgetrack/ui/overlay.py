@@ -79,7 +79,7 @@ class Drawing:
         (y, x), (v, u) = start.position[-2:], stop.position[-2:]
         self.arrows.append(Arrow((y, x), (v - y, u - x), colour))
 
-    def keep_words_in(self, view: View) -> None:
+    def keep_words_in(self, view: SliceShown) -> None:
         """Move words that the edges of the view would cut inwards; numbers stay on their cells."""
         if view.seen is None:
             return
@@ -109,7 +109,7 @@ def _between(value: float, low: float, high: float) -> float:
 
 
 @dataclass(frozen=True)
-class View:
+class SliceShown:
     """The slice in view."""
 
     frame: int
@@ -130,7 +130,7 @@ class View:
         )
 
 
-def draw_answers(drawing: Drawing, answers: Iterable[Annotation], view: View) -> None:
+def draw_answers(drawing: Drawing, answers: Iterable[Annotation], view: SliceShown) -> None:
     """Annotations that concern a frame: shape and colour by event, rejections barred."""
     for annotation in answers:
         event = annotation.events[0]
@@ -140,7 +140,7 @@ def draw_answers(drawing: Drawing, answers: Iterable[Annotation], view: View) ->
             _draw_rejection(drawing, event, view)
 
 
-def _draw_rejection(drawing: Drawing, event: EventRef, view: View) -> None:
+def _draw_rejection(drawing: Drawing, event: EventRef, view: SliceShown) -> None:
     colour = rgba(LOOKS[event.event].colour)
     for cell in event.sources or event.targets:
         if view.holds(cell):
@@ -148,7 +148,7 @@ def _draw_rejection(drawing: Drawing, event: EventRef, view: View) -> None:
             drawing.mark(cell.position, "hbar", 0.7 * view.size, colour)
 
 
-def _draw_event(drawing: Drawing, event: EventRef, view: View) -> None:
+def _draw_event(drawing: Drawing, event: EventRef, view: SliceShown) -> None:
     look = LOOKS[event.event]
     colour = rgba(look.colour)
     mark = 0.5 * view.size
@@ -164,7 +164,9 @@ def _draw_event(drawing: Drawing, event: EventRef, view: View) -> None:
             drawing.mark(cell.position, look.symbol, mark, colour)
 
 
-def draw_proposals(drawing: Drawing, found: list[Proposal], view: View, outline: Array) -> None:
+def draw_proposals(
+    drawing: Drawing, found: list[Proposal], view: SliceShown, outline: Array
+) -> None:
     """The best proposal as arrows with its confidence, other targets with their numbers."""
     if not found:
         return
@@ -186,7 +188,7 @@ def draw_proposals(drawing: Drawing, found: list[Proposal], view: View, outline:
     _draw_names(drawing, [c for p in found if not p.excluded for c in p.event.cells], view)
 
 
-def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: View) -> None:
+def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) -> None:
     """Numbers of cells as the panel names them: below those in view, above those of other frames.
 
     A number above says nothing where a cell in view nearby has the same.
@@ -214,7 +216,7 @@ def percent(share: float) -> str:
     return f"{min(max(round(100 * share), 1), 99)} %"
 
 
-def _draw_numbers(drawing: Drawing, found: list[Proposal], view: View) -> None:
+def _draw_numbers(drawing: Drawing, found: list[Proposal], view: SliceShown) -> None:
     """Numbers of the alternatives with a single target, where they differ from the first."""
     seen = {c.cell for c in found[0].event.targets}
     for number, proposal in enumerate(found[1:], 2):
@@ -225,7 +227,7 @@ def _draw_numbers(drawing: Drawing, found: list[Proposal], view: View) -> None:
             drawing.ring(place, 0.4 * view.size, rgba(PROPOSAL, 0.8), str(number))
 
 
-def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: View) -> None:
+def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: SliceShown) -> None:
     """The cell that a click or Enter takes, with what that would say of it."""
     if not len(outline):
         return
@@ -238,7 +240,7 @@ def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: 
 
 
 def draw_ghost(
-    drawing: Drawing, outlines: Iterable[Array], picked: Iterable[CellRef], view: View
+    drawing: Drawing, outlines: Iterable[Array], picked: Iterable[CellRef], view: SliceShown
 ) -> None:
     """Outlines of the cells clicked a frame earlier, and rings on what is clicked here."""
     for outline in outlines:
@@ -253,7 +255,7 @@ def draw_mending(
     place: tuple[int, tuple[float, ...]] | None,
     proposed: Iterable[Mend],
     shape: tuple[int, ...],
-    view: View,
+    view: SliceShown,
 ) -> None:
     """The first of two clicks on masks, and what is proposed for the masks of this frame.
 
@@ -277,7 +279,7 @@ def draw_mending(
             drawing.mark((above, across), "disc", 0.1, CLEAR, CLEAR, words)
 
 
-def _border_points(pixels: NDArray[np.int64], shape: tuple[int, ...], view: View) -> Array:
+def _border_points(pixels: NDArray[np.int64], shape: tuple[int, ...], view: SliceShown) -> Array:
     """Border of a set of pixels in the plane in view, or in its middle plane, shape (k, 2)."""
     index = np.stack(np.unravel_index(pixels, shape), axis=1)
     if len(shape) == 3:
@@ -309,7 +311,7 @@ def question_words(asked: Suggestion, frame: int) -> str:
     return f"{look.sign} {look.name}, {percent(asked.beliefs[0])}, frame {frame}"
 
 
-def draw_question(drawing: Drawing, asked: Suggestion, view: View, outline: Outline) -> None:
+def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:
     """The proposed event, and numbers on the cells of the alternatives.
 
     Cells of the frame in view are outlined, those of the other frame are rings.
@@ -331,7 +333,9 @@ def draw_question(drawing: Drawing, asked: Suggestion, view: View, outline: Outl
     _draw_names(drawing, [c for event in events for c in event.cells], view)
 
 
-def draw_mask_question(drawing: Drawing, asked: MaskQuestion, view: View, instead: bool) -> None:
+def draw_mask_question(
+    drawing: Drawing, asked: MaskQuestion, view: SliceShown, instead: bool
+) -> None:
     """Outlines of the masks as drawn or of the alternative, and what they say."""
     if asked.frame != view.frame:
         return
@@ -347,14 +351,14 @@ def draw_mask_question(drawing: Drawing, asked: MaskQuestion, view: View, instea
     drawing.mark((above, asked.position[-1]), "disc", 0.1, CLEAR, CLEAR, words)
 
 
-def draw_subject(drawing: Drawing, asked: Suggestion, view: View, outline: Outline) -> None:
+def draw_subject(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:
     """Only the cell asked about, while the answer is clicked."""
     if asked.frame <= view.frame <= asked.last_frame:
         _draw_cells(drawing, (asked.asked,), view, outline, rgba(GHOST, 0.9))
 
 
 def _draw_cells(
-    drawing: Drawing, cells: Iterable[CellRef], view: View, outline: Outline, colour: Colour
+    drawing: Drawing, cells: Iterable[CellRef], view: SliceShown, outline: Outline, colour: Colour
 ) -> Array:
     """Outlines of what is in view and rings for the rest; what they take up, shape (k, 2)."""
     taken = [np.zeros((0, 2))]
@@ -369,7 +373,7 @@ def _draw_cells(
     return np.concatenate(taken)
 
 
-def _near(cell: CellRef, view: View) -> bool:
+def _near(cell: CellRef, view: SliceShown) -> bool:
     """Whether a cell of the other frame lies in the plane in view."""
     away = 0.0 if view.plane is None else view.depth * abs(cell.position[0] - view.plane)
     return away <= view.size
@@ -378,7 +382,7 @@ def _near(cell: CellRef, view: View) -> bool:
 def _place_of_words(
     asked: Suggestion,
     length: int,
-    view: View,
+    view: SliceShown,
     shapes: Array,
     numbers: list[tuple[float, ...]],
 ) -> tuple[float, float]:
@@ -394,7 +398,7 @@ def _place_of_words(
     return (inside or heights)[0], across
 
 
-def _numbered(asked: Suggestion, view: View) -> list[tuple[str, tuple[float, ...]]]:
+def _numbered(asked: Suggestion, view: SliceShown) -> list[tuple[str, tuple[float, ...]]]:
     """A number on the cell of every alternative that differs from the proposal in that one only."""
     proposed = {c.cell for c in asked.cells}
     seen: set[tuple[int, int]] = set()

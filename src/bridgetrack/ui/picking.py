@@ -89,7 +89,7 @@ class Picking:
 
 
 @dataclass(frozen=True)
-class Step:
+class PickStep:
     """What a click leads to."""
 
     picking: Picking  # the new state
@@ -123,7 +123,7 @@ _FIRST = {
 }
 
 
-def click(state: Picking, cell: CellRef) -> Step:
+def click(state: Picking, cell: CellRef) -> PickStep:
     """The state after a click on a cell, in an event mode.
 
     A click in the frame of the picked cell starts again from there; a later frame than the
@@ -131,7 +131,7 @@ def click(state: Picking, cell: CellRef) -> Step:
     """
     event = state.mode.event
     if event is None:
-        return Step(state)
+        return PickStep(state)
     if event == Event.APPEAR:
         return _done(state, EventRef(event, (), (cell,)), None)
     if not state.waits_for_target:
@@ -139,18 +139,18 @@ def click(state: Picking, cell: CellRef) -> Step:
     return _pick_target(state, event, cell)
 
 
-def _pick_source(state: Picking, event: Event, cell: CellRef) -> Step:
+def _pick_source(state: Picking, event: Event, cell: CellRef) -> PickStep:
     same_frame = state.sources and state.sources[0].frame == cell.frame
     kept = tuple(s for s in state.sources if s.cell != cell.cell) if same_frame else ()
     picked = replace(state, sources=(*kept, cell))
     if len(picked.sources) < N_SOURCES[event]:
-        return Step(picked)
+        return PickStep(picked)
     if N_TARGETS[event] == 0:
         return _done(state, EventRef(event, picked.sources), None)
-    return Step(picked, frame=cell.frame + 1)
+    return PickStep(picked, frame=cell.frame + 1)
 
 
-def _pick_target(state: Picking, event: Event, cell: CellRef) -> Step:
+def _pick_target(state: Picking, event: Event, cell: CellRef) -> PickStep:
     start = state.sources[0].frame
     gap = cell.frame - start
     if gap == 0:
@@ -158,35 +158,35 @@ def _pick_target(state: Picking, event: Event, cell: CellRef) -> Step:
     if gap > 1 and event == Event.MOVE:
         return _done(state, EventRef(Event.SKIP, state.sources, (cell,)), start)
     if gap != 1:
-        return Step(state, frame=start + 1, problem="The next cell must be one frame later.")
+        return PickStep(state, frame=start + 1, problem="The next cell must be one frame later.")
     if any(t.cell == cell.cell for t in state.targets):
-        return Step(state, problem="That cell is picked already; click the other one.")
+        return PickStep(state, problem="That cell is picked already; click the other one.")
     targets = (*state.targets, cell)
     if len(targets) < N_TARGETS[event]:
-        return Step(replace(state, targets=targets))
+        return PickStep(replace(state, targets=targets))
     return _done(state, EventRef(event, state.sources, targets), start)
 
 
-def point(state: Picking, frame: int, place: Place, label: int) -> Step:
+def point(state: Picking, frame: int, place: Place, label: int) -> PickStep:
     """The state after a click in a mode that mends masks, on a cell or (label 0) beside all."""
     first = state.place if state.place is not None and state.place[0] == frame else None
     again = Picking(state.mode)
     if first is not None:
-        return Step(again, places=(first[1], place))
+        return PickStep(again, places=(first[1], place))
     if state.mode == Mode.JOIN and not label:
-        return Step(again, problem="There is no cell here; click a piece of one.")
+        return PickStep(again, problem="There is no cell here; click a piece of one.")
     if state.mode == Mode.JOIN or (state.mode == Mode.CUT and not label):
-        return Step(replace(again, place=(frame, place)))
-    return Step(again, places=(place,))
+        return PickStep(replace(again, place=(frame, place)))
+    return PickStep(again, places=(place,))
 
 
-def cancel(state: Picking) -> Step:
+def cancel(state: Picking) -> PickStep:
     """Esc: forget what was picked; with nothing picked, go back to review."""
     if state.empty:
-        return Step(Picking(Mode.REVIEW))
+        return PickStep(Picking(Mode.REVIEW))
     back = state.sources[0].frame if state.waits_for_target else None
-    return Step(Picking(state.mode), frame=back)
+    return PickStep(Picking(state.mode), frame=back)
 
 
-def _done(state: Picking, event: EventRef, frame: int | None) -> Step:
-    return Step(Picking(state.mode), event, frame)
+def _done(state: Picking, event: EventRef, frame: int | None) -> PickStep:
+    return PickStep(Picking(state.mode), event, frame)

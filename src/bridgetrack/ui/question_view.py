@@ -21,7 +21,7 @@ from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.overlay import (
     Array,
     Drawing,
-    View,
+    SliceShown,
     draw_mask_question,
     draw_question,
     draw_subject,
@@ -205,7 +205,7 @@ class QuestionView:
         self._timer.stop()
         self._questions.away = True
 
-    def _paint(self, drawing: Drawing, view: View) -> None:
+    def _paint(self, drawing: Drawing, view: SliceShown) -> None:
         asked = self._questions.current
         if isinstance(self._shown, MaskQuestion):
             draw_mask_question(drawing, self._shown, view, self._late)

@@ -17,7 +17,7 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.mask_changes import Change, ChangeKind
+from bridgetrack.pipeline.mask_changes import ChangeKind, MaskChange
 from bridgetrack.regions.mend import Mend
 from bridgetrack.session.repair import Repaired, repair
 from bridgetrack.ui.layers import placed_like, tag, tags_of
@@ -44,9 +44,9 @@ class ChangesList(QTreeWidget):
     A click calls `jump` with a change.
     """
 
-    def __init__(self, jump: Callable[[Change], None]) -> None:
+    def __init__(self, jump: Callable[[MaskChange], None]) -> None:
         super().__init__()
-        self.setHeaderLabels(["Change", "Frame", "Cells"])
+        self.setHeaderLabels(["MaskChange", "Frame", "Cells"])
         header = self.header()
         modes = QHeaderView.ResizeMode
         for column, width in enumerate((150, 56, 0)):
@@ -61,14 +61,14 @@ class ChangesList(QTreeWidget):
         self.itemClicked.connect(self._on_click)
 
     @property
-    def chosen(self) -> list[Change]:
+    def chosen(self) -> list[MaskChange]:
         """The changes selected, each once, in order of the list."""
-        found: dict[Change, None] = {}
+        found: dict[MaskChange, None] = {}
         for item in self.selectedItems():
             found |= dict.fromkeys(item.data(0, _CHANGES))
         return list(found)
 
-    def fill(self, changes: Iterable[Change]) -> None:
+    def fill(self, changes: Iterable[MaskChange]) -> None:
         """Show these changes."""
         kinds = list(_WORDS)
         listed = sorted(changes, key=lambda c: (kinds.index(c.kind), c.frame))
@@ -88,7 +88,7 @@ class ChangesList(QTreeWidget):
             self._jump(known[0])
 
 
-def _row(change: Change) -> QTreeWidgetItem:
+def _row(change: MaskChange) -> QTreeWidgetItem:
     cells = ", ".join(str(n) for n in change.before or change.after)
     row = QTreeWidgetItem([_WORDS[change.kind], str(change.frame), cells])
     row.setData(0, _CHANGES, [change])
@@ -103,7 +103,7 @@ class RepairBox(QWidget):
         self._panel, self._source = panel, source
         self._repaired: Repaired | None = None
         self._layers: tuple[Any, Any] = (None, None)  # the cells given, and the repaired ones
-        self._taken: dict[Change, Mend] = {}  # what took changes back
+        self._taken: dict[MaskChange, Mend] = {}  # what took changes back
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)
@@ -205,7 +205,7 @@ class RepairBox(QWidget):
         self.list.fill(listed)
 
     @property
-    def _listed(self) -> list[Change]:
+    def _listed(self) -> list[MaskChange]:
         """Changes that are in force: not taken back, or brought back by an undo."""
         found, masks = self._repaired, self._panel.session.masks
         if found is None or masks is None:
@@ -217,7 +217,7 @@ class RepairBox(QWidget):
         if self._taken:
             self._show()
 
-    def _go_to(self, change: Change) -> None:
+    def _go_to(self, change: MaskChange) -> None:
         self._panel.state.canvas.show(change.frame, change.place)
 
     def take_back(self) -> None:
