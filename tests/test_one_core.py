@@ -100,8 +100,7 @@ WAYS = {
     "paced": plain(curriculum="slack"),
     "paced by novelty": plain(curriculum="novelty"),
     **{learner: plain(learner=learner) for learner in LEARNERS},
-    **{s: helped(s) for s in ("source", "union", "transfer", "delta", "prior")},
-    "the answers of a session": asked,
+    **{s: helped(s) for s in ("union", "transfer", "delta")},
     "a session": lambda: asked().train(),
 }
 

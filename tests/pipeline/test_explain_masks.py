@@ -94,7 +94,7 @@ class _OnlySupport:
 def test_reasons_are_those_of_the_score_that_chose(images: np.ndarray, found: np.ndarray) -> None:
     label = int(found[T][21, 20])
     own = explained(images, found, label)
-    taught = MovieScore(starting_score(), None, _OnlySupport())  # type: ignore[arg-type]
+    taught = MovieScore(starting_score(), None, _OnlySupport(), 0.5)  # type: ignore[arg-type]
     how, given = MaskSettings(loyalty=0.0), GivenMasks(score=taught)
     masks = open_movie(images), open_labels(found)
     why = run(explain_mask(*masks, T, label, settings=how, given=given))
