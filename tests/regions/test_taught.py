@@ -45,7 +45,6 @@ def test_what_is_learned_holds_for_other_candidates_and_is_not_all() -> None:
 
 def test_the_more_often_the_start_is_wrong_the_more_of_a_say_has_what_was_checked() -> None:
     told = (FEATURE[:, 3] > 0).astype(np.int8)
-    assert share_of(10, 1.0) == 0
     assert [share_of(n, wrong) for n, wrong in ((30, 0), (500, 0), (500, 0.2), (500, 0.9))] == [
         0.5, 0.5, 1, 1,
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox
 
 from bridgetrack.session.answers import cells_path
 from bridgetrack.ui.closing import may_close
-from bridgetrack.ui.folder_dialog import FolderDialog
+from bridgetrack.ui.export_box import FolderDialog
 from bridgetrack.ui.layers import find_role, tags_of
 from bridgetrack.ui.panel import state_of
 from bridgetrack.ui.workflow import fill

@@ -114,6 +114,7 @@ def segment(
     """
     from bridgetrack.annotations.mask_store import load_mask_answers
     from bridgetrack.movie.opening import open_movie
+    from bridgetrack.pipeline.finding_record import beside_labels
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
 
     choose = settings.pop("choose")
@@ -272,13 +273,6 @@ def segmenting(
             writer.write(step.labels)
             counts.append(len(np.unique(step.labels[step.labels > 0])))
     return Segmented(writer.path, counts, finding, pixels, estimate)
-
-
-def beside_labels(out: Path, what: str) -> Path:
-    """The file beside labels that holds their record (``"run"``) or pixel model (``"pixels"``)."""
-    stem = out.stem if out.suffix.lower() in (".tif", ".tiff", ".zarr") else out.name
-    name = stem.removesuffix(".ome")
-    return out.with_name(f"{name}.{what}.json")
 
 
 def described(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
+from bridgetrack.errors import InputError
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, PixelModel, pixel_model_to_json
@@ -37,6 +39,23 @@ FINDING_FILE = FileFormat(
     largest=100_000_000,
 )
 """Records of how cells were found, as `Finding`; None for cells that were repaired."""
+
+
+def beside_labels(cells: Path, what: str) -> Path:
+    """The file beside labels that holds their record (``"run"``) or pixel model (``"pixels"``)."""
+    name = cells.stem if cells.suffix.lower() in (".tif", ".tiff", ".zarr") else cells.name
+    return cells.with_name(f"{name.removesuffix('.ome')}.{what}.json")
+
+
+def how_found(cells: Path) -> Finding | None:
+    """How cells were found, by the record beside them; None where nothing is known."""
+    record = beside_labels(cells, "run")
+    if not record.exists():
+        return None
+    try:
+        return FINDING_FILE.read(record)
+    except InputError:
+        return None
 
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:

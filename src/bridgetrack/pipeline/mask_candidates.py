@@ -255,8 +255,8 @@ def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described
         for regions, features in described(source.frame(s) for s in beside):
             if len(regions) and regions.frame[0] == t:
                 unknown = np.full(len(regions), -1, dtype=np.int8)
-                one = Described(regions, features)
-                said.append((one, _lesson(reader, one, unknown)[1]))
+                target = _corrected(reader, regions, unknown)
+                said.append((Described(regions, features), target))
     return said
 
 
@@ -287,7 +287,8 @@ def _own_choice(
     for choice, one in zip(decided, offered, strict=True):
         among = np.zeros(len(one.all.regions), dtype=bool)
         among[one.kept[choice.chosen]] = True
-        lessons.append(_lesson(reader, one.all, choice_targets(one.all.regions, among)))
+        target = _corrected(reader, one.all.regions, choice_targets(one.all.regions, among))
+        lessons.append((one.all.features, target))
     return lessons
 
 
@@ -302,8 +303,7 @@ def _answered(answers: MaskAnswers) -> set[int]:
     return {answer.frame for answer in answers}
 
 
-def _lesson(reader: MaskReader, found: Described, target: Targets) -> _Lesson:
-    """Features and targets of the candidates of a frame; what people said goes first."""
-    said = reader.said(found.regions)
-    target = np.where(said == 0, target, said > 0).astype(np.int8)
-    return found.features, target
+def _corrected(reader: MaskReader, regions: Regions, target: Targets) -> Targets:
+    """Targets of the candidates of a frame, what people said of them in the place of others."""
+    said = reader.said(regions)
+    return np.where(said == 0, target, said > 0).astype(np.int8)

@@ -88,17 +88,15 @@ def choice_targets(regions: Regions, chosen: Mask) -> Targets:
 
 
 def share_of(checked: int, wrong: float) -> float:
-    """How much of a say the movie's own trees have; 0 where they know too little to be fitted.
+    """How much of a say trees of areas that were checked have, at least half.
 
     Parameters
     ----------
     checked
-        Cells in areas that were checked.
+        Cells in such areas; fewer than `FEW` are no sample.
     wrong
         Share of wrong ones among what is taken for cells there without them.
     """
-    if checked < FEW:
-        return 0.0
     return HALF + HALF * min(1.0, wrong / _OFTEN) * min(1.0, checked / _ENOUGH)
 
 

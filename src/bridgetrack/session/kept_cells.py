@@ -13,7 +13,7 @@ from bridgetrack.movie import Movie, open_labels, save_labels
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
+from bridgetrack.pipeline.finding_record import beside_labels, finding_to_json, how_found
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.schema import json_text
 from bridgetrack.session.answers import cells_path
@@ -110,7 +110,7 @@ def _keeping(movie: MovieAndCells, path: Path) -> Steps[None]:
         highest = max(highest, int(label_frame(labels, t).max(initial=0)))
         yield Progress("Keeping the cells", 0.3 * t / labels.n_frames)
     save_labels(labels, path, dtype="uint16" if highest < 2**16 else "uint32")
-    record = beside(path)
+    record = beside_labels(path, "run")
     if movie.found is None:
         record.unlink(missing_ok=True)
     else:
@@ -138,23 +138,4 @@ def kept_cells(answers: Path, geometry: Geometry) -> Kept | None:
     there = labels.geometry
     if (there.n_frames, there.shape) != (geometry.n_frames, geometry.shape):
         return None
-    return Kept(labels, how_found(beside(path)))
-
-
-def how_found(record: Path) -> Finding | None:
-    """How cells were found, by the record beside them; None where nothing is known."""
-    if not record.exists():
-        return None
-    try:
-        return FINDING_FILE.read(record)
-    except InputError:
-        return None
-
-
-def beside(cells: Path) -> Path:
-    """The record beside cells, where ``bridgetrack segment`` leaves it, too."""
-    name = cells.name.removesuffix(cells.suffix) if cells.suffix in _ENDINGS else cells.name
-    return cells.with_name(f"{name.removesuffix('.ome')}.run.json")
-
-
-_ENDINGS = (".tif", ".tiff", ".zarr")
+    return Kept(labels, how_found(path))

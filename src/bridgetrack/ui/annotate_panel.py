@@ -17,11 +17,12 @@ from qtpy.QtWidgets import (
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.annotations.words import MASKS, NOUN, describe, describe_masks
-from bridgetrack.ui.annotator import Annotator, shortcut
+from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS, short_answer, short_words
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import Column, KeyedTable, button, dress_table, grid, heading, row, text
 
 _MODES = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from psygnal import Signal
 
@@ -303,15 +302,14 @@ class Annotator:
 
     def _mend_here(self) -> None:
         """As a click where the pointer is, or on the cell that is outlined elsewhere."""
-        if self.picking.mode == Mode.CHECK:
-            self._check_view(self.frame)
-            return
         place, row = self._here, self.outlined
         if row >= 0 and self.finder is not None:
             cell = self.finder.ref(row)
             if place is None or self._label(self.frame, place) != cell.label:
                 place = cell.position
-        if place is None:
+        if self.picking.mode == Mode.CHECK:
+            self._check_view(self.frame)
+        elif place is None:
             self._say(self.hint)
         else:
             self._mend_at(self.frame, place)
@@ -530,81 +528,3 @@ def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
         if cell in [c.cell for c in event.cells]:
             return number
     return None
-
-
-# ---------------------------------------------------------------------- keys
-
-
-@dataclass(frozen=True)
-class Shortcut:
-    """A key of the overlay with its words; the buttons show the same."""
-
-    name: str  # used to find it, e.g. for its button
-    keys: tuple[str, ...]  # keys in napari's words; the first is shown
-    words: str  # what it does
-    act: Callable[[Annotator], None]
-
-
-def _begin(mode: Mode) -> Callable[[Annotator], None]:
-    return lambda annotator: annotator.start(mode)
-
-
-def _choose(number: int) -> Callable[[Annotator], None]:
-    return lambda annotator: annotator.choose(number)
-
-
-MODE_SHORTCUTS = (
-    Shortcut("review", ("V",), "Look at the model's proposals and say yes or no",
-             _begin(Mode.REVIEW)),
-    Shortcut("move", ("C",), "Connect a cell with itself in a later frame", _begin(Mode.MOVE)),
-    Shortcut("divide", ("Y",), "A mother and her two daughters", _begin(Mode.DIVIDE)),
-    Shortcut("disappear", ("L",), "The cell leaves, dies or fades", _begin(Mode.DISAPPEAR)),
-    Shortcut("appear", ("A",), "The cell is new in this frame", _begin(Mode.APPEAR)),
-    Shortcut("merge", ("M",), "Two cells are drawn as one in the next frame", _begin(Mode.MERGE)),
-    Shortcut("split", ("X",), "One cell is wrongly cut in two in the next frame",
-             _begin(Mode.SPLIT)),
-    Shortcut("false", ("F",), "This is not a cell", _begin(Mode.FALSE)),
-    Shortcut("swap", ("S",), "Exchange the successors of two cells", _begin(Mode.SWAP)),
-    Shortcut("break", ("B",), "This link to the next frame is wrong", _begin(Mode.BREAK)),
-    Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
-)  # fmt: skip
-
-MASK_SHORTCUTS = (
-    Shortcut("cut", ("K",), "These are two cells: cut the mask, or draw the cut",
-             _begin(Mode.CUT)),
-    Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
-    Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
-    Shortcut("remove", ("E",), "This is no cell: its mask goes", _begin(Mode.REMOVE)),
-    Shortcut("outline", ("O",), "A better outline: the next one for this cell",
-             _begin(Mode.OUTLINE)),
-    Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
-    Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
-             _begin(Mode.CHECK)),
-    Shortcut("again", ("W",), "Choose all masks again: what you said of some holds and teaches",
-             Annotator.choose_again),
-)  # fmt: skip
-
-ACTION_SHORTCUTS = (
-    Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
-    Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
-    Shortcut("history", ("H",), "Where does the cell come from?", Annotator.toggle_history),
-    Shortcut("delete", ("D", "Delete"), "Delete the answers about a cell", Annotator.delete_here),
-    Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
-    Shortcut("turn", ("T",), "Look at the other frame of the question", Annotator.turn),
-    Shortcut("next", ("Down",), "The next of the list", lambda a: a.stepped.emit(1)),
-    Shortcut("previous", ("Up",), "The previous of the list", lambda a: a.stepped.emit(-1)),
-    Shortcut("undo", ("Z", "Control-Z"), "Take back the last answer", Annotator.undo),
-    Shortcut("redo", ("R", "Control-Shift-Z"), "Repeat what was taken back", Annotator.redo),
-    Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),
-)
-
-NUMBER_SHORTCUTS = tuple(
-    Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k)) for k in range(1, 10)
-)
-
-SHORTCUTS = MODE_SHORTCUTS + MASK_SHORTCUTS + ACTION_SHORTCUTS + NUMBER_SHORTCUTS
-
-
-def shortcut(name: str) -> Shortcut:
-    """The shortcut with this name."""
-    return next(s for s in SHORTCUTS if s.name == name)

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QWidget
 
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
-from bridgetrack.ui.annotator import SHORTCUTS, Annotator
+from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.event_looks import mode_look
 from bridgetrack.ui.finder import shown_diameter
@@ -29,6 +29,7 @@ from bridgetrack.ui.overlay import (
     draw_proposals,
 )
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.shortcuts import SHORTCUTS
 
 
 class SliceInView:

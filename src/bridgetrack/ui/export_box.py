@@ -7,6 +7,9 @@ from typing import Any
 
 import pandas as pd
 from qtpy.QtWidgets import (
+    QDialog,
+    QFileDialog,
+    QMessageBox,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -18,7 +21,6 @@ from bridgetrack.export.results import ExportOptions, write_results
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.ui.folder_dialog import ask_folder
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.widgets import button, text
@@ -118,6 +120,35 @@ class ExportBox(QWidget):
             self.words.setText(f"Written to {folder}.{more}")
 
         session.run("export", work, done, lambda e: self.words.setText(str(e)))
+
+
+class FolderDialog(QFileDialog):
+    """Chooses a folder; one whose name is typed is made where it is not there yet."""
+
+    def __init__(self, parent: QWidget | None, title: str) -> None:
+        super().__init__(parent, title)
+        self.setFileMode(QFileDialog.FileMode.Directory)
+        self.setOption(QFileDialog.Option.ShowDirsOnly)
+        # The system's own dialogs know folders only that are there.
+        self.setOption(QFileDialog.Option.DontUseNativeDialog)
+
+    def accept(self) -> None:
+        """Make what was typed, then go on."""
+        try:
+            for name in self.selectedFiles():
+                Path(name).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            QMessageBox.warning(self, self.windowTitle(), f"The folder cannot be made: {error}")
+            return
+        super().accept()
+
+
+def ask_folder(parent: QWidget, title: str) -> Path | None:
+    """The folder that somebody chose; None where they chose none."""
+    dialog = FolderDialog(parent, title)
+    if dialog.exec() != QDialog.DialogCode.Accepted:
+        return None
+    return Path(dialog.selectedFiles()[0])
 
 
 def _cell(value: Any) -> str:

@@ -16,12 +16,13 @@ from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.kept_cells import KeptCells
 from bridgetrack.session.session import Session
-from bridgetrack.ui.annotator import Annotator, shortcut
+from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import ThreadRunner
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.closing import CloseGuard
 from bridgetrack.ui.coloured_cells import ColouredCells
 from bridgetrack.ui.question_view import QuestionView
+from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.tracks_layer import ResultLayer
 from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
 

@@ -19,8 +19,9 @@ from bridgetrack.annotations.mask_store import MaskStore
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import looks_like_labels
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.session.answers import autosave_path, masks_path
-from bridgetrack.session.kept_cells import beside, how_found, kept_cells
+from bridgetrack.session.kept_cells import kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
 from bridgetrack.ui.layers import (
@@ -354,7 +355,7 @@ class SourceChooser(QWidget):
 def how_found_of(labels: Any) -> Finding | None:
     """How cells were found that ``bridgetrack segment`` left in a file; None for others."""
     path = path_of(labels)
-    return None if path is None else how_found(beside(path))
+    return None if path is None else how_found(path)
 
 
 def _name_of(layer: Any) -> str:

@@ -14,13 +14,13 @@ from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.progress import Steps
 from bridgetrack.session import mask_questions
 from bridgetrack.session.questions import JOB, Question
-from bridgetrack.ui.annotator import shortcut
 from bridgetrack.ui.event_looks import LOOKS, short_words
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import Picture, TwoFrames, mask_picture_steps, picture_steps
+from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import SPACE, button, heading, row, text
 
 PICTURES = "pictures of the question"

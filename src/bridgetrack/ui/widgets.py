@@ -25,7 +25,8 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible, fonticon
 
-from bridgetrack.ui.annotator import SHORTCUTS, Annotator, Shortcut
+from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.shortcuts import SHORTCUTS, Shortcut
 
 AnyLayout = TypeVar("AnyLayout", bound=QLayout)
 AnyWidget = TypeVar("AnyWidget", bound=QWidget)

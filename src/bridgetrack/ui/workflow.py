@@ -10,12 +10,12 @@ from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
 from bridgetrack.training.outcome import Training
 from bridgetrack.ui.annotate_panel import AnnotatePanel
-from bridgetrack.ui.annotator import shortcut
 from bridgetrack.ui.file_menu import layers_of, masks_of
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.project_bar import ProjectBar
 from bridgetrack.ui.segment_panel import SegmentPanel
+from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.suggest_panel import SuggestPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel

@@ -1,0 +1,84 @@
+"""The keys of the canvas, each with its words; the buttons show the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.picking import Mode
+
+
+@dataclass(frozen=True)
+class Shortcut:
+    """A key of the canvas."""
+
+    name: str  # used to find it, e.g. for its button
+    keys: tuple[str, ...]  # keys in napari's words; the first is shown
+    words: str  # what it does
+    act: Callable[[Annotator], None]
+
+
+def _begin(mode: Mode) -> Callable[[Annotator], None]:
+    return lambda annotator: annotator.start(mode)
+
+
+def _choose(number: int) -> Callable[[Annotator], None]:
+    return lambda annotator: annotator.choose(number)
+
+
+MODE_SHORTCUTS = (
+    Shortcut("review", ("V",), "Look at the model's proposals and say yes or no",
+             _begin(Mode.REVIEW)),
+    Shortcut("move", ("C",), "Connect a cell with itself in a later frame", _begin(Mode.MOVE)),
+    Shortcut("divide", ("Y",), "A mother and her two daughters", _begin(Mode.DIVIDE)),
+    Shortcut("disappear", ("L",), "The cell leaves, dies or fades", _begin(Mode.DISAPPEAR)),
+    Shortcut("appear", ("A",), "The cell is new in this frame", _begin(Mode.APPEAR)),
+    Shortcut("merge", ("M",), "Two cells are drawn as one in the next frame", _begin(Mode.MERGE)),
+    Shortcut("split", ("X",), "One cell is wrongly cut in two in the next frame",
+             _begin(Mode.SPLIT)),
+    Shortcut("false", ("F",), "This is not a cell", _begin(Mode.FALSE)),
+    Shortcut("swap", ("S",), "Exchange the successors of two cells", _begin(Mode.SWAP)),
+    Shortcut("break", ("B",), "This link to the next frame is wrong", _begin(Mode.BREAK)),
+    Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
+)  # fmt: skip
+
+MASK_SHORTCUTS = (
+    Shortcut("cut", ("K",), "These are two cells: cut the mask, or draw the cut",
+             _begin(Mode.CUT)),
+    Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
+    Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
+    Shortcut("remove", ("E",), "This is no cell: its mask goes", _begin(Mode.REMOVE)),
+    Shortcut("outline", ("O",), "A better outline: the next one for this cell",
+             _begin(Mode.OUTLINE)),
+    Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
+    Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
+             _begin(Mode.CHECK)),
+    Shortcut("again", ("W",), "Choose all masks again: what you said of some holds and teaches",
+             Annotator.choose_again),
+)  # fmt: skip
+
+ACTION_SHORTCUTS = (
+    Shortcut("accept", ("Enter",), "Yes, that is right", Annotator.accept),
+    Shortcut("reject", ("Backspace",), "No, not this", Annotator.reject),
+    Shortcut("history", ("H",), "Where does the cell come from?", Annotator.toggle_history),
+    Shortcut("delete", ("D", "Delete"), "Delete the answers about a cell", Annotator.delete_here),
+    Shortcut("unsure", ("U",), "I cannot tell; it is not asked again", Annotator.cannot_tell),
+    Shortcut("turn", ("T",), "Look at the other frame of the question", Annotator.turn),
+    Shortcut("next", ("Down",), "The next of the list", lambda a: a.stepped.emit(1)),
+    Shortcut("previous", ("Up",), "The previous of the list", lambda a: a.stepped.emit(-1)),
+    Shortcut("undo", ("Z", "Control-Z"), "Take back the last answer", Annotator.undo),
+    Shortcut("redo", ("R", "Control-Shift-Z"), "Repeat what was taken back", Annotator.redo),
+    Shortcut("cancel", ("Escape",), "Never mind", Annotator.cancel),
+)
+
+NUMBER_SHORTCUTS = tuple(
+    Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k)) for k in range(1, 10)
+)
+
+SHORTCUTS = MODE_SHORTCUTS + MASK_SHORTCUTS + ACTION_SHORTCUTS + NUMBER_SHORTCUTS
+
+
+def shortcut(name: str) -> Shortcut:
+    """The shortcut with this name."""
+    return next(s for s in SHORTCUTS if s.name == name)
