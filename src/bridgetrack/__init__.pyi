@@ -58,8 +58,12 @@ from .session.session import Session as Session
 from .simulation.folder import sample_folder as sample_folder
 from .simulation.movie import simulate as simulate
 from .simulation.settings import SimulationSettings as SimulationSettings
+from .tracks.lineage_picture import save_lineages as save_lineages
+from .tracks.lineages import newick as newick
 from .tracks.overlay import draw_montage as draw_montage
 from .tracks.overlay import draw_overlay as draw_overlay
+from .tracks.table import cells_by_track as cells_by_track
+from .tracks.table import track_table as track_table
 from .tracks.tracks import Tracks as Tracks
 from .training.options import TrainingOptions as TrainingOptions
 from .training.train import strategy_steps as strategy_steps

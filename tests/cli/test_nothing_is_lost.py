@@ -101,6 +101,7 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     said = ("--network", f["model"], "--annotations", f["outlines"])
     found = ("image", "strokes", "pixels", "model", "outlines")
     yield "segment", (f["image"], *taught, *said), "--out", found
+    yield "lineage", (f["01_GT"],), "--out", ("01_GT/TRA/man_track.txt",)
     drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
     yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn
     learned = (f["labels"], *answers, *image, "--prior", f["model"], "--lambda", 1)
@@ -117,6 +118,7 @@ TRIED = {
     "segment": {"image", "strokes", "pixel_model", "answers"},
     "track": {"labels", "image", "model", "annotations"},
     "run": {"project"},
+    "lineage": {"result"},
     "annotate": {"labels", "ground_truth", "image"},
     "train": {"labels", "image", "annotations", "source", "prior"},
     "simulate_annotator": {

@@ -16,9 +16,10 @@ from bridgetrack.export.results import write_results
 from bridgetrack.importing.geff import read_geff
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.answers import project_answers
-from bridgetrack.session.results import layer_data, least_certain, node_margins, summary
+from bridgetrack.session.results import layer_data, least_certain, summary
 from bridgetrack.session.session import Session
 from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.tracks.table import node_margins
 from bridgetrack.ui.file_menu import (
     csv_reader,
     folder_reader,

@@ -22,6 +22,7 @@ from bridgetrack.cli.console import Stopped
 from bridgetrack.cli.demo import demo, simulate
 from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.explain import explain
+from bridgetrack.cli.lineage import lineage
 from bridgetrack.cli.models import models
 from bridgetrack.cli.segment import segment
 from bridgetrack.cli.suggest import suggest
@@ -99,7 +100,7 @@ def _check_display() -> None:
         )
 
 
-for command in (demo, simulate, segment, track, annotate, train, explain, evaluate, run):
+for command in (demo, simulate, segment, track, annotate, train, explain, evaluate, lineage, run):
     app.command()(command)
 app.command()(suggest)
 app.command(name="simulate-annotator")(simulate_annotator)

@@ -16,7 +16,6 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.words import describe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
-from bridgetrack.export.csv import track_table
 from bridgetrack.export.results import write_results
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
@@ -30,6 +29,7 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
+from bridgetrack.tracks.table import track_table
 from bridgetrack.tracks.tracks import Tracks, lineage_graph
 
 if TYPE_CHECKING:

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.tracks.napari_tracks import to_napari
+from bridgetrack.tracks.table import certainties
 from bridgetrack.tracks.tracks import Tracks
 
 _GOLDEN = 0.618033988749895
 """Families that follow each other get hues that are far apart."""
-
-SURE = 6.0
-"""Margins from here on are shown as certain."""
 
 
 @dataclass(frozen=True)
@@ -34,34 +32,16 @@ class TracksData:
         return self.features[feature].groupby(self.data[:, 0].astype(np.int64)).min()
 
 
-def certainty(margin: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From a margin to a number between 0 (a coin toss) and 1 (nothing else is likely)."""
-    capped = np.minimum(np.nan_to_num(margin, nan=SURE, posinf=SURE), SURE)
-    return np.asarray(np.clip(capped, 0, SURE) / SURE)
-
-
-def node_margins(tracks: Tracks) -> NDArray[np.float64]:
-    """Smallest margin of the events that each node takes part in, shape (nodes,)."""
-    events = tracks.events
-    highest = int(tracks.nodes["id"].max()) + 1 if len(tracks.nodes) else 0
-    best = np.full(highest, np.inf)
-    for column in ("sources", "targets"):
-        long = events[[column, "margin"]].explode(column).dropna()
-        ids = long[column].to_numpy(dtype=np.int64)
-        known = ids < highest
-        np.minimum.at(best, ids[known], long["margin"].to_numpy(dtype=np.float64)[known])
-    return best[tracks.nodes["id"].to_numpy(dtype=np.int64)]
-
-
 def layer_data(tracks: Tracks) -> TracksData:
     """Convert tracks, with what the layer is coloured by."""
     data, properties, graph = to_napari(tracks)
-    known = pd.Series(node_margins(tracks), index=tracks.nodes["id"])
+    known = pd.Series(certainties(tracks).to_numpy(), index=tracks.nodes["id"])
     node = np.asarray(properties["node_id"])
     features = pd.DataFrame(
         {
             "lineage": (np.asarray(properties["lineage_id"]) * _GOLDEN) % 1.0,
-            "certainty": certainty(np.asarray(known.reindex(node), dtype=np.float64)),
+            # What nothing speaks against is certain.
+            "certainty": np.clip(2 * known.reindex(node).fillna(1.0).to_numpy() - 1, 0, 1),
             **{name: properties[name] for name in ("node_id", "label", "lineage_id", "area")},
         }
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.export.csv import track_table
+from bridgetrack.tracks.table import track_table
 from lineage_cases import tracks_of
 
 NODES = [

@@ -1,0 +1,172 @@
+"""What tracks and their cells are coloured by, in pictures, files and the window alike."""
+
+from __future__ import annotations
+
+import colorsys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.table import (
+    cell_features,
+    cells_by_track,
+    certainties,
+    feature_unit,
+    track_table,
+    track_titles,
+)
+from bridgetrack.tracks.tracks import Tracks
+
+Array = NDArray[np.float64]
+
+_GOLDEN = 0.618033988749895
+"""Numbers that follow each other get hues that are far apart."""
+
+UNKNOWN = (0.55, 0.55, 0.55)
+"""Colour of what has no value."""
+
+_VIRIDIS = (
+    "440154", "482878", "3e4989", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b",
+    "fde725",
+)  # fmt: skip
+_WHEEL = [colorsys.hsv_to_rgb(k / 24 % 1.0, 0.75, 1.0) for k in range(25)]
+PALETTES: dict[str, Array] = {
+    "names": np.asarray(_WHEEL),
+    "certainty": np.array([[0.84, 0.37, 0.0], [0.94, 0.89, 0.26], [0.34, 0.71, 0.91]]),
+    "numbers": np.array([[int(c[k : k + 2], 16) / 255 for k in (0, 2, 4)] for c in _VIRIDIS]),
+}
+"""Colours at equal distances from shade 0 to shade 1, shape (k, 3) each."""
+
+_OF_TRACKS = ("duration", "mean_speed", "mean_area", "growth", "divisions", "displacement")
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """A shade for every sight of every track.
+
+    Parameters
+    ----------
+    by
+        What the colours stand for, see `colourings`.
+    words
+        The same for people, with its unit.
+    palette
+        Which of `PALETTES`.
+    track_id, frame
+        The sights in the order of `cells_by_track`, shape (n,).
+    shades
+        From 0 to 1, NaN where there is no value, shape (n,).
+    low, high
+        What the shades 0 and 1 stand for; NaN where the colours are names.
+    along
+        Whether the value changes along a track.
+    """
+
+    by: str
+    words: str
+    palette: str
+    track_id: NDArray[np.int64]
+    frame: NDArray[np.int64]
+    shades: Array
+    low: float
+    high: float
+    along: bool
+
+    @property
+    def colours(self) -> Array:
+        """Red, green and blue of every sight, shape (n, 3)."""
+        return paint(self.shades, self.palette)
+
+    def at(self, track_id: NDArray[np.int64], frame: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of the sights of some tracks in some frames."""
+        wide = int(self.frame.max(initial=0)) + 1
+        return np.searchsorted(self.track_id * wide + self.frame, track_id * wide + frame)
+
+
+def paint(shades: Array, palette: str) -> Array:
+    """Red, green and blue of shades from 0 to 1, grey where they are NaN, shape (n, 3)."""
+    stops = PALETTES[palette]
+    at = np.linspace(0, 1, len(stops))
+    found = np.column_stack([np.interp(shades, at, stops[:, k]) for k in range(3)])
+    found[np.isnan(shades)] = UNKNOWN
+    return found
+
+
+def colourings(tracks: Tracks) -> dict[str, str]:
+    """What tracks can be coloured by, with words for people."""
+    names, titles = ("family", "track", "generation", "certainty"), track_titles(tracks.geometry)
+    known = {name: name for name in names}
+    known |= {name: title_of(name, tracks.geometry) for name in cell_features(tracks)}
+    return known | {name: _plain(titles.get(name, name)) for name in _OF_TRACKS}
+
+
+def title_of(name: str, geometry: Geometry) -> str:
+    """Name of a number of cells with its unit, for axes and legends."""
+    unit = feature_unit(name, geometry)
+    return _plain(f"{name} [{unit}]" if unit else name)
+
+
+def _plain(title: str) -> str:
+    return title.replace("_", " ")
+
+
+def colouring(tracks: Tracks, by: str = "family") -> Colouring:
+    """Colour tracks by something.
+
+    Parameters
+    ----------
+    tracks
+        The tracks.
+    by
+        ``family``, ``track``, ``generation``, ``certainty`` or any other of `colourings`.
+
+    Raises
+    ------
+    InputError
+        Where there is no such number.
+    """
+    known = colourings(tracks)
+    if by not in known:
+        raise InputError(f"tracks cannot be coloured by {by!r}; choose from {', '.join(known)}")
+    sights = cells_by_track(tracks)
+    track_id = sights["track_id"].to_numpy(dtype=np.int64)
+    palette, low, high, along = "names", np.nan, np.nan, False
+    if by in ("family", "track"):
+        number = sights["lineage_id" if by == "family" else "track_id"].to_numpy(dtype=np.int64)
+        shades = np.asarray((number * _GOLDEN) % 1.0)
+    elif by == "certainty":
+        palette, low, high = "certainty", 0.5, 1.0
+        values = certainties(tracks).groupby(tracks.nodes["track_id"]).min()
+        shades = _scaled(np.asarray(values.reindex(track_id), dtype=np.float64), low, high)
+    else:
+        palette, along = "numbers", by in sights.columns
+        values = sights[by] if along else _of_tracks(tracks, by).reindex(track_id)
+        numbers = np.asarray(values, dtype=np.float64)
+        low, high = _range(numbers, whole=by in ("generation", "divisions"))
+        shades = _scaled(numbers, low, high)
+    frame = sights["frame"].to_numpy(dtype=np.int64)
+    return Colouring(by, known[by], palette, track_id, frame, shades, low, high, along)
+
+
+def _of_tracks(tracks: Tracks, name: str) -> pd.Series[Any]:
+    table = track_table(tracks).set_index("track_id")
+    column = next(c for c in table.columns if c.split(" [")[0] == name)
+    return table[column]
+
+
+def _range(values: Array, whole: bool) -> tuple[float, float]:
+    """Values at both ends of the palette; a few extremes must not leave one colour for the rest."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = (0.0, known.max()) if whole else np.percentile(known, [2, 98])
+    return float(low), float(high if high > low else low + 1)
+
+
+def _scaled(values: Array, low: float, high: float) -> Array:
+    return np.asarray(np.clip((values - low) / (high - low), 0, 1))

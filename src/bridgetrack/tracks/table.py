@@ -1,0 +1,273 @@
+"""One row per track, one row per cell and frame: what tracks amount to in numbers, with units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.tracks.tracks import Tracks
+
+Rows = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+def space_unit(geometry: Geometry) -> str:
+    """``um`` where the scale is known, else ``px``."""
+    return "um" if geometry.unit == "micrometer" else "px"
+
+
+def time_unit(geometry: Geometry) -> str:
+    """``min`` where the interval is known, else ``frames``."""
+    return "frames" if geometry.frame_interval is None else "min"
+
+
+def size_unit(geometry: Geometry) -> str:
+    """``um2`` or ``um3`` where the scale is known, else ``px``."""
+    return f"um{geometry.ndim}" if geometry.unit == "micrometer" else "px"
+
+
+def feature_unit(name: str, geometry: Geometry) -> str:
+    """Unit of a column of `cells_by_track`, empty where it has none."""
+    um, minutes = space_unit(geometry), time_unit(geometry)
+    per = "min" if minutes == "min" else "frame"
+    known = {"area": size_unit(geometry), "speed": f"{um}/{per}", "time": minutes}
+    known |= dict.fromkeys(("z", "y", "x", "major", "minor", "border_distance"), um)
+    return known.get(name, "")
+
+
+def track_titles(geometry: Geometry) -> dict[str, str]:
+    """Columns of `track_table` that have units, by their names without."""
+    um, minutes = space_unit(geometry), time_unit(geometry)
+    units = {
+        "start": "frame", "end": "frame", "duration": minutes, "path_length": um,
+        "displacement": um, "mean_speed": feature_unit("speed", geometry),
+        "mean_area": size_unit(geometry), "growth": "1/h" if minutes == "min" else "1/frame",
+    }  # fmt: skip
+    return {name: f"{name} [{unit}]" for name, unit in units.items()}
+
+
+def track_table(tracks: Tracks) -> pd.DataFrame:
+    """Summarise every track.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Sorted by ``track_id``: ``lineage_id``; ``parent_id`` (tracks it came from, parted by
+        blanks, empty at roots) and ``link`` (the event per parent); ``start [frame]``,
+        ``end [frame]``; ``duration`` (time between first and last sight); ``detections``;
+        ``path_length`` (sum of the steps), ``displacement`` (from first to last sight);
+        ``mean_speed`` (path length by duration, empty where that is 0); ``generation``
+        (divisions since the root); ``ends_in``: ``division``, ``merge``, ``split``,
+        ``continuation`` (as another track), ``end of movie``, ``leaving`` (last seen within its
+        own diameter of the frame's edge) or ``unknown``; ``divisions`` (of it and its
+        descendants); ``mean_area``; ``growth`` (slope of the logarithm of the area, empty below
+        three sights or where sizes are unknown); ``certainty`` (see `certainties`; empty where
+        nothing is known of its events). Units stand in brackets in the header: um, min and 1/h
+        where scale and interval are known, else px, frames and 1/frame.
+    """
+    steps = _by_sight(tracks)
+    geometry = tracks.geometry
+    interval = geometry.frame_interval or 1.0
+    first = steps.groupby("track_id").first()
+    last = steps.groupby("track_id").last()
+    axes = list(geometry.axes)
+    hop = steps[axes].diff().to_numpy()
+    hop[~steps["track_id"].duplicated().to_numpy(dtype=bool)] = 0.0
+    steps["hop"] = np.sqrt((hop**2).sum(axis=1))
+    path = steps.groupby("track_id")["hop"].sum().to_numpy()
+    reach = np.sqrt(((last[axes] - first[axes]).to_numpy() ** 2).sum(axis=1))
+    start, end = first["frame"].to_numpy(), last["frame"].to_numpy()
+    duration = (end - start) * interval
+    ids = first.index.to_numpy(dtype=np.int64)
+    size = float(np.prod(geometry.scale_array))
+    parents, kinds = _parents(ids, tracks.links)
+    title = track_titles(geometry)
+    elapsed = np.where(duration > 0, duration, np.nan)
+    return pd.DataFrame(
+        {
+            "track_id": ids,
+            "lineage_id": tracks.nodes.groupby("track_id")["lineage_id"].first().to_numpy(),
+            "parent_id": parents,
+            "link": kinds,
+            title["start"]: start,
+            title["end"]: end,
+            title["duration"]: duration if geometry.frame_interval else end - start,
+            "detections": tracks.nodes.groupby("track_id").size().to_numpy(),
+            title["path_length"]: path,
+            title["displacement"]: reach,
+            title["mean_speed"]: path / elapsed,
+            "generation": generations(ids, start, tracks.links),
+            "ends_in": _endings(ids, last, tracks),
+            "divisions": _divisions(ids, start, tracks.links),
+            title["mean_area"]: steps.groupby("track_id")["area"].mean() * size,
+            title["growth"]: _growth(steps, geometry),
+            "certainty": certainties(tracks).groupby(tracks.nodes["track_id"]).min().to_numpy(),
+        }
+    )
+
+
+def certainties(tracks: Tracks) -> pd.Series[float]:
+    """How probable the least certain event of every node is, shape (nodes,).
+
+    Against the best alternative: an event of margin m has the probability 1 / (1 + exp(-m)). NaN
+    where nothing is known of a node's events, 1 where answers leave no other.
+    """
+    from scipy.special import expit
+
+    margin = node_margins(tracks)
+    return pd.Series(expit(margin), index=tracks.nodes.index)
+
+
+def node_margins(tracks: Tracks) -> Array:
+    """Smallest margin of the events of each node, NaN where unknown, shape (nodes,)."""
+    long = pd.concat(
+        [tracks.events[[side, "margin"]].explode(side).set_axis(["id", "margin"], axis=1)
+         for side in ("sources", "targets")]
+    ).dropna()  # fmt: skip
+    least = long["margin"].astype(np.float64).groupby(long["id"].astype(np.int64)).min()
+    return np.asarray(least.reindex(tracks.nodes["id"]), dtype=np.float64)
+
+
+def cells_by_track(tracks: Tracks) -> pd.DataFrame:
+    """The cells along their tracks, one row per track and frame.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Sorted by ``track_id`` and ``frame``: ``id`` (of the largest piece), ``lineage_id``,
+        ``time``, position, ``area``, ``speed`` (by the step from the last sight; empty at the
+        first), and whatever else was measured, the mean of the pieces weighted by their areas.
+        Units: see `feature_unit`.
+    """
+    geometry, more = tracks.geometry, _measured(tracks)
+    table = _by_sight(tracks, more)
+    step = table[["frame", *geometry.axes]].diff().to_numpy()
+    step[~table["track_id"].duplicated().to_numpy(dtype=bool)] = np.nan
+    interval = geometry.frame_interval or 1.0
+    table["area"] *= float(np.prod(geometry.scale_array))
+    table["time"] = table["frame"] * interval
+    table["speed"] = np.sqrt((step[:, 1:] ** 2).sum(axis=1)) / (step[:, 0] * interval)
+    head = ["id", "track_id", "lineage_id", "frame", "time", *geometry.axes, "area", "speed"]
+    return table[[*head, *more]]
+
+
+def cell_features(tracks: Tracks) -> list[str]:
+    """Names of the numbers in `cells_by_track`."""
+    return ["time", *tracks.geometry.axes, "area", "speed", *_measured(tracks)]
+
+
+def _measured(tracks: Tracks) -> list[str]:
+    """Numbers beside place and area that are known of the cells."""
+    known = {"id", "file_id", "label", "frame", "track_id", "lineage_id", "area", "time", "speed"}
+    known |= set(tracks.geometry.axes)
+    kinds = tracks.nodes.dtypes
+    columns = [str(c) for c in tracks.nodes.columns if kinds[c].kind in "iuf" and c not in known]
+    return [c for c in columns if not c.startswith("axis_")]
+
+
+def _by_sight(tracks: Tracks, more: Sequence[str] = ()) -> pd.DataFrame:
+    """One row per track and frame: centroid in the unit, summed area in pixels, other means.
+
+    All means are weighted by the areas of the pieces.
+    """
+    nodes, axes = tracks.nodes, list(tracks.geometry.axes)
+    weight = np.maximum(nodes["area"].to_numpy(dtype=np.float64), 1e-9)
+    order = np.lexsort((-weight, nodes["frame"].to_numpy(), nodes["track_id"].to_numpy()))
+    table = nodes[["track_id", "frame", "id", "lineage_id"]].iloc[order].reset_index(drop=True)
+    weight = weight[order]
+    new = ~table.duplicated(["track_id", "frame"]).to_numpy()
+    starts, sights = np.flatnonzero(new), np.cumsum(new) - 1
+    total = np.bincount(sights, weights=weight, minlength=len(starts))
+    found = table.iloc[starts].reset_index(drop=True)
+    found["area"] = total
+    scales = dict(zip(axes, tracks.geometry.scale, strict=True))
+    for name in (*axes, *more):
+        values = nodes[name].to_numpy(dtype=np.float64)[order] * scales.get(name, 1.0)
+        sums = np.bincount(sights, weights=values * weight, minlength=len(starts))
+        # A cell in one piece keeps its values to the last digit.
+        alone = np.diff(np.r_[starts, len(order)]) == 1
+        found[name] = np.where(alone, values[starts], sums / np.where(total > 0, total, 1))
+    return found
+
+
+def _parents(ids: Rows, links: pd.DataFrame) -> tuple[list[str], list[str]]:
+    words = links[["parent_id", "event"]].astype(str).groupby(links["track_id"]).agg(" ".join)
+    words = words.reindex(ids, fill_value="")
+    return words["parent_id"].tolist(), words["event"].tolist()
+
+
+def generations(ids: Rows, start: Rows, links: pd.DataFrame) -> Rows:
+    """Divisions before every track, by all ways it came, shape (tracks,)."""
+    came: dict[int, list[tuple[int, int]]] = {}
+    for child, parent, event in zip(
+        links["track_id"].tolist(), links["parent_id"].tolist(), links["event"], strict=True
+    ):
+        came.setdefault(child, []).append((parent, int(event == "divide")))
+    generation: dict[int, int] = {}
+    for i in ids[np.argsort(start, kind="stable")].tolist():
+        parents = came.get(i, [])
+        generation[i] = max((generation.get(p, 0) + step for p, step in parents), default=0)
+    return np.asarray([generation[i] for i in ids.tolist()], dtype=np.int64)
+
+
+def _divisions(ids: Rows, start: Rows, links: pd.DataFrame) -> Rows:
+    """Divisions of every track and its descendants, each counted once."""
+    count = dict.fromkeys(ids.tolist(), 0)
+    divides = links.loc[links["event"] == "divide", "parent_id"]
+    count |= dict.fromkeys(divides.tolist(), 1)
+    first = links.drop_duplicates("track_id")
+    mother = dict(zip(first["track_id"].tolist(), first["parent_id"].tolist(), strict=True))
+    for track in ids[np.argsort(-start, kind="stable")].tolist():
+        if track in mother:
+            count[mother[track]] += count[track]
+    return np.asarray([count[i] for i in ids.tolist()], dtype=np.int64)
+
+
+def _growth(steps: pd.DataFrame, geometry: Geometry) -> Array:
+    """Slope of the log area of every track, shape (tracks,)."""
+    interval = geometry.frame_interval
+    hours = steps["frame"] * (1.0 if interval is None else interval / 60)
+    table = pd.DataFrame({"t": hours, "a": np.log(steps["area"]), "track": steps["track_id"]})
+    groups = table.groupby("track")
+    table["t"] -= groups["t"].transform("mean")
+    table["a"] -= groups["a"].transform("mean")
+    table["ta"], table["tt"] = table["t"] * table["a"], table["t"] ** 2
+    sums, counts = table.groupby("track")[["ta", "tt"]].sum(), groups.size()
+    known = (counts >= 3) & bool(steps["area"].nunique() > 1)
+    slope = sums["ta"] / sums["tt"].where(sums["tt"] > 0)
+    return slope.where(known).to_numpy(dtype=np.float64)
+
+
+def _endings(ids: Rows, last: pd.DataFrame, tracks: Tracks) -> Sequence[str]:
+    end = last["frame"].to_numpy()
+    ending = np.full(len(ids), "unknown", dtype=object)
+    ending[_at_edge(last, tracks.geometry)] = "leaving"
+    begins = tracks.nodes.groupby("track_id")["frame"].min()
+    links = tracks.links
+    child_begin = begins.reindex(links["track_id"]).to_numpy()
+    parent = np.searchsorted(ids, links["parent_id"].to_numpy(dtype=np.int64))
+    over = end[parent] < child_begin if len(links) else np.zeros(0, dtype=bool)
+    event = links["event"].to_numpy(dtype=object)
+    names = {"move": "continuation", "skip": "continuation", "split": "split", "merge": "merge"}
+    for kind, name in (*names.items(), ("divide", "division")):
+        ending[parent[over & (event == kind)]] = name
+    ending[end == tracks.geometry.n_frames - 1] = "end of movie"
+    return [str(e) for e in ending]
+
+
+def _at_edge(last: pd.DataFrame, geometry: Geometry) -> NDArray[np.bool_]:
+    if geometry.shape is None:
+        return np.zeros(len(last), dtype=bool)
+    area = last["area"].to_numpy(dtype=np.float64)
+    ndim = geometry.ndim
+    volume = area * np.prod(geometry.scale_array)
+    diameter = 2 * np.sqrt(volume / np.pi) if ndim == 2 else 2 * np.cbrt(volume * 3 / (4 * np.pi))
+    # Along z cells are cut off everywhere in thin stacks, so only the frame's edge counts.
+    here = last[["y", "x"]].to_numpy(dtype=np.float64)
+    scale = geometry.scale_array[-2:]
+    far = (np.asarray(geometry.shape[-2:]) - 1) * scale - here
+    return np.asarray(np.minimum(here, far).min(axis=1) <= diameter)
