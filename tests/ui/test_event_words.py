@@ -8,7 +8,8 @@ from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Ki
 from bridgetrack.annotations.words import describe_masks
 from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.ui.event_looks import MEND_SIGNS, MEND_WORDS, short_answer, short_words
+from bridgetrack.session.names import short_answer, short_words
+from bridgetrack.ui.event_looks import MEND_SIGNS, MEND_WORDS
 
 
 def event_of(event: Event) -> EventRef:
@@ -38,6 +39,6 @@ def test_every_answer_about_masks_has_words_and_a_sign(kind):
 
 def test_an_answer_leaves_out_the_frame_that_stands_beside_it():
     given = Annotation("a1", Kind.CONFIRM, (event_of(Event.DIVIDE),))
-    assert short_answer(given) == "cell #1 divides into #5 and #6"
+    assert short_answer(given) == "cell 1 divides into cell 5 and cell 6"
     given = Annotation("a2", Kind.CONFIRM, (event_of(Event.DISAPPEAR),))
-    assert short_answer(given) == "cell #1 leaves"
+    assert short_answer(given) == "cell 1 leaves"

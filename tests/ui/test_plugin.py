@@ -58,7 +58,14 @@ def test_hovering_shows_the_proposal(state, hand, moving):
     assert state.annotator.hovered == row
     assert state.annotator.proposals
     assert len(state.canvas.marks_layer.data) > before
-    assert any("%" in str(t) for t in state.canvas.marks_layer.features["text"])
+    drawn = {str(t) for t in state.canvas.marks_layer.features["text"]}
+    assert any("%" in t for t in drawn)
+    # On the image as in words.
+    names, best = state.session.names, state.annotator.proposals[0].event
+    assert names(best.sources[0]).startswith("#") and names(best.sources[0]) in drawn
+    hand.key("Return")
+    table = state.viewer.window.dock_widgets["Bridgetrack (bridgetrack)"].annotate.table
+    assert table.item(0, 2).text() == f"{names(best.sources[0])} moves on"
 
 
 def test_a_proposal_is_drawn_in_its_own_frame_only(state, moving):
@@ -355,7 +362,7 @@ def test_words_on_the_image_are_not_cut_at_its_edge(state, hand, moving, qtbot):
     letter = 7.0 / camera.zoom
 
     def words():
-        [k] = [k for k, t in enumerate(layer.features["text"]) if "%" in str(t)]
+        *_, k = (k for k, t in enumerate(layer.features["text"]) if "%" in str(t))  # over its rim
         middle = layer.data_to_world(layer.data[k])[-2:]
         half = np.array([letter, letter * len(str(layer.features["text"][k])) / 2])
         return np.array([middle - half, middle + half])

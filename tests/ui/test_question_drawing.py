@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.ui.event_looks import LOOKS, rgba
 from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question, draw_subject
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
@@ -31,7 +34,9 @@ def drawn(asked, frame, plane=None):
     def outline(cell):
         return np.asarray(cell.position[-2:]) + np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]])
 
-    draw_question(found, asked, SliceShown(frame, plane, 10.0, 200.0), outline)
+    draw_question(
+        found, asked, SliceShown(frame, plane, 10.0, 200.0, name=lambda c: f"#{c.label}"), outline
+    )
     return found
 
 
@@ -61,13 +66,45 @@ def test_other_frames_show_nothing(frame):
     assert drawn(question(), frame).empty
 
 
-def test_a_number_stands_on_each_other_target_once():
+def test_names_and_numbers_of_cells_that_touch_keep_clear_of_each_other():
+    near = [
+        CellRef(4, k, (50.0 + dy, 50.0 + dx)) for k, dy, dx in ((5, 7, 0), (6, -7, 0), (7, 0, 6))
+    ]
+    said = [
+        m
+        for m in drawn(question(*(EventRef(Event.MOVE, (MOTHER,), (c,)) for c in near)), 4).marks
+        if m.text and "frame" not in m.text
+    ]
+    assert len(said) == 7, "four names, one of them in both frames, and three numbers"
+    for one, two in combinations(said, 2):
+        away = np.abs(np.subtract(one.point, two.point))
+        assert away[0] > 1.5 or away[1] > 1.5 * (len(one.text) + len(two.text)) / 2, (
+            one.text,
+            two.text,
+        )
+
+
+def test_words_move_off_each_other():
+    drawing = Drawing()
+    for words in ("two cells? [Enter]", "two cells? [P]", "a third"):
+        drawing.ring((50.0, 50.0), 0.1, rgba("#ffffff"), words)
+    drawing.keep_words_in(SliceShown(0, None, 10.0, seen=(0.0, 0.0, 100.0, 100.0), letter=2.0))
+    heights = sorted(m.point[0] for m in drawing.marks)
+    assert min(np.diff(heights)) > 4
+
+
+def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not():
     merge = EventRef(Event.MERGE, (MOTHER, OTHER), (THERE,))
     divide = EventRef(Event.DIVIDE, (MOTHER,), (HERE, FAR))
     listed = (EventRef(Event.MOVE, (MOTHER,), (THERE,)), merge, divide)
     found = drawn(question(*listed), 3)
-    numbers = {t: p for t, p in ((m.text, m.point) for m in found.marks) if t.isdigit()}
-    assert numbers == {"2": THERE.position, "4": FAR.position}
+    numbers = {m.text: (m.point, m.border) for m in found.marks if m.text[:1].isdigit()}
+    blue, green, orange = (rgba(LOOKS[e].colour) for e in (Event.MOVE, Event.MERGE, Event.DIVIDE))
+    assert numbers == {
+        "2 3": (THERE.position, blue),
+        "3": (OTHER.position, green),
+        "4": (FAR.position, orange),
+    }
 
 
 def test_words_keep_clear_of_numbers():

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.movie import Geometry, open_labels, open_movie
 from bridgetrack.progress import run
 from bridgetrack.ui.event_looks import LOOKS, rgba
 from bridgetrack.ui.finder import shown_diameter
@@ -75,3 +77,39 @@ def test_without_an_image_the_cells_themselves_are_shown(source):
     bright = open_movie(np.random.default_rng(0).random(stack.shape), axes="TZYX")
     grey = run(picture_steps(replace(flat, image=bright), asked, 8.0))
     assert len(np.unique(grey[0].pixels)) > 50
+
+
+def test_pictures_name_the_cells_and_number_the_alternatives(source):
+    labels = np.zeros((2, 60, 60), dtype=np.uint16)
+    labels[:, 20:28, 20:28], labels[:, 20:28, 34:42] = 3, 4
+    three, four = (CellRef(1, k, (23.5, x)) for k, x in ((3, 23.5), (4, 37.5)))
+    asked = question(
+        EventRef(Event.MOVE, (CellRef(0, 3, three.position),), (three,)), ("fate", (0, 3))
+    )
+    asked = replace(
+        asked, alternatives=(EventRef(Event.DIVIDE, asked.event.sources, (three, four)),)
+    )
+    faint = np.where(labels == 3, 10.0, np.where(labels == 4, 1000.0, 1.0))
+    shown = replace(
+        source, labels=open_labels(labels, axes="TYX"), image=open_movie(faint, axes="TYX")
+    )
+    before, after = run(picture_steps(shown, asked, 8.0, lambda c: f"#{c.label}"))
+    assert [t.words for t in before.tags] == ["#3"]
+    assert {t.words: t.colour for t in after.tags} == {
+        "2": LOOKS[Event.DIVIDE].colour, "#3": "#ffffff", "#4": "#ffffff",
+    }  # fmt: skip
+    assert coloured(before, Event.DIVIDE) == 0 and coloured(after, Event.DIVIDE) > 50
+    assert sorted(np.unique(before.pixels[..., 2]))[-2] > 150, "the faint cell is seen"
+
+
+def test_points_are_shown_with_their_neighbours(source):
+    table = pd.DataFrame({"frame": [0, 0, 1, 1], "label": [1, 2, 1, 2], "y": [20.0] * 4,
+                          "x": [20.0, 34.0] * 2, "area": [50.0] * 4})  # fmt: skip
+    cells = Detections(table, Geometry(2, (60, 60), (1.0, 1.0)), has_masks=False)
+    ends = [CellRef(t, 1, (20.0, 20.0)) for t in (0, 1)]
+    asked = question(EventRef(Event.MOVE, (ends[0],), (ends[1],)), ("fate", (0, 1)))
+    (one, _) = run(picture_steps(replace(source, labels=None, image=None, table=cells), asked, 8.0))
+    side = one.pixels.shape[0]
+    grey = (one.pixels == one.pixels[..., :1]).all(axis=-1) & (one.pixels[..., 0] > 0)
+    right = np.arange(side) > 0.6 * side
+    assert grey[:, right].any(), "the cell to the right is there"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bridgetrack.annotations import words
 from bridgetrack.errors import OutputError
+from bridgetrack.session.names import event_words
 from bridgetrack.session.questions import PAUSE
 
 
@@ -14,12 +14,12 @@ def test_breaks_do_not_count_as_effort(asked, monkeypatch):
 
 
 def test_answers_are_said_back(asked, said):
-    event = words.describe_event(asked.questions.current.event)
+    event = event_words(asked.questions.current.event, asked.session.names)
     asked.annotator.accept()
     assert said[-1] == ("info", f"Noted: {event}. Z takes it back.")
-    event = words.describe_event(asked.questions.current.event)
+    event = event_words(asked.questions.current.event, asked.session.names)
     asked.annotator.reject()
-    assert said[-1][1].startswith(f"Noted: not {event}.")
+    assert said[-1][1].startswith(f"Noted: not: {event}.")
     asked.annotator.cannot_tell()
     assert said[-1][1].startswith("Noted: you cannot tell.")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.annotation import Kind
+from bridgetrack.session.names import question_words
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.picking import Mode
 
@@ -47,7 +48,8 @@ def test_g_goes_to_the_event_and_both_frames_are_shown_in_turns(asked, hand, vie
     question, widget = asked.session.questions.current, asked.widget
     assert widget.asked
     assert widget.step == 1
-    assert widget.suggest.question.text() == question.question
+    said = question_words(question, asked.session.names)
+    assert widget.suggest.question.text() == said and " #" in said
     assert widget.suggest.choices.count() == 1 + len(question.alternatives)
     assert asked.canvas.frame == question.frame
     middle = np.array(question.position[-2:]) * 0.645

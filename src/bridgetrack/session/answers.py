@@ -10,11 +10,9 @@ from pathlib import Path
 from platformdirs import user_data_path
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
-from bridgetrack.annotations.words import describe_event
 from bridgetrack.movie.geometry import Geometry
 
 SUFFIX = ".annotations.json"
@@ -58,14 +56,6 @@ class Answers(AutosavingStore):
         kept = self.path.with_name(self.path.name + ".old")
         save_annotations(self.history, kept)
         return kept
-
-
-def words_of(noted: Annotation) -> str:
-    """An answer, as it is said back."""
-    if noted.kind == Kind.CANNOT_TELL:
-        return "you cannot tell"
-    words = describe_event(noted.events[0])
-    return f"not {words}" if noted.kind == Kind.REJECT else words
 
 
 # ---------------------------------------------------------------------- the order of steps

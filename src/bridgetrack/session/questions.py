@@ -19,9 +19,10 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
-from bridgetrack.session.answers import Answers, questions_path, words_of
+from bridgetrack.session.answers import Answers, questions_path
 from bridgetrack.session.mask_questions import MaskQuestions
 from bridgetrack.session.mended_movie import MendedMovie
+from bridgetrack.session.names import said_back
 from bridgetrack.session.question_queue import ask_again, ask_later, drop, next_of, settled_by
 from bridgetrack.session.report import Report, report_of
 from bridgetrack.session.training import Trainer
@@ -241,7 +242,7 @@ class Questions:
 
     def _write(self, asked: Suggestion, give: Callable[[], Annotation]) -> bool:
         """Write an answer down; whether that worked."""
-        self._writing = True
+        self._writing, names = True, self._movie.names
         try:
             noted = give()
         except BridgetrackError as error:
@@ -250,7 +251,7 @@ class Questions:
         finally:
             self._writing = False
         self._answered.append((asked, noted))
-        self._movie.message.emit("info", f"Noted: {words_of(noted)}. Z takes it back.")
+        self._movie.message.emit("info", f"Noted: {said_back(noted, names)}. Z takes it back.")
         return True
 
     def _follow_answers(self) -> None:

@@ -25,11 +25,11 @@ from bridgetrack.session.answers import (
     autosave_path,
     masks_path,
     steps_of,
-    words_of,
 )
 from bridgetrack.session.background import BackgroundWork, InlineRunner, Runner
 from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells, Prints, measured
+from bridgetrack.session.names import CellNames, said_back
 
 
 def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | None, set[int], int]:
@@ -99,6 +99,7 @@ class TrackedMovie(BackgroundWork):
         self._began: _Began | None = None
         self._earlier: list[tuple[Model, _Began | None]] = []
         self._tracked_answers: AnnotationSet | None = None
+        self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
 
     # ------------------------------------------------------------------ movie
 
@@ -215,12 +216,12 @@ class TrackedMovie(BackgroundWork):
 
     def note(self, kind: Kind, event: EventRef, source: str, seconds: float | None = None) -> None:
         """Write an answer down in place of those that it contradicts, and say it back."""
-        answers = self.answers
+        answers, names = self.answers, self.names
         if answers is not None:
             with self.telling():
                 noted, replaced = answers.answer(kind, [event], source, seconds)
                 more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
-                self.message.emit("info", f"Noted: {words_of(noted)}.{more}")
+                self.message.emit("info", f"Noted: {said_back(noted, names)}.{more}")
 
     @property
     def can_undo(self) -> bool:
@@ -339,6 +340,13 @@ class TrackedMovie(BackgroundWork):
         self._tracked_answers = annotations
         self.tracking_changed.emit()
         self._catch_up()
+
+    @property
+    def names(self) -> CellNames:
+        """What cells are called: by their tracks, as soon as there are any."""
+        if self._named[0] is not self.tracking:
+            self._named = self.tracking, CellNames(self.tracking)
+        return self._named[1]
 
     @property
     def start(self) -> Model:

@@ -17,8 +17,9 @@ from qtpy.QtWidgets import (
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.annotations.words import MASKS, NOUN, describe, describe_masks
+from bridgetrack.session.names import event_words, short_answer, short_words
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS, short_answer, short_words
+from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
@@ -52,6 +53,7 @@ class AnswersTable(KeyedTable):
         self.setMinimumHeight(60)
         self._jump = jump
         self._listed: list[Answer] = []
+        self._words: list[tuple[str, ...]] = []
 
     @property
     def chosen(self) -> list[Answer]:
@@ -60,26 +62,30 @@ class AnswersTable(KeyedTable):
 
     def fill(self, answers: Sequence[Answer]) -> None:
         """Show these answers; only rows that changed are touched."""
-        listed = list(answers[::-1])
-        if len(listed) == len(self._listed) + 1 and listed[1:] == self._listed:
+        self._listed = list(answers[::-1])
+        words = [self._words_of(answer) for answer in self._listed]
+        if len(words) == len(self._words) + 1 and words[1:] == self._words:
             self.insertRow(0)
-            self._set_row(0, listed[0])
-        elif listed != self._listed:
-            self.setRowCount(len(listed))
-            for k, answer in enumerate(listed):
-                self._set_row(k, answer)
-        self._listed = listed
+            self._words.insert(0, ())
+        self.setRowCount(len(words))
+        before, self._words = self._words, words
+        for k, shown in enumerate(words):
+            if k >= len(before) or shown != before[k]:
+                self._set_row(k, *shown)
 
-    def _set_row(self, k: int, answer: Answer) -> None:
+    def _words_of(self, answer: Answer) -> tuple[str, ...]:
+        """A sign, the frame, the answer, and all of it in words."""
         if isinstance(answer, MaskAnswer):
-            shown = MEND_SIGNS[answer.kind], str(answer.frame), MASKS[answer.kind]
             tip = describe_masks(answer.frame, answer.kind)
-        else:
-            look = LOOKS[answer.events[0].event]
-            sign = look.sign if answer.kind == Kind.CONFIRM else f"¬ {look.sign}"
-            shown = sign, str(answer.cells[0].frame), short_answer(answer)
-            tip = describe(answer)
-        for column, value in enumerate(shown):
+            return MEND_SIGNS[answer.kind], str(answer.frame), MASKS[answer.kind], tip
+        names, frame = self._annotator.names, answer.cells[0].frame
+        sign = LOOKS[answer.events[0].event].sign
+        sign = sign if answer.kind == Kind.CONFIRM else f"¬ {sign}"
+        tip = f"{describe(answer)} ({event_words(answer.events[0], names)})"
+        return sign, str(frame), short_answer(answer, names), tip
+
+    def _set_row(self, k: int, sign: str, frame: str, words: str, tip: str) -> None:
+        for column, value in enumerate((sign, frame, words)):
             item = QTableWidgetItem(value)
             item.setToolTip(tip)
             self.setItem(k, column, item)
@@ -126,7 +132,7 @@ class AnnotatePanel(Panel):
         self.listen(session.message, self.notice.say)
         self.listen(annotator.mode_changed, self._on_mode)
         self.follow(self._show_proposals, annotator.changed, session.movie_changed)
-        self.follow(self._list_answers, session.answers_changed)
+        self.follow(self._list_answers, session.answers_changed, session.tracking_changed)
         self.follow(self._show_same, session.answers_changed, session.movie_changed)
         self._on_mode()
 
@@ -190,7 +196,8 @@ class AnnotatePanel(Panel):
         for k, p in enumerate(found, 1):
             sign = LOOKS[p.event.event].sign
             note = "ruled out by you" if p.excluded else percent(p.confidence)
-            words.append(f"{k}  {sign}  {short_words(p.event, self.annotator.history)}: {note}")
+            said = short_words(p.event, self.annotator.history, self.session.names)
+            words.append(f"{k}  {sign}  {said}: {note}")
         if not words:
             words = [self._no_proposals()]
         shown = [self.proposals.item(k).text() for k in range(self.proposals.count())]

@@ -13,6 +13,7 @@ from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.taught import FEW
+from bridgetrack.session.names import CellNames
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.questions import Question
 from bridgetrack.session.session import Session
@@ -72,6 +73,11 @@ class Annotator:
         session.answers_changed.connect(self._refresh)
         session.tracking_changed.connect(self._refresh)
         session.questions.wanted.connect(lambda: self.set_mode(Mode.SUGGEST))
+
+    @property
+    def names(self) -> CellNames:
+        """What cells are called."""
+        return self._session.names
 
     @property
     def asking(self) -> bool:

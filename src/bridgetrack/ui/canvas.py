@@ -354,14 +354,15 @@ class Canvas(SliceInView):
             self._queue.stop()
             self._layers.end_warming()
         if not self._queue.busy:
-            self._layers.draw(drawing)
+            self._layers.draw(drawing, self._screen[1] / _LETTER)
 
     def _draw(self) -> Drawing:
         height, width = self.extent if self.labels is not None else (np.inf, np.inf)
         seen, letter = self._screen
         view = SliceShown(
-            self.frame, self.plane, self._size, width, self.depth, height, seen, letter
-        )
+            self.frame, self.plane, self._size, width, self.depth, height, seen, letter,
+            self._session.names,
+        )  # fmt: skip
         drawing = self._drawn_in(view)
         drawing.keep_words_in(view)
         return drawing

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
-from bridgetrack.annotations.words import FATE, HISTORY
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.ui.picking import Mode
@@ -78,43 +76,3 @@ def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]
     """Colour as four numbers from 0 to 1."""
     r, g, b = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
     return r, g, b, opacity
-
-
-def short_words(event: EventRef, history: bool) -> str:
-    """An event as a predicate of the cell in question, e.g. ``divides into #4 and #7``.
-
-    The numbers stand on the image, at their cells.
-    """
-    before = " and ".join(f"#{c.label}" for c in event.sources)
-    after = " and ".join(f"#{c.label}" for c in event.targets)
-    fate = {
-        Event.MOVE: f"moves to {after}",
-        Event.DIVIDE: f"divides into {after}",
-        Event.SPLIT: f"is cut into {after}",
-        Event.MERGE: f"merges ({before} become {after})",
-        Event.DISAPPEAR: "leaves",
-        Event.FALSE: "is not a cell",
-        Event.SKIP: f"is missed for some frames, then is {after}",
-        Event.APPEAR: "appears",
-    }
-    past = {
-        Event.MOVE: f"comes from {before}",
-        Event.DIVIDE: f"is a daughter of {before}",
-        Event.SPLIT: f"is a piece of {before}",
-        Event.MERGE: f"is {before} merged",
-        Event.SKIP: f"was missed for some frames, before that it is {before}",
-    }
-    return past.get(event.event, fate[event.event]) if history else fate[event.event]
-
-
-_SAID = {Kind.REJECT: "not: ", Kind.CANNOT_TELL: "cannot tell: ", Kind.ONE_OF: "one of several: "}
-
-
-def short_answer(annotation: Annotation) -> str:
-    """An answer for a table that has the frame's number beside it, e.g. ``cell #1 leaves``."""
-    event = annotation.events[0]
-    if event.complete:
-        words = short_words(event, history=False)
-    else:
-        words = (FATE if event.sources else HISTORY)[event.event]
-    return f"{_SAID.get(annotation.kind, '')}cell #{annotation.cells[0].label} {words}"

@@ -15,6 +15,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import Mend
+from bridgetrack.session.names import Name, by_label
 from bridgetrack.session.proposals import Proposal
 from bridgetrack.ui.event_looks import GHOST, LOOKS, MEND_WORDS, PROPOSAL, rgba
 from bridgetrack.ui.layers import placed_like, tag
@@ -40,6 +41,7 @@ class Mark(NamedTuple):
     face: Colour
     border: Colour
     text: str
+    fixed: bool = False  # whether its words belong to the place and are never moved
 
 
 class Arrow(NamedTuple):
@@ -65,10 +67,11 @@ class Drawing:
         face: Colour,
         border: Colour = EDGE,
         text: str = "",
+        fixed: bool = False,
     ) -> None:
         """Add a marker."""
         point = position[-2], position[-1]
-        self.marks.append(Mark(point, symbol, size, face, border, text))
+        self.marks.append(Mark(point, symbol, size, face, border, text, fixed))
 
     def ring(self, position: Sequence[float], size: float, colour: Colour, text: str = "") -> None:
         """Add an open circle."""
@@ -80,27 +83,28 @@ class Drawing:
         self.arrows.append(Arrow((y, x), (v - y, u - x), colour))
 
     def keep_words_in(self, view: SliceShown) -> None:
-        """Move words that the edges of the view would cut inwards; numbers stay on their cells."""
+        """Move words that the edges would cut inwards, and off each other; names stay."""
         if view.seen is None:
             return
         top, left, bottom, right = view.seen
+        taken = [_room(m.point, m.text, view) for m in self.marks if m.text and m.fixed]
         for k, mark in enumerate(self.marks):
-            if len(mark.text) < _WORD:
+            if mark.fixed or not mark.text:
                 continue
             half = view.letter * len(mark.text) / 2
-            y = _between(mark.point[0], top + view.letter, bottom - view.letter)
-            self.marks[k] = mark._replace(
-                point=(y, _between(mark.point[1], left + half, right - half))
-            )
+            x = _between(mark.point[1], left + half, right - half)
+            heights = [mark.point[0] + 2.4 * view.letter * by for by in (0, -1, 1, -2, 2)]
+            places = [(_between(y, top + view.letter, bottom - view.letter), x) for y in heights]
+            rooms = [_room(place, mark.text, view) for place in places]
+            crowd = [sum(_overlap(room, other) for other in taken) for room in rooms]
+            best = int(np.argmin(crowd))
+            taken.append(rooms[best])
+            self.marks[k] = mark._replace(point=places[best])
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to see."""
         return not self.marks and not self.arrows
-
-
-_WORD = 3
-"""Characters from which on something is words and no number."""
 
 
 def _between(value: float, low: float, high: float) -> float:
@@ -120,6 +124,7 @@ class SliceShown:
     height: float = np.inf
     seen: tuple[float, float, float, float] | None = None  # top, left, bottom, right on the screen
     letter: float = 0.0  # width of a letter in pixels of the movie
+    name: Name = by_label  # what cells are called
 
     def holds(self, cell: CellRef) -> bool:
         """Whether a cell is to be drawn here."""
@@ -184,31 +189,55 @@ def draw_proposals(
         for b in best.event.targets:
             drawing.arrow(a, b, colour)
             drawing.ring(b.position, 0.5 * view.size, colour)
-    _draw_numbers(drawing, found, view)
-    _draw_names(drawing, [c for p in found if not p.excluded for c in p.event.cells], view)
+    listed = [(k, p.event) for k, p in enumerate(found, 1) if k == 1 or not p.excluded]
+    _draw_numbers(drawing, _numbered(listed, view), view)
+    _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
 
 
 def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) -> None:
-    """Numbers of cells as the panel names them: below those in view, above those of other frames.
+    """Names of cells as the panel has them: below those in view, above those of other frames.
 
-    A number above says nothing where a cell in view nearby has the same.
+    Where other words stand there already, a name goes to another side. A name above says nothing
+    where a cell in view nearby has the same.
     """
     known = {c.cell: c for c in cells if _near(c, view)}
     here = [c for c in known.values() if c.frame == view.frame]
-    for cell in known.values():
-        flat = np.asarray(cell.position[-2:])
-        below = cell.frame == view.frame
-        if not below and any(
-            c.label == cell.label and np.abs(flat - np.asarray(c.position[-2:])).max() <= view.size
-            for c in here
+    there = [c for c in known.values() if c.frame != view.frame]
+    taken = [_room(m.point, m.text, view) for m in drawing.marks if m.text]
+    for cell in (*here, *there):
+        name, flat = view.name(cell), _flat(cell)
+        if cell.frame != view.frame and any(
+            view.name(c) == name and np.abs(flat - _flat(c)).max() <= view.size for c in here
         ):
             continue
-        away = _NAME * view.size * (1 if below else -1)
-        drawing.mark((flat[0] + away, flat[1]), "disc", 0.1, CLEAR, CLEAR, f"#{cell.label}")
+        sides = _SIDES if cell.frame == view.frame else -_SIDES
+        places = [flat + _NAME * view.size * side for side in (*sides, *(1.8 * sides))]
+        rooms = [_room((float(y), float(x)), name, view) for y, x in places]
+        crowd = [sum(_overlap(room, other) for other in taken) for room in rooms]
+        k = int(np.argmin(crowd))  # the first of those with most room
+        taken.append(rooms[k])
+        point = float(places[k][0]), float(places[k][1])
+        drawing.mark(point, "disc", 0.1, CLEAR, CLEAR, name, fixed=True)
 
 
 _NAME = 0.75
-"""Cell diameters from the middle of a cell to its number."""
+"""Cell diameters from the middle of a cell to its name."""
+
+_SIDES = np.array([[1, 0], [-1, 0], [0, 1.3], [0, -1.3], [0.8, 1], [0.8, -1]], dtype=np.float64)
+"""Where a name may stand beside a cell in view, best first; others have it the other way round."""
+
+
+def _room(point: tuple[float, float], words: str, view: SliceShown) -> Array:
+    """Top, left, bottom and right of words, in pixels."""
+    letter = view.letter or 2 * _LETTER * view.size
+    half = np.array([letter, letter * (len(words) + 1) / 2])
+    return np.concatenate([np.asarray(point) - half, np.asarray(point) + half])
+
+
+def _overlap(one: Array, two: Array) -> float:
+    """Area that two boxes share."""
+    sides = np.minimum(one[2:], two[2:]) - np.maximum(one[:2], two[:2])
+    return float(np.prod(np.maximum(sides, 0.0)))
 
 
 def percent(share: float) -> str:
@@ -216,15 +245,55 @@ def percent(share: float) -> str:
     return f"{min(max(round(100 * share), 1), 99)} %"
 
 
-def _draw_numbers(drawing: Drawing, found: list[Proposal], view: SliceShown) -> None:
-    """Numbers of the alternatives with a single target, where they differ from the first."""
-    seen = {c.cell for c in found[0].event.targets}
-    for number, proposal in enumerate(found[1:], 2):
-        targets = proposal.event.targets
-        if len(targets) == 1 and targets[0].cell not in seen and not proposal.excluded:
-            seen.add(targets[0].cell)
-            place = targets[0].position
-            drawing.ring(place, 0.4 * view.size, rgba(PROPOSAL, 0.8), str(number))
+class Numbered(NamedTuple):
+    """A cell that takes part in events listed as alternatives, their numbers, and a colour."""
+
+    cell: CellRef
+    numbers: str
+    colour: Colour
+
+
+def numbered(listed: Iterable[tuple[int, EventRef]]) -> list[Numbered]:
+    """Numbers and colours of all events but the first, at every cell that the first has not."""
+    (_, first), *others = listed
+    known = {c.cell for c in first.cells}
+    found: dict[tuple[int, int], Numbered] = {}
+    for number, event in others:
+        for cell in event.cells:
+            if cell.cell in known:
+                continue
+            before = found.get(cell.cell)
+            colour = rgba(LOOKS[event.event].colour) if before is None else before.colour
+            numbers = str(number) if before is None else f"{before.numbers} {number}"
+            found[cell.cell] = Numbered(cell, numbers, colour)
+    return list(found.values())
+
+
+def _numbered(listed: Iterable[tuple[int, EventRef]], view: SliceShown) -> list[Numbered]:
+    """Those near the slice in view; a cell seen in both frames has its numbers once."""
+    near = [n for n in numbered(listed) if _near(n.cell, view)]
+    here = [(n.numbers, _flat(n.cell)) for n in near if n.cell.frame == view.frame]
+    return [
+        n
+        for n in near
+        if n.cell.frame == view.frame
+        or not any(
+            numbers == n.numbers and np.abs(place - _flat(n.cell)).max() <= view.size
+            for numbers, place in here
+        )
+    ]
+
+
+def _flat(cell: CellRef) -> Array:
+    """Where a cell is in the plane, (y, x)."""
+    return np.asarray(cell.position[-2:], dtype=np.float64)
+
+
+def _draw_numbers(drawing: Drawing, found: Iterable[Numbered], view: SliceShown) -> None:
+    """Numbers of the alternatives on their cells, in the colours of the events."""
+    for cell, numbers, colour in found:
+        size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
+        drawing.mark(cell.position, "disc", size, _SHADE, colour, numbers, fixed=True)
 
 
 def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: SliceShown) -> None:
@@ -323,14 +392,13 @@ def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline
     for source in asked.event.sources:
         for target in asked.event.targets:
             drawing.arrow(source, target, colour)
-    numbered = _numbered(asked, view)
+    listed = list(enumerate((asked.event, *asked.alternatives), 1))
+    others = _numbered(listed, view)
     words = question_words(asked, view.frame)
-    place = _place_of_words(asked, len(words), view, shapes, [p for _, p in numbered])
+    place = _place_of_words(asked, len(words), view, shapes, [n.cell.position for n in others])
     drawing.mark(place, "disc", 0.1, CLEAR, CLEAR, words)
-    for number, position in numbered:
-        drawing.mark(position, "disc", 0.4 * view.size, _SHADE, rgba(PROPOSAL, 0.8), number)
-    events = (asked.event, *asked.alternatives)
-    _draw_names(drawing, [c for event in events for c in event.cells], view)
+    _draw_numbers(drawing, others, view)
+    _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
 
 
 def draw_mask_question(
@@ -398,19 +466,6 @@ def _place_of_words(
     return (inside or heights)[0], across
 
 
-def _numbered(asked: Suggestion, view: SliceShown) -> list[tuple[str, tuple[float, ...]]]:
-    """A number on the cell of every alternative that differs from the proposal in that one only."""
-    proposed = {c.cell for c in asked.cells}
-    seen: set[tuple[int, int]] = set()
-    found = []
-    for number, event in enumerate(asked.alternatives, 2):
-        fresh = [c for c in event.cells if c.cell not in proposed]
-        if len(fresh) == 1 and fresh[0].cell not in seen and _near(fresh[0], view):
-            seen.add(fresh[0].cell)
-            found.append((str(number), fresh[0].position))
-    return found
-
-
 # ---------------------------------------------------------------------- in layers
 
 _AT_ONCE = 6
@@ -427,6 +482,7 @@ class OverlayLayers:
         self.events: Vectors | None = None
         self.marks: Points | None = None
         self._drawn: Drawing | None = None
+        self._dot = 0.0
 
     @property
     def complete(self) -> bool:
@@ -476,9 +532,10 @@ class OverlayLayers:
         self.marks = Points(
             ndim=2, name="Marks", metadata=tag("marks"), face_color="transparent",
             border_width=0.12, size=10, opacity=1.0, visible=False,
-            text={"string": "{text}", "color": "white", "size": 11, "anchor": "center",
+            text={"string": "{text}", "color": {"feature": "ink"}, "size": 11, "anchor": "center",
                   "translation": [0, 0], "visible": False},
-            features={"text": np.zeros(0, dtype=object)}, **placed_like(labels, plane=True),
+            features={"text": np.zeros(0, dtype=object), "ink": np.zeros(0, dtype=object)},
+            **placed_like(labels, plane=True),
         )  # fmt: skip
         _add(viewer, self.marks)
 
@@ -508,15 +565,16 @@ class OverlayLayers:
                 for name, value in placed_like(labels, plane=True).items():
                     setattr(layer, name, value)
 
-    def draw(self, drawing: Drawing) -> None:
-        """Show a drawing."""
+    def draw(self, drawing: Drawing, dot: float = 0.0) -> None:
+        """Show a drawing; `dot` is how large a pixel of the screen is, in pixels of the movie."""
         if self.events is None or self.marks is None:
             return
         before, self._drawn = self._drawn, drawing
+        dot_before, self._dot = self._dot, dot
         if before is None or before.arrows != drawing.arrows:
             _set_arrows(self.events, drawing)
-        if before is None or before.marks != drawing.marks:
-            _set_marks(self.marks, drawing)
+        if before is None or before.marks != drawing.marks or dot_before != dot:
+            _set_marks(self.marks, drawing, dot)
 
     def warming(self) -> Iterator[Callable[[], None]]:
         """Parts that make the letters ready, unseen; else the first words take long to show."""
@@ -559,8 +617,22 @@ def _set_arrows(layer: Vectors, drawing: Drawing) -> None:
         layer.edge_color = np.array([a.colour for a in drawing.arrows])
 
 
-def _set_marks(layer: Points, drawing: Drawing) -> None:
-    marks = drawing.marks
+_RIM = (np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1]]) * 1.3).tolist()
+"""Dots on the screen by which dark copies of words are moved, so that these have a rim."""
+
+
+def _set_marks(layer: Points, drawing: Drawing, dot: float = 0.0) -> None:
+    """Show marks; words have a dark rim, without which they would be unseen on bright cells."""
+    said = [m for m in drawing.marks if m.text] if dot else []
+    rims = [
+        Mark((m.point[0] + dot * y, m.point[1] + dot * x), "disc", 0.1, CLEAR, CLEAR, m.text)
+        for m in said
+        for y, x in _RIM
+    ]
+    words = [m._replace(symbol="disc", size=0.1, face=CLEAR, border=CLEAR) for m in said]
+    shapes = [m._replace(text="") if dot else m for m in drawing.marks]
+    marks = [*shapes, *rims, *words]
+    ink = ["black"] * (len(shapes) + len(rims)) + ["white"] * len(words) if dot else []
     with layer.events.blocker_all():
         layer.data = np.array([m.point for m in marks], dtype=np.float64).reshape(-1, 2)
         if marks:
@@ -568,5 +640,8 @@ def _set_marks(layer: Points, drawing: Drawing) -> None:
             layer.size = np.array([m.size for m in marks])
             layer.face_color = np.array([m.face for m in marks])
             layer.border_color = np.array([m.border for m in marks])
-            layer.features = {"text": np.array([m.text for m in marks], dtype=object)}
+            layer.features = {
+                "text": np.array([m.text for m in marks], dtype=object),
+                "ink": np.array(ink or ["white"] * len(marks), dtype=object),
+            }
     layer.refresh()

@@ -9,12 +9,11 @@ from qtpy.QtWidgets import QCheckBox, QLabel, QListWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.active.mask_questions import MaskQuestion
-from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.progress import Steps
 from bridgetrack.session import mask_questions
+from bridgetrack.session.names import Name, choice_words, question_words
 from bridgetrack.session.questions import JOB, Question
-from bridgetrack.ui.event_looks import LOOKS, short_words
+from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel, Work
@@ -91,7 +90,7 @@ class SuggestPanel(Panel):
         self.follow(
             qdebounced(self._refresh, timeout=0, parent=self),
             self.questions.changed, self.annotator.mode_changed, session.movie_changed,
-            session.scene_changed, session.answers_changed,
+            session.scene_changed, session.answers_changed, session.tracking_changed,
         )  # fmt: skip
         self._refresh()
 
@@ -133,21 +132,22 @@ class SuggestPanel(Panel):
         self._pictured = asked
         self.frames.show_pictures(())
         if asked is not None:
-            size = shown_diameter(scene.detections)
+            size, names = shown_diameter(scene.detections), self.session.names
 
             def work() -> Steps[tuple[Picture, ...]]:
                 if isinstance(asked, MaskQuestion):
                     return mask_picture_steps(source, asked, size)
-                return picture_steps(source, asked, size)
+                return picture_steps(source, asked, size, names)
 
             self.session.run(PICTURES, work, self.frames.show_pictures)
 
     def _refresh(self) -> None:
         asked = self.questions.current if self.questions.engaged else None
+        names = self.session.names
         self.hint.setText(self.annotator.question_hint)
-        self.question.setText("" if asked is None else asked.question)
+        self.question.setText("" if asked is None else question_words(asked, names))
         self.reason.setText("" if asked is None else f"Why this one: {asked.reason}.")
-        self.about.setText("" if asked is None else _about(asked))
+        self.about.setText("" if asked is None else _about(asked, names))
         words = []
         if isinstance(asked, MaskQuestion):
             for k, (said, belief) in enumerate(zip(asked.answers, asked.beliefs, strict=True), 1):
@@ -156,7 +156,7 @@ class SuggestPanel(Panel):
             events = (asked.event, *asked.alternatives)
             for k, (event, belief) in enumerate(zip(events, asked.beliefs, strict=True), 1):
                 sign = LOOKS[event.event].sign
-                words.append(f"{k}  {sign}  {_words(event, asked)}: {percent(belief)}")
+                words.append(f"{k}  {sign}  {choice_words(event, asked, names)}: {percent(belief)}")
         self.choices.clear()
         self.choices.addItems(words)
         self._picture(asked)
@@ -196,19 +196,11 @@ def _roomy(label: QLabel, lines: int) -> QLabel:
     return label
 
 
-def _about(asked: Question) -> str:
+def _about(asked: Question, name: Name) -> str:
     """What the list tells, as the words before it."""
     if isinstance(asked, MaskQuestion):
         return f"What is in frame {asked.frame} (Yes: as drawn; No: the other):"
-    frame, label = asked.slot[1]
+    called, frame = name(asked.asked), asked.slot[1][0]
     if asked.slot[0] == "history":
-        return f"Where cell #{label} of frame {frame} comes from:"
-    return f"What becomes of cell #{label} of frame {frame}:"
-
-
-def _words(event: EventRef, asked: Suggestion) -> str:
-    """An event as a predicate of the cell asked about; sisters tell divisions apart."""
-    history = asked.slot[0] == "history"
-    words = short_words(event, history)
-    sisters = [f"#{c.label}" for c in event.targets if c.cell != asked.slot[1]]
-    return f"{words}, together with {' and '.join(sisters)}" if history and sisters else words
+        return f"Where {called} of frame {frame} comes from:"
+    return f"What becomes of {called} of frame {frame}:"

@@ -1,0 +1,35 @@
+"""Cells are called by the numbers of their tracks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.session.names import CellNames, by_label, event_words
+from bridgetrack.session.session import Session
+
+
+def test_cells_are_named_by_track_and_by_label_where_they_have_none():
+    labels = np.zeros((3, 40, 40), dtype=np.uint16)
+    for t in range(3):
+        labels[t, 5:13, 5 + t : 13 + t], labels[t, 25:33, 20:28] = 9 - t, 2 + t
+    session = Session(labels)
+    nodes = session.tracking.tracks.nodes
+    assert len(nodes) == 6
+    for frame, label, track in nodes[["frame", "label", "track_id"]].to_numpy():
+        assert session.names(CellRef(frame, label, (0.0, 0.0))) == f"#{track}"
+    assert {session.names.track(CellRef(t, 9 - t, (0.0, 0.0))) for t in range(3)} == {2}
+    assert session.names(CellRef(0, 99, (0.0, 0.0))) == "cell 99"
+    assert CellNames(None)(CellRef(0, 9, (0.0, 0.0))) == by_label(CellRef(0, 9, (0.0, 0.0)))
+    before = session.names
+    assert session.names is before
+    session.track()
+    assert session.names is not before, "tracks may have other numbers now"
+
+
+def test_a_cell_that_stays_in_its_track_moves_on():
+    one, two = CellRef(3, 5, (0.0, 0.0)), CellRef(4, 8, (0.0, 0.0))
+    move = EventRef(Event.MOVE, (one,), (two,))
+    assert event_words(move, lambda _: "#7") == "#7 in frame 3 moves on"
+    assert event_words(move) == "cell 5 in frame 3 moves to cell 8"
