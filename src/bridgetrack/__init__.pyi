@@ -13,6 +13,9 @@ from .detections.table import Detections as Detections
 from .errors import BridgetrackError as BridgetrackError
 from .evaluation.evaluate import evaluate as evaluate
 from .evaluation.match import match_detections as match_detections
+from .evaluation.sample import Sample as Sample
+from .evaluation.sample import SampleOptions as SampleOptions
+from .evaluation.sample import draw_sample as draw_sample
 from .evaluation.true_events import true_events as true_events
 from .export.results import write_results as write_results
 from .importing.ctc import read_ctc as read_ctc

@@ -125,6 +125,7 @@ TRIED = {
         "labels", "ground_truth", "image", "model", "annotations", "model_out",
     },
     "save": {"file", "labels", "image"},  # writes into the library alone
+    "check": {"result", "judged"},
 }  # fmt: skip
 """What names a file, beside --out, of commands that write; each stands in a test below."""
 WRITE_NOTHING = {"explain", "evaluate", "suggest", "open_", "list_"}
@@ -305,6 +306,21 @@ def test_folders_and_links_that_others_made(run: Run, masks: Path, tmp_path: Pat
     before = content(tmp_path)
     refused(run("track", masks, "--out", out, "--format", "geff"), "tracks.geff")
     refused(run("track", masks, "--out", out), "run.json")
+    assert content(tmp_path) == before
+
+
+def test_the_result_that_is_checked(run: Run, masks: Path, tmp_path: Path) -> None:
+    out, sample = tmp_path / "out", tmp_path / "sample.csv"
+    assert run("track", masks, "--out", out).status == 0
+    assert run("check", out, "--out", sample).status == 0
+    sample.write_text(sample.read_text().replace(",\n", ",yes\n"))
+    (out / "methods.txt").write_text("mine")
+    before = content(tmp_path)
+    for name in ("detections.csv", "run.json", "methods.txt"):
+        refused(run("check", out, "--out", out / name), name)
+    refused(run("check", out, "--out", sample), "sample.csv", "changed")
+    refused(run("check", out, "--judged", sample), "methods.txt", "changed")
+    refused(run("check", out / "events.csv", "--out", out / "events.csv"), "events.csv")
     assert content(tmp_path) == before
 
 

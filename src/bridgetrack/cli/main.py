@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack.cli.annotate import annotate, simulate_annotator
+from bridgetrack.cli.check import check
 from bridgetrack.cli.console import Stopped
 from bridgetrack.cli.demo import demo, simulate
 from bridgetrack.cli.evaluate import evaluate
@@ -103,6 +104,7 @@ def _check_display() -> None:
 for command in (demo, simulate, segment, track, annotate, train, explain, evaluate, lineage, run):
     app.command()(command)
 app.command()(suggest)
+app.command()(check)
 app.command(name="simulate-annotator")(simulate_annotator)
 app.command(name="open")(open_)
 app.add_typer(models)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +27,10 @@ from bridgetrack.export.may_write import (
 from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.notes import Note, NoteKind
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.placing import recover
 from bridgetrack.progress import Progress
-
-_PACKAGES = (
-    "bridgetrack",
-    "numpy",
-    "scipy",
-    "pandas",
-    "scikit-image",
-    "scikit-learn",
-    "mip",
-    "highspy",
-)
 
 
 @dataclass(frozen=True)
@@ -93,14 +80,18 @@ def finish(
     watch: Stopwatch,
     notes: Sequence[Note],
     beside: Path | None = None,
+    found: Finding | None = None,
 ) -> Finished:
     """Write results and ``run.json`` into `out`, with what stands in the folder `beside`.
+
+    `found` says how the masks were found, where that is known.
 
     All or nothing. What an earlier run wrote there in other formats is removed, so that the
     folder holds one result.
     """
-    from bridgetrack.export.results import FILES, stage_results
+    from bridgetrack.export.results import FILES, METHODS, stage_results
     from bridgetrack.files import staged_files
+    from bridgetrack.pipeline.methods import methods_text
 
     watch(Progress("Writing files", 0.0))
     check_run(out, given)
@@ -111,11 +102,14 @@ def finish(
 
     with staged_files(out, removed) as staging:
         tracks = tracking.tracks
-        limits = stage_results(tracks, tracking.scene.labels, staging, given.formats, given.preset)
+        image = None if given.image is None else str(given.image)
+        methods = methods_text(tracking, image=image, found=found, repaired=given.repair)
+        labels = tracking.scene.labels
+        limits = stage_results(tracks, labels, staging, given.formats, given.preset, methods)
         watch.stop()
         said = [*notes, *(Note(NoteKind.REMARK, words) for words in (*limits, *tracks.notes))]
         record = describe(tracking, out, given, watch, said)
-        names = [name for kind in given.formats for name in FILES[kind]]
+        names = [*(name for kind in given.formats for name in FILES[kind]), METHODS]
         if beside is not None:
             shutil.copytree(beside, staging, dirs_exist_ok=True)
             names += REPAIRED
@@ -128,9 +122,9 @@ def finish(
 
 def _in_the_way(out: Path, given: RunInputs) -> list[str]:
     """Names in a folder of results that a run replaces or removes."""
-    from bridgetrack.export.results import FILES
+    from bridgetrack.export.results import FILES, METHODS
 
-    new = [name for kind in given.formats for name in FILES[kind]]
+    new = [*(name for kind in given.formats for name in FILES[kind]), METHODS]
     new += REPAIRED if given.repair else []
     return list(dict.fromkeys([*new, *earlier(out), RUN_FILE]))
 
@@ -139,6 +133,7 @@ def describe(
     tracking: Tracking, out: Path, given: RunInputs, watch: Stopwatch, notes: Sequence[Note]
 ) -> dict[str, Any]:
     """Everything about a run, as JSON values."""
+    from bridgetrack.pipeline.methods import versions
     from bridgetrack.pipeline.summary import count_events, least_certain, use_of_annotations
 
     solution = tracking.solution
@@ -208,15 +203,6 @@ def geometry_record(geometry: Geometry) -> dict[str, Any]:
         "unit": geometry.unit,
         "frame_interval_minutes": geometry.frame_interval,
     }
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
 
 
 def _found(counts: dict[str, int]) -> list[str]:

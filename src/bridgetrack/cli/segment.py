@@ -24,7 +24,7 @@ from bridgetrack.cli.options import (
     parse_choice,
     parse_scale,
 )
-from bridgetrack.cli.record import geometry_record, versions, write_json
+from bridgetrack.cli.record import geometry_record, write_json
 from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import placed_together
@@ -280,6 +280,7 @@ def described(
 ) -> dict[str, Any]:
     """What was done, as JSON values."""
     from bridgetrack.pipeline.finding_record import FINDING_FILE, summary_of
+    from bridgetrack.pipeline.methods import versions
 
     return {
         **FINDING_FILE.head,

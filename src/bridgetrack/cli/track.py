@@ -126,6 +126,7 @@ def run(
     from bridgetrack.cli.record import check_run, finish
     from bridgetrack.models.model import check_usable
     from bridgetrack.pipeline.project import load_project, run_project
+    from bridgetrack.session.project import found_of
 
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
@@ -147,7 +148,7 @@ def run(
     watch = Stopwatch()
     with collecting_warnings(notes):
         tracking = show(run_project(loaded), watch)
-    done = finish(tracking, out, given, watch, notes)
+    done = finish(tracking, out, given, watch, notes, found=found_of(loaded, project))
     summary = {
         "tracks": tracking.tracks.n_tracks,
         "objective": tracking.solution.value,

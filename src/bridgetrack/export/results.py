@@ -28,6 +28,8 @@ FILES = {
     "zarr": ("tracks.ome.zarr",),
 }
 """What each format leaves in a folder of results."""
+METHODS = "methods.txt"
+"""How the result was made, in sentences."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ def write_results(
     formats: Sequence[str] = _USUAL,
     *,
     preset: str = "plain",
+    methods: str | None = None,
 ) -> tuple[str, ...]:
     """Write tracks in several formats to one folder, all or nothing.
 
@@ -86,6 +89,8 @@ def write_results(
         Any of ``csv``, ``ctc``, ``geff``, ``zarr``.
     preset
         See `write_csv`.
+    methods
+        How the tracks were made, for ``methods.txt`` (see `methods_text`).
 
     Returns
     -------
@@ -103,6 +108,7 @@ def write_results(
     source = None if labels is None else labels.source
     kinds = [k for k in check_formats(formats) if labels is not None or k not in _OF_MASKS]
     names = [name for kind in kinds for name in FILES[kind]]
+    names += [] if methods is None else [METHODS]
     refuse_inputs([out_dir / name for name in names], [source])
     recover(out_dir)
     outdated, others = outdated_run(out_dir, names)
@@ -113,14 +119,19 @@ def write_results(
 
     removed()
     with staged_files(out_dir, removed) as staging:
-        notes = stage_results(tracks, labels, staging, formats, preset)
+        notes = stage_results(tracks, labels, staging, formats, preset, methods)
         sign_exported(staging, out_dir, names, others)
     gone = (f"{name}: removed, it told of the results that were here before" for name in outdated)
     return (*notes, *gone)
 
 
 def stage_results(
-    tracks: Tracks, labels: Movie | None, staging: Path, formats: Sequence[str], preset: str
+    tracks: Tracks,
+    labels: Movie | None,
+    staging: Path,
+    formats: Sequence[str],
+    preset: str,
+    methods: str | None = None,
 ) -> tuple[str, ...]:
     """Write tracks into an empty folder; the same as `write_results` otherwise."""
     notes: list[str] = []
@@ -136,6 +147,8 @@ def stage_results(
         source = labels.source if labels is not None and Path(labels.source).exists() else None
         written = write_geff(tracks, staging / "tracks.geff", labels_path=source)
         notes += [f"geff: {n}" for n in written]
+    if methods is not None:
+        (staging / METHODS).write_text(methods, encoding="utf-8", newline="\n")
     return tuple(notes)
 
 

@@ -152,8 +152,13 @@ class Tracking:
     def save(
         self, out: Path | str, formats: Sequence[str] = ("csv",), *, preset: str = "plain"
     ) -> tuple[str, ...]:
-        """Write the result into a folder; see `write_results` for what is returned and raised."""
-        return write_results(self.tracks, self.scene.labels, out, formats, preset=preset)
+        """Write the result, and how it was made; returns and raises as `write_results`."""
+        from bridgetrack.pipeline.methods import methods_text
+
+        methods = methods_text(self)
+        return write_results(
+            self.tracks, self.scene.labels, out, formats, preset=preset, methods=methods
+        )
 
 
 def allowed_by(scene: Scene) -> Mask:

@@ -1,0 +1,306 @@
+"""How right a result is, from events of it that were drawn at random and looked at.
+
+A sample is drawn from a finished result and changes nothing in it. Every event of one group, its
+*population*, is as likely to be drawn as any other (simple random sampling without replacement), so
+the share of right ones among those judged estimates the share in the result, whatever the model
+was taught with. The interval is that of Clopper and Pearson: it covers the truth in at least 95 of
+100 samples however few events there are. Events that nobody could judge are left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.annotations.words import describe_event
+from bridgetrack.errors import InputError
+from bridgetrack.files import replacing
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.importing.text_table import TextTable, read_text_table
+from bridgetrack.option import check_options, option
+from bridgetrack.tracks.tracks import EDGE_EVENTS, Tracks, sort_events
+
+POPULATIONS = {
+    "links": EDGE_EVENTS,
+    "divisions": (Event.DIVIDE.key,),
+    "events": tuple(event.key for event in Event if event != Event.FALSE),
+}
+"""What samples are drawn from: events that join cells, divisions, or all that happens to cells."""
+
+_COLUMNS = ("number", "of", "seed", "frame", "event", "cells", "next", "place", "what", "right")
+_YES = ("yes", "y", "1", "true", "right")
+_NO = ("no", "n", "0", "false", "wrong")
+_UNSURE = ("?", "unsure", "u")
+
+
+class Verdict(StrEnum):
+    """What somebody said of an event after looking at it."""
+
+    OPEN = ""
+    RIGHT = "yes"
+    WRONG = "no"
+    UNSURE = "?"
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """What is drawn.
+
+    Parameters
+    ----------
+    count
+        Events to look at.
+    of
+        What they are drawn from: all that join cells, divisions only, or all events.
+    seed
+        Other events for every number; the same ones for the same.
+    """
+
+    count: int = option(30, least=1, most=100_000)
+    of: str = option("links", choices=tuple(POPULATIONS))
+    seed: int = option(0, least=0)
+
+    def __post_init__(self) -> None:
+        check_options(self, "the sample's")
+
+
+@dataclass(frozen=True)
+class SampledAccuracy:
+    """What a sample says of the result that it was drawn from."""
+
+    of: str  # see `POPULATIONS`
+    right: int
+    judged: int
+    unsure: int  # looked at, but nobody could tell
+    population: int  # events of that kind in the result
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share of right ones; a point where all were judged."""
+        if self.judged == self.population:
+            return self.share, self.share
+        return exact_interval(self.right, self.judged)
+
+    @property
+    def share(self) -> float:
+        """The share of right ones among those judged."""
+        return self.right / self.judged
+
+    @property
+    def words(self) -> str:
+        """The sentence for a methods section, without a full stop."""
+        low, high = (f"{100 * end:.1f}" for end in self.interval)
+        right = f"{self.of} {100 * self.share:.1f} % right"
+        left = f"; {self.unsure} more could not be told" if self.unsure else ""
+        if self.judged == self.population:
+            return f"{right} (all {self.judged:,} checked{left})"
+        return (
+            f"{right} (95 % interval {low}-{high}, {self.judged} random "
+            f"{'events' if self.of == 'links' else self.of} checked of {self.population:,}{left})"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The figures as JSON values."""
+        low, high = self.interval
+        return {
+            "of": self.of,
+            "right": self.right,
+            "judged": self.judged,
+            "unsure": self.unsure,
+            "population": self.population,
+            "share": self.share,
+            "low": low,
+            "high": high,
+            "words": self.words,
+        }
+
+
+def exact_interval(right: int, of: int) -> tuple[float, float]:
+    """Clopper and Pearson's 95 % interval of a probability after `right` of so many trials."""
+    from scipy.stats import binomtest
+
+    found = binomtest(right, of).proportion_ci(0.95, "exact")
+    return float(found.low), float(found.high)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Events drawn at random from a result, with what was said of them.
+
+    Parameters
+    ----------
+    options
+        What was drawn.
+    population
+        How many events it was drawn from.
+    events, verdicts
+        The events in the order they were drawn, and one verdict each.
+    """
+
+    options: SampleOptions
+    population: int
+    events: tuple[EventRef, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def left(self) -> tuple[int, ...]:
+        """Numbers, from 0, of events that nobody has looked at."""
+        return tuple(k for k, said in enumerate(self.verdicts) if said == Verdict.OPEN)
+
+    def judged(self, number: int, verdict: Verdict | str) -> Sample:
+        """The same with a verdict on the event with this number, from 0."""
+        said = (*self.verdicts[:number], Verdict(verdict), *self.verdicts[number + 1 :])
+        return replace(self, verdicts=said)
+
+    @property
+    def accuracy(self) -> SampledAccuracy | None:
+        """What it says of the result; None as long as no event is judged."""
+        right = self.verdicts.count(Verdict.RIGHT)
+        judged = right + self.verdicts.count(Verdict.WRONG)
+        if not judged:
+            return None
+        unsure = self.verdicts.count(Verdict.UNSURE)
+        return SampledAccuracy(self.options.of, right, judged, unsure, self.population)
+
+    def holds_for(self, tracks: Tracks) -> bool:
+        """Whether it would be drawn from these tracks, too."""
+        same = draw_sample(tracks, self.options)
+        keys = [[e.key for e in s.events] for s in (self, same)]
+        return self.population == same.population and keys[0] == keys[1]
+
+
+def draw_sample(tracks: Tracks, options: SampleOptions | None = None) -> Sample:
+    """Draw events of a result at random, every one as likely as any other.
+
+    The same result and the same options give the same sample, and a longer one begins with it.
+
+    Raises
+    ------
+    InputError
+        Where the result has no such event.
+    """
+    options = options or SampleOptions()
+    table = sort_events(tracks.events[tracks.events["event"].isin(POPULATIONS[options.of])])
+    if not len(table):
+        raise InputError(f"there is nothing to check: the result has no {options.of}")
+    order = np.random.default_rng([options.seed, len(table)]).permutation(len(table))
+    drawn = table.iloc[order[: options.count]]
+    events = tuple(_refs(tracks, drawn))
+    return Sample(options, len(table), events, (Verdict.OPEN,) * len(events))
+
+
+def _refs(tracks: Tracks, table: pd.DataFrame) -> list[EventRef]:
+    places = tracks.nodes.set_index("id")[["frame", "label", *tracks.geometry.axes]]
+
+    def cells(ids: Sequence[int]) -> tuple[CellRef, ...]:
+        rows = places.loc[list(ids)].to_numpy(dtype=np.float64)
+        return tuple(CellRef(int(r[0]), int(r[1]), tuple(r[2:].tolist())) for r in rows)
+
+    columns = (table["event"], table["sources"], table["targets"])
+    return [
+        EventRef(Event.from_key(str(kind)), cells(sources), cells(targets))
+        for kind, sources, targets in zip(*columns, strict=True)
+    ]
+
+
+# ---------------------------------------------------------------------- files
+
+
+def write_sample(sample: Sample, path: Path | str) -> Path:
+    """Write a sample as a table whose last column, ``right``, is to be filled in.
+
+    Raises
+    ------
+    OutputError
+        Where the file cannot be written.
+    """
+    options = sample.options
+    rows = [
+        {
+            "number": number,
+            "of": options.of,
+            "seed": options.seed,
+            "frame": event.cells[0].frame,
+            "event": event.event.key,
+            "cells": " ".join(str(c.label) for c in event.sources),
+            "next": " ".join(str(c.label) for c in event.targets),
+            "place": " ".join(f"{p:.0f}" for p in event.cells[0].position),
+            "what": describe_event(event),
+            "right": verdict.value,
+        }
+        for number, (event, verdict) in enumerate(
+            zip(sample.events, sample.verdicts, strict=True), 1
+        )
+    ]
+    with replacing(Path(path), "the sample") as file:
+        pd.DataFrame(rows, columns=list(_COLUMNS)).to_csv(file, index=False, lineterminator="\n")
+    return Path(path)
+
+
+def read_sample(path: Path | str, tracks: Tracks) -> Sample:
+    """Read what was judged of a sample of these tracks.
+
+    The events are drawn again and compared, so that none is left out or exchanged by mistake.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, an answer is not understood, or the events were not drawn
+        from this result.
+    """
+    text = read_text_table(path)
+    missing = [c for c in _COLUMNS if c not in text.header]
+    if missing:
+        raise InputError(
+            f"{text.source}: the columns {', '.join(missing)} are missing; give the table that "
+            "bridgetrack check wrote, with its column right filled in"
+        )
+    if not len(text.cells):
+        raise InputError(f"{text.source}: there are no events in it")
+    if text.cells[["of", "seed"]].drop_duplicates().shape[0] > 1:
+        raise InputError(f"{text.source}: the rows come from several samples; give one at a time")
+    of = str(text.cells["of"].iloc[0]).strip()
+    options = SampleOptions(len(text.cells), of, int(text.integers("seed")[0]))
+    sample = draw_sample(tracks, options)
+    _check_same(sample, text)
+    return replace(sample, verdicts=tuple(_verdicts(text)))
+
+
+def _check_same(sample: Sample, text: TextTable) -> None:
+    """Refuse rows that are not the events drawn, one each, in their order."""
+    columns = [text.cells[c].str.strip() for c in ("event", "cells", "next")]
+    given = list(zip(text.integers("frame").tolist(), *columns, strict=True))
+    drawn = [
+        (
+            event.cells[0].frame,
+            event.event.key,
+            " ".join(str(c.label) for c in event.sources),
+            " ".join(str(c.label) for c in event.targets),
+        )
+        for event in sample.events
+    ]
+    if given != drawn:
+        raise InputError(
+            f"{text.source}: these are not the events that were drawn from this result: the result "
+            "is another one, or rows were removed, added or sorted; draw a sample of this result, "
+            "and leave its rows as they are"
+        )
+
+
+def _verdicts(text: TextTable) -> list[Verdict]:
+    known = {
+        "": Verdict.OPEN,
+        **dict.fromkeys(_YES, Verdict.RIGHT),
+        **dict.fromkeys(_NO, Verdict.WRONG),
+        **dict.fromkeys(_UNSURE, Verdict.UNSURE),
+    }
+    said = text.cells["right"].str.strip().str.lower()
+    wrong = (~said.isin(list(known))).to_numpy()
+    text.refuse(wrong, lambda k: f"{said.iloc[k]!r} is no answer; write yes, no or ?")
+    return [known[word] for word in said]
