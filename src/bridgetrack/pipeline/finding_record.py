@@ -83,10 +83,3 @@ def summary_of(finding: Finding) -> dict[str, Any]:
             "diameter": pixels.diameter,
         },
     }  # fmt: skip
-
-
-def beside_labels(out: Path, what: str) -> Path:
-    """The file beside labels that holds their record (``"run"``) or pixel model (``"pixels"``)."""
-    stem = out.stem if out.suffix.lower() in (".tif", ".tiff", ".zarr") else out.name
-    name = stem.removesuffix(".ome")
-    return out.with_name(f"{name}.{what}.json")

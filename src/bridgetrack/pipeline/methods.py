@@ -10,13 +10,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bridgetrack.errors import BridgetrackError
 from bridgetrack.evaluation.sample import Sample
 from bridgetrack.files import program_version
 from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import FINDING_FILE, beside_labels
+from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.pipeline.summary import count_events, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.segmentation.pixels import PixelModel
@@ -161,22 +160,11 @@ def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
     labels = tracking.scene.labels
     if labels is None:
         return "The cells were brought along as a table; how they were found is not known here."
-    found = found or _kept_beside(labels.source)
+    found = found or how_found(Path(labels.source))
     mended = " They were repaired before tracking, see repairs.csv." if repaired else ""
     if found is None:
         return f"The masks were brought along; how they were made is not known here.{mended}"
     return f"{_finding(found)}{mended}"
-
-
-def _kept_beside(source: str) -> Finding | None:
-    """What `bridgetrack segment` left beside labels; None where there is nothing of it."""
-    record = beside_labels(Path(source), "run")
-    if not record.is_file():
-        return None
-    try:
-        return FINDING_FILE.read(record)
-    except BridgetrackError:
-        return None
 
 
 def _finding(found: Finding) -> str:

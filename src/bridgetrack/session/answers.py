@@ -18,6 +18,7 @@ from bridgetrack.movie.geometry import Geometry
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"
 _MASKS = ".masks.json"
+_CHECK = ".check.csv"
 _CELLS = ".cells.zarr"  # no .tif, which would be taken for a frame in a folder of frames
 
 
@@ -134,6 +135,11 @@ def questions_path(answers: Path) -> Path:
 def masks_path(answers: Path) -> Path:
     """Where what was said of the masks is kept: beside the answers."""
     return answers.with_name(answers.name.removesuffix(SUFFIX) + _MASKS)
+
+
+def check_path(answers: Path) -> Path:
+    """Where a sample of the tracks is kept with what was said of it: beside the answers."""
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + _CHECK)
 
 
 def cells_path(answers: Path) -> Path:

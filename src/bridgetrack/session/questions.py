@@ -16,10 +16,12 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.active.update import Update
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.evaluation.sample import SampleOptions, Verdict
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Steps
 from bridgetrack.session.answers import Answers, questions_path
+from bridgetrack.session.check import SampleCheck, SampleQuestion
 from bridgetrack.session.mask_questions import MaskQuestions
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.names import said_back
@@ -28,7 +30,7 @@ from bridgetrack.session.report import Report, report_of
 from bridgetrack.session.training import Trainer
 
 Question = Suggestion | MaskQuestion
-"""What can be asked: about an event, or about masks."""
+"""What can be asked: about an event (also one of a sample), or about masks."""
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
@@ -56,6 +58,8 @@ class Questions:
         The question in view, None while there is none.
     masks
         Questions about masks, which come where they put more right than those about events.
+    check
+        A sample of the tracks to be judged; while it runs, its questions come and no others.
     engaged
         Whether people are answering questions (also while they click the answer).
     asking
@@ -81,6 +85,7 @@ class Questions:
         self.active: ActiveSession | None = None
         self.current: Question | None = None
         self.masks = MaskQuestions(movie)
+        self.check = SampleCheck(movie)
         self.engaged = self.asking = self.away = False
         self.problem = ""
         self._prepared = False
@@ -143,6 +148,8 @@ class Questions:
 
     def _next(self) -> Question | None:
         """The question that puts most right; random ones and second looks come in their turn."""
+        if self.check.running:
+            return self.check.next()
         about_event = None if self.active is None else next_of(self.active)
         in_turn = about_event is not None and (about_event.random or bool(about_event.again))
         about_masks = None if in_turn else self.masks.next()
@@ -154,14 +161,41 @@ class Questions:
     def take_keys(self, asking: bool) -> None:
         """Keys answer the question from now on, or they do not."""
         self.asking = asking
+        if not (asking or self.engaged) and self.check.running:
+            self.current = None
+            self.check.stop()
         if asking:
             self.engaged = True
             self.show()
         else:
             self._announce()
 
+    def check_sample(self, options: SampleOptions | None = None) -> None:
+        """Ask about events of the present tracks that are drawn at random.
+
+        Raises
+        ------
+        InputError
+            Where there are no tracks, or nothing is left to ask.
+        """
+        self.check.begin(options)
+        self.current = None
+        self.wanted.emit()
+
+    def take_back(self) -> bool:
+        """Ask again about the event of the sample that was judged last; whether there is one."""
+        back = self.check.take_back()
+        if back is not None:
+            self.current, self.check.running = back, True
+            self.wanted.emit()
+        return back is not None
+
     def pass_on(self, asked: Question) -> None:
         """Ask a question later."""
+        if isinstance(asked, SampleQuestion):
+            self.check.later(asked)
+            self.current = self.check.next()
+            return
         if isinstance(asked, MaskQuestion):
             self.masks.later(asked)
             other = self._next()
@@ -189,25 +223,48 @@ class Questions:
 
     def confirm(self, asked: Question, event: EventRef | None = None) -> None:
         """An event holds; None: the one that was proposed. Masks are right as they are drawn."""
-        if isinstance(asked, MaskQuestion):
+        if isinstance(asked, SampleQuestion):
+            self._judge(asked, Verdict.RIGHT)
+        elif isinstance(asked, MaskQuestion):
             self._reply_on_masks(asked, True)
         else:
             self._reply(asked, lambda active, s: active.answer(asked, event, seconds=s))
 
     def reject(self, asked: Question) -> None:
         """The proposed event does not hold; of masks, the alternative is right."""
-        if isinstance(asked, MaskQuestion):
+        if isinstance(asked, SampleQuestion):
+            self._judge(asked, Verdict.WRONG)
+        elif isinstance(asked, MaskQuestion):
             self._reply_on_masks(asked, False)
         else:
             self._reply(asked, lambda active, s: active.reject(asked, seconds=s))
 
     def cannot_tell(self, asked: Question) -> None:
         """Somebody looked and could not say."""
-        if isinstance(asked, MaskQuestion):
+        if isinstance(asked, SampleQuestion):
+            self._judge(asked, Verdict.UNSURE)
+        elif isinstance(asked, MaskQuestion):
             self.masks.drop(asked)
             self._advance()
         else:
             self._reply(asked, lambda active, s: active.cannot_tell(asked, seconds=s))
+
+    def _judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
+        """Note a verdict on an event of the sample, and go to the next, or end."""
+        self.settling.emit(True)
+        try:
+            with self._movie.telling():
+                self.check.judge(asked, verdict)
+                if self.check.next() is None:
+                    self._movie.message.emit("info", self.check.words)
+                    self.current, self.engaged = None, False
+                    self.check.stop()
+                    self._announce()
+                else:
+                    self.current = None
+                    self.show()
+        finally:
+            self.settling.emit(False)
 
     def _reply_on_masks(self, asked: MaskQuestion, right: bool) -> None:
         self.settling.emit(True)
@@ -260,6 +317,12 @@ class Questions:
         self._exhausted = False
         active, asked = self.active, self.current
         if self._writing:
+            return
+        if self.check.running:
+            self._keep()
+            self._announce()
+            if not self.asking:
+                self.wanted.emit()
             return
         masks_back = self.masks.taken_back()
         if masks_back is not None:

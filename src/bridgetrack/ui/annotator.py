@@ -73,6 +73,7 @@ class Annotator:
         session.answers_changed.connect(self._refresh)
         session.tracking_changed.connect(self._refresh)
         session.questions.wanted.connect(lambda: self.set_mode(Mode.SUGGEST))
+        session.questions.check.ended.connect(self.stop_asking)
 
     @property
     def names(self) -> CellNames:
@@ -498,7 +499,10 @@ class Annotator:
 
     def undo(self) -> None:
         """Take back the last answer, or what was picked so far."""
-        if self.picking.empty:
+        if self.asking and self._questions.check.running:
+            if not self._questions.take_back():
+                self._say("Nothing was said of this sample yet that could be taken back.")
+        elif self.picking.empty:
             self._session.undo()
         else:
             self.cancel()

@@ -18,6 +18,7 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.export.csv import cells_table
 from bridgetrack.export.results import ExportOptions, write_results
+from bridgetrack.pipeline.methods import methods_text
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
@@ -105,15 +106,20 @@ class ExportBox(QWidget):
 
     def _write(self, scene: Scene, folder: Path) -> None:
         session, options = self._panel.session, self.options
-        model = session.model
+        model, movie = session.model, session.movie
+        checked = session.questions.check.finished
+        image = None if movie is None or movie.files[0] is None else movie.files[0].name
+        found = None if movie is None else movie.found
 
         def work() -> Steps[tuple[str, ...]]:
             # Solved in full, so that repeating the project gives the same files.
             final = yield from track_scene(scene, model)
             yield Progress("Writing", 0.0)
+            methods = methods_text(final, image=image, found=found, checked=checked)
             return write_results(
-                final.tracks, scene.labels, folder, options.formats, preset=options.preset
-            )
+                final.tracks, scene.labels, folder, options.formats, preset=options.preset,
+                methods=methods,
+            )  # fmt: skip
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)

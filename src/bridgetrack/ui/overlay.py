@@ -15,6 +15,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import Mend
+from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import Name, by_label
 from bridgetrack.session.proposals import Proposal
 from bridgetrack.ui.event_looks import GHOST, LOOKS, MEND_WORDS, PROPOSAL, rgba
@@ -377,6 +378,8 @@ _LETTER = 0.08
 def question_words(asked: Suggestion, frame: int) -> str:
     """The question as a label: what the model believes, how firmly, and the frame in view."""
     look = LOOKS[asked.kind]
+    if isinstance(asked, SampleQuestion):
+        return f"{look.sign} {look.name}, frame {frame}"  # no belief, which would sway who checks
     return f"{look.sign} {look.name}, {percent(asked.beliefs[0])}, frame {frame}"
 
 

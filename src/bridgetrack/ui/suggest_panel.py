@@ -11,6 +11,7 @@ from superqt.utils import qdebounced
 from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.progress import Steps
 from bridgetrack.session import mask_questions
+from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import Name, choice_words, question_words
 from bridgetrack.session.questions import JOB, Question
 from bridgetrack.ui.event_looks import LOOKS
@@ -66,7 +67,7 @@ class SuggestPanel(Panel):
         self.masks.toggled.connect(self.questions.masks.turn)
         self.column.addWidget(self.masks)
         self.notice = self.add(Notice())
-        self.add(heading("How far you are"))
+        self.progress = self.add(heading("How far you are"))
         self.verdict = text()
         self.effort = text()
         self.plot = AccuracyPlot()
@@ -146,7 +147,7 @@ class SuggestPanel(Panel):
         names = self.session.names
         self.hint.setText(self.annotator.question_hint)
         self.question.setText("" if asked is None else question_words(asked, names))
-        self.reason.setText("" if asked is None else f"Why this one: {asked.reason}.")
+        self.reason.setText("" if asked is None else _reason(asked))
         self.about.setText("" if asked is None else _about(asked, names))
         words = []
         if isinstance(asked, MaskQuestion):
@@ -161,15 +162,19 @@ class SuggestPanel(Panel):
         self.choices.addItems(words)
         self._picture(asked)
         self._on_frame()
-        for part in (self.question, self.reason, self.frames, self.about, self.choices):
+        for part in (self.question, self.reason, self.frames):
             part.setVisible(asked is not None)
+        for part in (self.about, self.choices):
+            # What the model thinks would sway whoever checks it.
+            part.setVisible(asked is not None and not isinstance(asked, SampleQuestion))
         answering = asked is not None and self.annotator.asking
         # The question and the buttons say it all.
         self.hint.setVisible(not answering or bool(self.questions.problem))
         for part in (self.yes, self.no, self.unsure, self.other):
             part.setEnabled(answering)
         self.leave.setEnabled(self.questions.engaged)
-        self.undo.setEnabled(self.session.can_undo)
+        check = self.questions.check
+        self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
         self.go.setEnabled(self.session.movie is not None)
         masks = self.questions.masks
         self.masks.setEnabled(masks.possible)
@@ -180,6 +185,12 @@ class SuggestPanel(Panel):
         self._show_report()
 
     def _show_report(self) -> None:
+        checking = self.questions.check.running
+        for part in (self.progress, self.effort, self.plot, self.use, self.masks):
+            part.setVisible(not checking)
+        if checking:
+            self.verdict.hide()
+            return
         report = self.questions.report
         self.effort.setText(f"{report.effort} {report.accuracy}")
         self.verdict.setText(f"✓ {report.verdict}" if report.stop else report.verdict)
@@ -194,6 +205,13 @@ def _roomy(label: QLabel, lines: int) -> QLabel:
     label.setMinimumHeight(lines * label.fontMetrics().lineSpacing() + SPACE)
     label.setAlignment(Qt.AlignmentFlag.AlignTop)
     return label
+
+
+def _reason(asked: Question) -> str:
+    """Why it is asked."""
+    if isinstance(asked, SampleQuestion):
+        return f"{asked.reason[0].upper()}{asked.reason[1:]}."
+    return f"Why this one: {asked.reason}."
 
 
 def _about(asked: Question, name: Name) -> str:

@@ -11,6 +11,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import proposals
 from bridgetrack.session.results import least_certain, summary
 from bridgetrack.ui.background import EventLoopQueue
+from bridgetrack.ui.check_box import CheckBox
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.family_tree import LineageView, family_of
@@ -58,6 +59,8 @@ class TrackPanel(Panel):
         self.family.picked.connect(self._go_to_track)
         self.family_words = text()
         self.add(folded("Family tree", self.family_words, self.family))
+        self.check = CheckBox(self)
+        self.add(folded("How right is it?", self.check))
         self.export = ExportBox(self)
         self.add(folded("Export", self.export))
         self.notice = self.add(Notice())

@@ -48,6 +48,11 @@ def launch(image: Path | None, labels: Path | None) -> None:
     napari.run()
 
 
+_CHECKING = (
+    "Look at the event in both frames. Enter: it is right. Backspace: it is wrong. "
+    "U: you cannot tell."
+)
+
 ENOUGH = 20
 """Answers after which training begins to pay."""
 
@@ -106,6 +111,7 @@ class WorkflowPanel(Panel):
             self.listen(signal, self._say_next)
         self.segment.source.image.chosen.connect(lambda _: self._say_next())
         self.listen(self.state.annotator.mode_changed, self._follow_mode)
+        self.listen(self.session.questions.check.ended, lambda: self.open_step(3))
         self.open_step(0)
 
     def _ways(self) -> QWidget:
@@ -156,12 +162,17 @@ class WorkflowPanel(Panel):
     def _follow_mode(self) -> None:
         """Show the questions while the model asks."""
         if self.state.annotator.picking.mode == Mode.SUGGEST and not self.asked:
-            self._open(1, asked=True)
+            self._open(3 if self.checking else 1, asked=True)
 
     @property
     def asked(self) -> bool:
         """Whether step 2 shows the questions of the model."""
         return bool(self.stack.currentIndex() == len(self.steps))
+
+    @property
+    def checking(self) -> bool:
+        """Whether the questions are those of a sample of the tracks."""
+        return self.session.questions.check.running
 
     def _opener(self, k: int) -> Any:
         return lambda: self.open_step(k)
@@ -169,7 +180,7 @@ class WorkflowPanel(Panel):
     @property
     def step(self) -> int:
         """Number of the open step, from 0."""
-        return 1 if self.asked else int(self.stack.currentIndex())
+        return (3 if self.checking else 1) if self.asked else int(self.stack.currentIndex())
 
     def open_step(self, k: int) -> None:
         """Open a step."""
@@ -188,6 +199,9 @@ class WorkflowPanel(Panel):
         self._say_next()
 
     def _say_next(self) -> None:
+        if self.asked and self.checking:
+            self.next_words.setText(_CHECKING)
+            return
         self.next_words.setText(
             next_step(
                 self.step,

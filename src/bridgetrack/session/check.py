@@ -1,0 +1,218 @@
+"""Events of the present tracks drawn at random, to be judged one after another.
+
+What is said of them changes nothing in the tracks: it says how right they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from psygnal import Signal
+
+from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.annotation import EventRef
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.evaluation.sample import (
+    Sample,
+    SampleOptions,
+    Verdict,
+    draw_sample,
+    read_sample,
+    write_sample,
+)
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.session.answers import check_path
+from bridgetrack.session.mended_movie import MendedMovie
+
+
+@dataclass(frozen=True)
+class SampleQuestion(Suggestion):
+    """Whether an event of a sample is right, without a word on what the model thinks of it."""
+
+    number: int = 0  # in the sample, from 0
+
+
+class SampleCheck:
+    """Goes through a sample of the present tracks; every verdict is kept on disk at once.
+
+    Signals: `changed` after every verdict, `ended` when its events are asked about no more.
+
+    Attributes
+    ----------
+    sample
+        What was drawn last, with its verdicts; None before.
+    running
+        Whether its events are asked about now.
+    """
+
+    changed = Signal()
+    ended = Signal()
+
+    def __init__(self, movie: MendedMovie) -> None:
+        self._movie = movie
+        self.sample: Sample | None = None
+        self.running = False
+        self._later: list[int] = []
+        self._given: list[int] = []
+        self._looked_for = False
+        self._held: tuple[Tracking, Sample, bool] | None = None
+        movie.movie_changed.connect(self._forget)
+        movie.scene_changed.connect(self._forget)
+        movie.tracking_changed.connect(self._resume)
+
+    @property
+    def path(self) -> Path | None:
+        """Where the sample is kept: beside the answers; None where these are in memory."""
+        answers = self._movie.answers
+        return None if answers is None or answers.path is None else check_path(answers.path)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the present tracks are those that the sample was drawn from."""
+        tracking, sample = self._movie.tracking, self.sample
+        if tracking is None or sample is None:
+            return False
+        if self._held is None or self._held[0] is not tracking or self._held[1] is not sample:
+            self._held = tracking, sample, sample.holds_for(tracking.tracks)
+        return self._held[2]
+
+    @property
+    def finished(self) -> Sample | None:
+        """The sample, where every event is judged and it holds for the present tracks."""
+        sample = self.sample
+        return sample if sample is not None and not sample.left and self.holds else None
+
+    @property
+    def words(self) -> str:
+        """How far it is, or the sentence that came of it."""
+        sample = self.sample
+        if sample is None:
+            return ""
+        accuracy, n = sample.accuracy, len(sample.events)
+        if sample.left:
+            done = f"{n - len(sample.left)} of {n} looked at."
+            return done if self.holds else f"{done} The tracks have changed since; begin anew."
+        if accuracy is None:
+            return "Nobody could tell of any of these events whether it is right."
+        said = f"{accuracy.words[0].upper()}{accuracy.words[1:]}."
+        if self.holds:
+            return said
+        return f"{said} The tracks have changed since: this is about those before."
+
+    def begin(self, options: SampleOptions | None = None) -> None:
+        """Draw a sample of the present tracks, or go on with it where it was begun.
+
+        Raises
+        ------
+        InputError
+            Where nothing is tracked, or nothing is left to look at.
+        """
+        tracking, old = self._movie.tracking, self.sample
+        if tracking is None:
+            raise InputError("there are no tracks to check yet; track the movie first")
+        new = draw_sample(tracking.tracks, options)
+        if old is not None and old.options.of == new.options.of and self.holds:
+            shared = min(len(old.events), len(new.events))
+            new = replace(new, verdicts=old.verdicts[:shared] + new.verdicts[shared:])
+        if not new.left:
+            raise InputError(
+                f"all {len(new.events)} events were looked at already; ask for more of them to go "
+                "on"
+            )
+        self.sample, self.running, self._later, self._given = new, True, [], []
+        self._keep()
+
+    def stop(self) -> None:
+        """Ask no more for now; what was said stays."""
+        self.running = False
+        self.changed.emit()
+        self.ended.emit()
+
+    def next(self) -> SampleQuestion | None:
+        """The next event that nobody has looked at."""
+        sample = self.sample
+        if sample is None or not sample.left:
+            return None
+        number = min(sample.left, key=lambda k: (self._place(k), k))
+        return _question(sample.events[number], number, len(sample.events))
+
+    def _place(self, number: int) -> int:
+        return self._later.index(number) + 1 if number in self._later else 0
+
+    def later(self, asked: SampleQuestion) -> None:
+        """Ask the others first."""
+        self._later = [k for k in self._later if k != asked.number] + [asked.number]
+
+    def judge(self, asked: SampleQuestion, verdict: Verdict) -> None:
+        """Note what somebody saw.
+
+        Raises
+        ------
+        OutputError
+            Where it cannot be written down; nothing has changed then.
+        """
+        if self.sample is None:
+            return
+        before, self.sample = self.sample, self.sample.judged(asked.number, verdict)
+        try:
+            self._keep()
+        except BridgetrackError:
+            self.sample = before
+            raise
+        self._given.append(asked.number)
+
+    @property
+    def can_take_back(self) -> bool:
+        """Whether something was said since it was begun."""
+        return bool(self._given)
+
+    def take_back(self) -> SampleQuestion | None:
+        """The event that was judged last, without its verdict; None where there is none."""
+        if self.sample is None or not self._given:
+            return None
+        number = self._given.pop()
+        self.sample = self.sample.judged(number, Verdict.OPEN)
+        self._keep()
+        return _question(self.sample.events[number], number, len(self.sample.events))
+
+    def _keep(self) -> None:
+        if self.path is not None and self.sample is not None:
+            write_sample(self.sample, self.path)
+        self.changed.emit()
+
+    def _forget(self) -> None:
+        self.sample, self.running, self._looked_for = None, False, False
+        self._later, self._given = [], []
+        self.changed.emit()
+
+    def _resume(self) -> None:
+        """Take up what was said of these tracks when the movie was open before."""
+        tracking, path = self._movie.tracking, self.path
+        if tracking is None or self._looked_for:
+            return
+        self._looked_for = True
+        if path is not None and path.is_file():
+            try:
+                self.sample = read_sample(path, tracking.tracks)
+            except InputError:
+                return  # of tracks that are no more
+        self.changed.emit()
+
+
+def _question(event: EventRef, number: int, count: int) -> SampleQuestion:
+    cell = event.cells[0]
+    what = "fate" if event.sources else "history"
+    return SampleQuestion(
+        event=event,
+        alternatives=(),
+        beliefs=(1.0,),
+        slot=(what, cell.cell),
+        hypothesis=-1,
+        margin=0.0,
+        uncertainty=0.0,
+        value=0.0,
+        reason=f"number {number + 1} of {count} drawn at random; it changes nothing in the tracks",
+        random=True,
+        number=number,
+    )
