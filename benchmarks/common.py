@@ -79,6 +79,7 @@ SETS = {
         DataSet("epidermis", "MouseEpidermis-01-masks"),
         DataSet("bacteria", "bacteria", by="events"),
         DataSet("iPSC 01", "iPSC-01-masks", "01"),
+        DataSet("iPSC 01, every 2nd", "iPSC-01-masks", "01", stride=2),
         DataSet("iPSC 03", "iPSC-03-masks", "03", test=("iPSC 01", "iPSC 04")),
         DataSet("iPSC 04", "iPSC-04-masks", "04"),
         DataSet("DIC", "DIC-C2DH-HeLa-01", "01", (0.19, 0.19), 10),

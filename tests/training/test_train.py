@@ -103,9 +103,9 @@ def test_training_twice_gives_the_same_weights() -> None:
 def test_a_good_start_is_not_spoilt() -> None:
     scene = confirmed(plain_scene(), some_true(30))
     found = run(train_steps(scene))
-    assert found.decision.reason == KeepReason.AS_GOOD
-    assert found.kept == "trained"
-    assert right(found.model) >= right(untrained_model())
+    assert found.decision.reason == KeepReason.TIE
+    assert found.kept == "prior"
+    np.testing.assert_array_equal(found.model.weights, untrained_model().weights)
     assert found.model.estimate["annotations"] == 30
     assert found.exchanged == {e.key: (0, 0) for e in Event}
 
@@ -134,12 +134,11 @@ def test_lies_do_not_replace_a_good_start() -> None:
             wrong.append(int(c))
     good = [c for c in some_true(40).tolist() if not used[scene.problem.incidence[c].indices].any()]
     found = run(train_steps(confirmed(scene, np.array([*wrong, *good]))))
-    assert right(found.model) > right(untrained_model()) - 0.05
-    assert found.decision.reason == KeepReason.BY_CHANCE
+    assert found.decision.reason == KeepReason.WORSE
+    np.testing.assert_array_equal(found.model.weights, untrained_model().weights)
     assert found.validation is not None
     held = found.validation.held_out[found.validation.best]
-    worse = held.wrong - found.validation.prior.wrong
-    assert 0 < worse.mean() <= worse.std(ddof=1) / np.sqrt(len(worse))
+    assert 0 < (held.wrong - found.validation.prior.wrong).mean() < 0.1
 
 
 def test_progress_and_the_best_model_so_far() -> None:

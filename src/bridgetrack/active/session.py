@@ -333,7 +333,7 @@ class ActiveSession:
         """Train once more with everything (the combined strategy of 000, section 1.5.2).
 
         As `bridgetrack.training.train.train_steps`, which goes back to the starting model where
-        that is clearly better.
+        what was learned is no better.
         """
         return train_steps(annotate(self.scene, self.annotations), self.prior, options)
 

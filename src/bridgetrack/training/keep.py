@@ -1,4 +1,17 @@
-"""Keep the better of the starting and the learned weights, and say why."""
+"""Keep the better of the starting and the learned weights, and say why.
+
+Both are judged on the same annotations, those that the weights were not learned from, by a paired
+test (`paired`). For a movie that is alone the starting weights have the benefit of the doubt:
+
+1. More annotations gained than lost: the learned weights are kept; the words say how likely chance
+   alone gains as much. Fewer: the starting weights are.
+2. A tie goes to the starting weights. Only where they contradict `REPAIRED` annotations that the
+   learned ones explain are these kept: too few annotations to learn such a thing from some of
+   them and to see it in the others. A single one may be a slip.
+
+Earlier movies are evidence of their own, so what was learned with them is given up only where it
+is worse by more than chance (`MISLED`). ``benchmarks/keep_rule.py`` says how often the rule errs.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +22,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.training.fit import HoldChoice, Movies, Tie
+from bridgetrack.training.paired import Comparison, compare
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.validation import (
-    HeldOut,
-    Validation,
-    clearly_larger,
-    clearly_worse,
-    judge,
-)
+from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, judge
 
 Array = NDArray[np.float64]
+
+REPAIRED = 2
+"""Annotations that the starting weights contradict, and the learned ones do not, to lose a tie."""
+
+MISLED = 0.25
+"""Chance from which on what was learned with earlier movies is not believed to be worse."""
 
 
 class KeepReason(StrEnum):
     """Why the trained or the starting weights are kept."""
 
     BETTER = "better where it could be checked"
-    AS_GOOD = "as good where it could be checked"
-    BY_CHANCE = "worse by no more than chance"
+    REPAIRS = "as good where it could be checked, and the starting model is contradicted"
+    AS_GOOD = "as good where it could be checked, and earlier movies speak for it"
+    BY_CHANCE = "worse by no more than chance, and earlier movies speak for it"
+    TIE = "no better where it could be checked"
     WORSE = "worse where it could be checked"
     UNCHECKED = "too few annotations to check it"
     NOT_ANNOTATED = "nothing was annotated"
     CHECKED_BEFORE = "checked by an earlier training"
     AGREES = "the annotations agree with the starting model"
+
+
+_START = (KeepReason.WORSE, KeepReason.TIE, KeepReason.AGREES)
 
 
 @dataclass(frozen=True)
@@ -49,7 +68,7 @@ class Decision:
     @property
     def kept(self) -> str:
         """``"trained"`` or ``"prior"``."""
-        return "prior" if self.reason in (KeepReason.WORSE, KeepReason.AGREES) else "trained"
+        return "prior" if self.reason in _START else "trained"
 
     @property
     def held_out(self) -> HeldOut | None:
@@ -84,25 +103,56 @@ def keep_better(
     agrees = "the annotations agree with the starting model, which is kept"
     if isinstance(choice.hold, Tie) and checked is None:
         return _keep_better_tied(movies, target, w, choice)
+    after = judge(target, w)
     if choice.validation is not None:
-        held = choice.validation.held_out[choice.validation.best]
+        held, prior = choice.validation.held_out[choice.validation.best], choice.validation.prior
         if np.allclose(w, movies.prior):
-            return Decision(KeepReason.AGREES, agrees, held, choice.validation.prior)
-        return _compared(held, choice.validation.prior, "the trained model")
-    before, after = judge(target, movies.prior), judge(target, w)
-    if not after.risk < before.risk:
-        return Decision(KeepReason.AGREES, agrees)
-    if checked is not None:
+            return Decision(KeepReason.AGREES, agrees, held, prior)
+        part = target.data.annotation_sample
+        repaired = compare(after.wrong, prior.wrong, part).gained
+        return _compared_alone(held, prior, compare(held.wrong, prior.wrong, part), repaired)
+    before = judge(target, movies.prior)
+    if checked is not None and after.risk < before.risk:
         return Decision(
             KeepReason.CHECKED_BEFORE,
             "the trained model was updated; that it is better than the starting model was checked "
             f"by an earlier training, on {checked} annotations",
         )
+    if checked is not None or not after.error < before.error - 1e-9:
+        return Decision(KeepReason.AGREES, agrees)
     return Decision(
         KeepReason.UNCHECKED,
         "there were too few annotations to check the model on ones it had not seen; it explains "
         "the given ones better than the starting model",
     )
+
+
+def _compared_alone(held: HeldOut, prior: HeldOut, found: Comparison, repaired: int) -> Decision:
+    """What was learned from one movie, where it is better; it explains ``repaired`` more in all."""
+    rates = _rates(held, prior, found)
+    if found.net > 0:
+        reason = KeepReason.BETTER
+        words = (
+            f"is better than the starting model ({rates}; chance alone brings as much in "
+            f"{100 * found.chance:.0f} % of cases)"
+        )
+    elif found.net < 0:
+        reason = KeepReason.WORSE
+        words = f"is worse than the starting model ({rates}), which is kept"
+    elif repaired >= REPAIRED:
+        reason = KeepReason.REPAIRS
+        words = (
+            f"is right on as many held-out annotations as the starting model ({rates}); it "
+            f"is kept because it explains {repaired} annotations that the starting model "
+            "contradicts"
+        )
+    else:
+        reason = KeepReason.TIE
+        words = (
+            f"is no better than the starting model ({rates}); the starting model is kept, "
+            "and your annotations hold all the same"
+        )
+    return Decision(reason, f"the trained model {words}", held, prior)
 
 
 def _keep_better_tied(
@@ -113,44 +163,45 @@ def _keep_better_tied(
     Where there are too few annotations to hold some out, the earlier movies alone are judged.
     """
     prior = judge(target, movies.prior)
+    part = target.data.annotation_sample
     trial = next((t for t in choice.trials if t.tie == choice.hold), None)
     if trial is None:
         held = judge(target, w if choice.earlier is None else choice.earlier)
-        return _compared(held, prior, "what the earlier movies say", seen=True, by_margin=True)
+        found = compare(held.wrong, prior.wrong, part)
+        return _compared(held, prior, found, "what the earlier movies say", seen=True)
     what = "on its own annotations alone" if trial.tie.alone else "with the earlier movies"
-    return _compared(trial.held_out, prior, f"the model trained {what}", by_margin=True)
+    found = compare(trial.held_out.wrong, prior.wrong, part)
+    return _compared(trial.held_out, prior, found, f"the model trained {what}")
 
 
 def _compared(
-    held: HeldOut, prior: HeldOut, what: str, *, seen: bool = False, by_margin: bool = False
+    held: HeldOut, prior: HeldOut, found: Comparison, what: str, *, seen: bool = False
 ) -> Decision:
-    """What was learned, unless it is worse where it can be checked.
+    """What was learned with earlier movies, unless it is worse where it can be checked.
 
     Where held-out annotations do not clearly tell the two apart what was learned is kept, because
-    it has seen the movie. ``seen``: on annotations that are not held out, too few for chance to be
-    told from a difference. ``by_margin``: clearly better margins of the starting weights decide
-    where they are as often right.
+    earlier movies speak for it, unless the margins of the starting weights are clearly better.
+    ``seen``: on annotations too few to hold some out; there any loss decides.
     """
-    which = "these" if seen else "held-out"
-    rates = (
-        f"{100 * held.error:.1f} % against {100 * prior.error:.1f} % of {which} annotations wrong"
-    )
-    alike = not by_margin or not clearly_larger(held.loss, prior.loss)
-    if held.error < prior.error - 1e-9:
+    alike = not clearly_larger(held.loss, prior.loss)
+    rates = _rates(held, prior, found, "these" if seen else "held-out")
+    if found.net > 0:
         reason, words = KeepReason.BETTER, "is better than the starting model ({})"
-    elif held.error <= prior.error + 1e-9 and alike:
+    elif found.net == 0 and alike:
         reason, words = KeepReason.AS_GOOD, "is no worse than the starting model ({})"
-        if not seen:
-            words = (
-                "is right on as many held-out annotations as the starting model ({}); it is kept "
-                "because it has seen this movie"
-            )
-    elif not seen and alike and not clearly_worse(held, prior):
+    elif not seen and alike and found.chance_lost > MISLED:
         reason = KeepReason.BY_CHANCE
         words = (
             "was wrong a little more often than the starting model ({}), no more than chance "
-            "explains; it is kept because it has seen this movie"
+            "explains; it is kept because the earlier movies speak for it"
         )
     else:
         reason, words = KeepReason.WORSE, "is worse than the starting model ({}), which is kept"
     return Decision(reason, f"{what} {words.format(rates)}", held, prior)
+
+
+def _rates(held: HeldOut, prior: HeldOut, found: Comparison, which: str = "held-out") -> str:
+    return (
+        f"{100 * held.error:.1f} % against {100 * prior.error:.1f} % of {which} annotations wrong, "
+        f"{found.gained} gained and {found.lost} lost"
+    )

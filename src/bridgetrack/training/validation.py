@@ -102,9 +102,3 @@ def judge(model: TrackingModel, w: Array) -> HeldOut:
     share = np.maximum(augmented - compatible, 0.0) / np.maximum(count, 1)
     wrong = np.clip(1.0 - plain.satisfied(w), 0.0, 1.0)
     return HeldOut(wrong, np.asarray(share[data.annotation_sample]))
-
-
-def clearly_worse(learned: HeldOut, before: HeldOut) -> bool:
-    """Wrong more often by more than a standard error of the paired difference."""
-    difference = learned.wrong - before.wrong
-    return float(difference.mean()) > float(difference.std(ddof=1)) / np.sqrt(len(difference))
