@@ -112,14 +112,14 @@ def keep_better(
         repaired = compare(after.wrong, prior.wrong, part).gained
         return _compared_alone(held, prior, compare(held.wrong, prior.wrong, part), repaired)
     before = judge(target, movies.prior)
-    if checked is not None and after.risk < before.risk:
+    if not after.risk < before.risk:
+        return Decision(KeepReason.AGREES, agrees)
+    if checked is not None:
         return Decision(
             KeepReason.CHECKED_BEFORE,
             "the trained model was updated; that it is better than the starting model was checked "
             f"by an earlier training, on {checked} annotations",
         )
-    if checked is not None or not after.error < before.error - 1e-9:
-        return Decision(KeepReason.AGREES, agrees)
     return Decision(
         KeepReason.UNCHECKED,
         "there were too few annotations to check the model on ones it had not seen; it explains "
