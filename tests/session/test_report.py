@@ -32,6 +32,15 @@ def test_effort_is_told_in_clicks_and_minutes():
     assert report_of(session(1)).effort == "1 answer in 6 s."
 
 
+def test_the_curve_waits_until_it_says_something():
+    one = session(30)
+    wide = Point(5, 15.0, 1.0, 0.3, 1.0, 2), Point(8, 24.0, 0.33, 0.1, 0.9, 2)
+    told = SimpleNamespace(**{**vars(one), "points": wide})
+    assert report_of(told).points == () and report_of(told).learned
+    told.points += (Point(20, 60.0, 0.95, 0.7, 1.0, 2),)
+    assert [p.clicks for p in report_of(told).points] == [20]
+
+
 def test_the_curve_leaves_out_what_was_undone():
     assert [p.clicks for p in report_of(session(30)).points] == [5, 10]
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 from asking_table import Table
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InfeasibleError
+from bridgetrack.session.proposals import chosen_event
+from bridgetrack.session.results import differences
 from bridgetrack.session.session import Session
 
 
@@ -20,7 +23,7 @@ def test_it_resumes_after_the_movie_is_opened_again(asked, source):
     table = Table(again)
     table.questions.prepare()
     assert table.questions.active.effort == effort
-    assert table.questions.report.points
+    assert table.questions.report.learned
     answered = {s for a in again.annotations for s in a.events[0].slots}
     table.annotator.suggest()
     assert table.questions.current.slot not in answered
@@ -48,9 +51,19 @@ def test_the_learned_model_can_be_used(asked):
     for _ in range(8):
         asked.annotator.accept()
     active = asked.questions.active
+    before = asked.session.tracking.tracks
     asked.questions.use_model()
     assert asked.session.model.name == "active"
+    assert asked.questions.outcome.endswith("the tracks are the same as before.")
     assert asked.questions.active is active, "its own model is no new beginning"
+    moves = before.events[before.events["event"] == "move"]
+    (row,) = moves["sources"].iloc[0]
+    asked.session.note(Kind.REJECT, chosen_event(asked.session.tracking, row), "review")
+    after = asked.session.tracking.tracks
+    pairs = [set(zip(t.edges["source"], t.edges["target"], strict=True)) for t in (before, after)]
+    told = differences(before, after)
+    assert f"{len(pairs[1] - pairs[0])} new links, {len(pairs[0] - pairs[1])} gone" in told
+    assert len(pairs[0] - pairs[1]) > 0
 
 
 def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):

@@ -14,7 +14,7 @@ def test_random_questions_are_noted_as_such_and_keep_their_share(asked):
     assert sum(r.random for r in asked.questions.active.counted) == 2
     assert RANDOM in [a.source for a in asked.answers]
     assert "95 %" in asked.questions.report.accuracy
-    assert asked.questions.report.points
+    assert asked.questions.report.learned
 
 
 def question(label):

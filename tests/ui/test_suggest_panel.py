@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from qtpy.QtCore import Qt
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.session.names import question_words
+from bridgetrack.ui.coloured_cells import COLOURED
 from bridgetrack.ui.finder import shown_diameter
+from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.picking import Mode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -95,17 +98,24 @@ def test_enter_backspace_number_unsure_and_undo(asked, hand):
     assert wanted.key in [a.events[0].key for a in asked.session.annotations]
 
 
-def test_the_queue_goes_on_while_it_learns(asked, hand, qtbot):
+def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
     for k in range(9):
         qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
         hand.key("Return")
         assert len(asked.session.annotations) == k + 1
     qtbot.waitUntil(lambda: not asked.session.questions.busy, timeout=20_000)
     panel = asked.widget.suggest
-    qtbot.waitUntil(panel.plot.isVisible, timeout=5000)
+    qtbot.waitUntil(panel.use.isEnabled, timeout=5000)
+    assert panel.plot.isVisible() == bool(asked.session.questions.report.points)
     assert "9 answers" in panel.effort.text()
     assert "95 %" in panel.effort.text()
     assert panel.verdict.text()
+    # What it learned is tracked with, shown, and told.
+    assert find_role(viewer.layers, "tracks") is None
+    qtbot.mouseClick(panel.use, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "Tracked with what it learned" in panel.outcome.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, COLOURED) is not None)
+    qtbot.waitUntil(lambda: getattr(find_role(viewer.layers, "tracks"), "visible", False))
 
 
 def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):

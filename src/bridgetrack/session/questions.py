@@ -27,7 +27,9 @@ from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.names import said_back
 from bridgetrack.session.question_queue import ask_again, ask_later, drop, next_of, settled_by
 from bridgetrack.session.report import Report, report_of
+from bridgetrack.session.results import differences
 from bridgetrack.session.training import Trainer
+from bridgetrack.tracks.tracks import Tracks
 
 Question = Suggestion | MaskQuestion
 """What can be asked: about an event (also one of a sample), or about masks."""
@@ -68,6 +70,8 @@ class Questions:
         Whether people look elsewhere meanwhile; the window sets this.
     problem
         Why learning failed last, empty where it did not.
+    outcome
+        What changed when the movie was tracked with what was learned; empty where it was not.
     later
         Does something when the window has drawn what it shows.
     """
@@ -94,6 +98,8 @@ class Questions:
         self._changes = 0
         self._exhausted = self._unsaved = self._writing = False
         self._given: Model | None = None
+        self.outcome = ""
+        self._compared: Tracks | None = None  # from before it is tracked with what was learned
         self._since = 0.0
         self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
@@ -481,8 +487,9 @@ class Questions:
 
     def use_model(self) -> None:
         """Track with what was learned so far."""
-        if self.active is not None:
-            self._given = self.active.model
+        tracking = self._movie.tracking
+        if self.active is not None and tracking is not None:
+            self._given, self._compared = self.active.model, tracking.tracks
             self._movie.set_model(self._given, self.active.prior)
 
     def _follow_model(self) -> None:
@@ -506,6 +513,7 @@ class Questions:
 
     def _forget(self) -> None:
         """End it; what is on disk stays."""
+        self._compared, self.outcome = None, ""
         self.save()
         self._movie.cancel(JOB)
         self.active = self._path = None
@@ -515,6 +523,11 @@ class Questions:
         self._announce()
 
     def _on_tracking(self) -> None:
+        before, tracking = self._compared, self._movie.tracking
+        if before is not None and tracking is not None:
+            self._compared = None
+            told = differences(before, tracking.tracks)
+            self.outcome = f"Tracked with what it learned: {told}"
         if self._prepared and self.active is None:
             self.prepare()
         self._announce()

@@ -11,6 +11,9 @@ from bridgetrack.session.training import sentence
 ROUGH = 0.2
 """Width of the interval from which on the estimate is called rough."""
 
+WIDEST = 0.4
+"""Width of the interval up to which an estimate is drawn."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -21,7 +24,8 @@ class Report:
     accuracy: str = "An estimate of accuracy appears after the first random questions."
     verdict: str = ""  # the expected gain of more clicks, and whether to stop
     stop: bool = False  # whether more answers are hardly worth the effort
-    points: tuple[Point, ...] = ()  # the progress curve, by rising clicks
+    points: tuple[Point, ...] = ()  # the progress curve, by rising clicks, once it says something
+    learned: bool = False  # whether a model has learned from answers
 
 
 def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
@@ -40,8 +44,13 @@ def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
         advice = f"{advice} The estimate below is still rough."
     # One point for each number of clicks, the latest, without those that were undone since.
     latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
-    points = tuple(latest[k] for k in sorted(latest))
-    return Report(words, accuracy, advice, verdict.stop, points)
+    points = tuple(latest[k] for k in sorted(latest) if _tells(latest[k]))
+    return Report(words, accuracy, advice, verdict.stop, points, bool(latest))
+
+
+def _tells(point: Point) -> bool:
+    """Whether an estimate is narrow enough to be drawn; those of few answers jump and alarm."""
+    return point.low is not None and point.high is not None and point.high - point.low <= WIDEST
 
 
 def _duration(seconds: float) -> str:

@@ -77,11 +77,13 @@ class SuggestPanel(Panel):
             button(
                 "Track with what it learned",
                 "Use the model learned from your answers so far; Train makes it better still",
-                self.questions.use_model,
+                self._use_model,
                 icon="go",
             )
         )
+        self.outcome = self.add(text())
         self.work = self.add(Work(self, JOB))
+        self.tracking = self.add(Work(self, "track", cancel=False))
         self.looking = self.add(Work(self, mask_questions.JOB))
         self.column.addStretch(1)
         self._pictured: Question | None = None
@@ -112,6 +114,12 @@ class SuggestPanel(Panel):
         made.setToolTip("Click what is right, or press its number")
         made.itemClicked.connect(lambda item: self.annotator.choose_answer(made.row(item) + 1))
         return made
+
+    def _use_model(self) -> None:
+        """Track with what was learned, and show the tracks."""
+        self.state.result_layer.show()
+        self.state.coloured_cells.show()
+        self.questions.use_model()
 
     # ------------------------------------------------------------------ state
 
@@ -197,7 +205,9 @@ class SuggestPanel(Panel):
         self.verdict.setStyleSheet("QLabel { font-weight: bold; }" if report.stop else "")
         self.verdict.setVisible(bool(report.verdict))
         self.plot.show_points(report.points)
-        self.use.setEnabled(bool(report.points) and not self.session.busy("track"))
+        self.outcome.setText(self.questions.outcome)
+        self.outcome.setVisible(bool(self.questions.outcome))
+        self.use.setEnabled(report.learned and not self.session.busy("track"))
 
 
 def _roomy(label: QLabel, lines: int) -> QLabel:
