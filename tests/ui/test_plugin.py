@@ -13,7 +13,7 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import chosen_event
-from bridgetrack.ui.layers import find_role
+from bridgetrack.ui.layers import find_role, look_at
 from bridgetrack.ui.picking import Mode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -351,6 +351,18 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     state.canvas.show(1, (6.0, 45.0, 45.0))
     state.annotator.point_at(-1)
     assert len(state.canvas.marks_layer.data) == 0
+    # Where the volume is in view, everything is drawn in its own plane and nothing hides it.
+    viewer.dims.ndisplay = 3
+    viewer.dims.set_point(0, 1)
+    for label, (z, y, x) in {1: (2, 15, 16), 2: (5, 15, 41)}.items():
+        look_at(viewer, (1, 2.0 * z, y / 2, x / 2))
+        qtbot.wait(100)
+        hand.click((y / 2, x / 2))
+        assert state.session.scene.detections.label[state.annotator.hovered] == label
+        marks = state.canvas.marks_layer
+        assert marks.ndim == 3 and abs(np.median(marks.data[:, 0]) - z) <= 1
+        assert marks.blending == marks.text.blending == "translucent_no_depth"
+    assert len(state.session.annotations) == 2
 
 
 def test_words_on_the_image_are_not_cut_at_its_edge(state, hand, moving, qtbot):

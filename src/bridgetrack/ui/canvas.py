@@ -11,13 +11,14 @@ from napari.layers import Points, Vectors
 from numpy.typing import NDArray
 from qtpy.QtWidgets import QWidget
 
+from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.event_looks import mode_look
 from bridgetrack.ui.finder import shown_diameter
-from bridgetrack.ui.layers import camera_of
+from bridgetrack.ui.layers import camera_of, kind_of, look_at
 from bridgetrack.ui.overlay import (
     Drawing,
     OverlayLayers,
@@ -63,9 +64,11 @@ class SliceInView:
 
     @property
     def plane(self) -> float | None:
-        """The plane in view of a 3D movie, in pixels; None in 2D."""
+        """The plane in view of a 3D movie, in pixels; None in 2D, and where all are in view."""
         scene, viewer = self._session.scene, self.viewer
         if scene is None or viewer is None or scene.detections.geometry.ndim == 2:
+            return None
+        if viewer.dims.ndisplay == 3:
             return None
         return self._data_point()[1]
 
@@ -115,7 +118,7 @@ class SliceInView:
         if labels.ndim == 4:
             viewer.dims.set_point(axis + 1, world[1])
         camera = camera_of(viewer)
-        camera.center = (0.0, *world[-2:])
+        look_at(viewer, world)
         camera.zoom = max(camera.zoom, 40.0 / (self._size * float(labels.scale[-1])))
 
     def look_from(self, window: QWidget) -> None:
@@ -181,6 +184,7 @@ class Canvas(SliceInView):
         session.scene_changed.connect(self._on_scene)
         session.masks_changed.connect(self._on_masks)
         viewer.dims.events.current_step.connect(self._on_frame)
+        viewer.dims.events.ndisplay.connect(self.redraw)
         viewer.layers.events.removed.connect(self._on_removed)
         for event in (camera_of(viewer).events.zoom, camera_of(viewer).events.center):
             event.connect(self._on_camera)
@@ -207,6 +211,7 @@ class Canvas(SliceInView):
         viewer = self.viewer
         if viewer is not None:
             viewer.dims.events.current_step.disconnect(self._on_frame)
+            viewer.dims.events.ndisplay.disconnect(self.redraw)
             viewer.layers.events.removed.disconnect(self._on_removed)
             for event in (camera_of(viewer).events.zoom, camera_of(viewer).events.center):
                 event.disconnect(self._on_camera)
@@ -245,6 +250,7 @@ class Canvas(SliceInView):
         viewer, labels = self.viewer, self.labels
         if viewer is None or labels is None:
             return
+        self._layers.fit(viewer, labels)
 
         def guarded(part: Callable[[], None]) -> Callable[[], None]:
             # The segmentation may be deleted between two parts.
@@ -280,7 +286,8 @@ class Canvas(SliceInView):
         if scene is None:
             return
         self._size = shown_diameter(scene.detections)
-        if self.labels is not None:
+        if self.labels is not None and self.viewer is not None:
+            self._layers.fit(self.viewer, self.labels)
             self._layers.place(self.labels)
         self._annotator.frame = self.frame
         self._ensure_layers()
@@ -307,11 +314,33 @@ class Canvas(SliceInView):
         self._annotator.hover(self.frame, self._point)
 
     def _place(self, event: Any) -> tuple[float, ...]:
-        """Position of the pointer in pixels, with the plane in view in 3D."""
+        """Position of the pointer in pixels, with the plane in view in 3D.
+
+        Where a volume is in view, the middle of the cell under the pointer.
+        """
         assert self._layers.events is not None
+        if self.viewer.dims.ndisplay == 3:
+            return self._struck(event)
         flat = tuple(float(p) for p in self._layers.events.world_to_data(event.position)[-2:])
         plane = self.plane
         return flat if plane is None else (plane, *flat)
+
+    def _struck(self, event: Any) -> tuple[float, ...]:
+        """Middle of the cell that the line of sight meets first; beside everything without one."""
+        labels, scene, nowhere = self.labels, self._session.scene, (-1.0, -1.0, -1.0)
+        if labels is None or scene is None or labels.ndim < 4 or kind_of(labels) != "labels":
+            return nowhere
+        value = labels.get_value(
+            event.position, view_direction=event.view_direction,
+            dims_displayed=list(event.dims_displayed), world=True,
+        )  # fmt: skip
+        value = value[-1] if isinstance(value, tuple) else value
+        try:
+            row = scene.detections.row_of(self.frame, int(value or 0))
+        except InputError:  # background, or painted just now
+            return nowhere
+        place = scene.detections.table[list(scene.detections.geometry.axes)].iloc[row]
+        return tuple(float(p) for p in place)
 
     def _on_press(self, _: Any, event: Any) -> Iterator[None]:
         if event.button != 1 or event.modifiers:
@@ -330,7 +359,7 @@ class Canvas(SliceInView):
         if self._layers.events is None or self._session.scene is None:
             return
         self._annotator.frame = self.frame
-        if self._point is not None:
+        if self._point is not None and self.viewer.dims.ndisplay == 2:
             plane = self.plane
             flat = self._point[-2:]
             self._point = flat if plane is None else (plane, *flat)
@@ -344,7 +373,7 @@ class Canvas(SliceInView):
 
     # ------------------------------------------------------------------ drawing
 
-    def redraw(self) -> None:
+    def redraw(self, _: Any = None) -> None:
         """Draw what the frame in view needs, unless somebody holds the pen for a moment."""
         if self.held or self._session.scene is None or not self._layers.complete:
             return
@@ -354,7 +383,7 @@ class Canvas(SliceInView):
             self._queue.stop()
             self._layers.end_warming()
         if not self._queue.busy:
-            self._layers.draw(drawing, self._screen[1] / _LETTER)
+            self._layers.draw(drawing, self._screen[1] / _LETTER, self.plane)
 
     def _draw(self) -> Drawing:
         height, width = self.extent if self.labels is not None else (np.inf, np.inf)

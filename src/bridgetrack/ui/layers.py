@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +113,9 @@ def placement(geometry: Geometry) -> dict[str, Any]:
     }
 
 
-def placed_like(layer: Any, *, plane: bool = False) -> dict[str, Any]:
-    """Scale, place and units of a layer drawn over another, or over its planes."""
-    axes = slice(-2, None) if plane else slice(None)
+def placed_like(layer: Any, *, still: bool = False) -> dict[str, Any]:
+    """Scale, place and units of a layer drawn over another, or over a frame of it."""
+    axes = slice(1, None) if still else slice(None)
     return {
         "scale": tuple(float(s) for s in layer.scale[axes]),
         "translate": tuple(float(s) for s in layer.translate[axes]),
@@ -138,6 +138,12 @@ def add_below(viewer: Any, layer: Any, *roles: str) -> None:
 def camera_of(viewer: Any) -> Any:
     """The camera, which moved to ``viewer.scene`` in napari 0.9."""
     return (viewer.scene if hasattr(viewer, "scene") else viewer).camera
+
+
+def look_at(viewer: Any, world: Sequence[float]) -> None:
+    """Bring a place into the middle of the view."""
+    deep = viewer.dims.ndisplay == 3 and len(world) > 3
+    camera_of(viewer).center = (float(world[-3]) if deep else 0.0, *map(float, world[-2:]))
 
 
 LayerData = tuple[Any, dict[str, Any], str]

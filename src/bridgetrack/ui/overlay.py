@@ -43,6 +43,7 @@ class Mark(NamedTuple):
     border: Colour
     text: str
     fixed: bool = False  # whether its words belong to the place and are never moved
+    z: float | None = None  # its plane in a 3D movie, None where it is in no certain one
 
 
 class Arrow(NamedTuple):
@@ -51,6 +52,7 @@ class Arrow(NamedTuple):
     start: tuple[float, float]
     step: tuple[float, float]
     colour: Colour
+    rise: tuple[float, float] = (0.0, 0.0)  # plane where it starts in a 3D movie, and how far up
 
 
 @dataclass
@@ -72,7 +74,8 @@ class Drawing:
     ) -> None:
         """Add a marker."""
         point = position[-2], position[-1]
-        self.marks.append(Mark(point, symbol, size, face, border, text, fixed))
+        z = position[0] if len(position) > 2 else None
+        self.marks.append(Mark(point, symbol, size, face, border, text, fixed, z))
 
     def ring(self, position: Sequence[float], size: float, colour: Colour, text: str = "") -> None:
         """Add an open circle."""
@@ -81,7 +84,8 @@ class Drawing:
     def arrow(self, start: CellRef, stop: CellRef, colour: Colour) -> None:
         """Add an arrow between two cells; cells that hardly move get a short one."""
         (y, x), (v, u) = start.position[-2:], stop.position[-2:]
-        self.arrows.append(Arrow((y, x), (v - y, u - x), colour))
+        low, high = (c.position[0] if len(c.position) > 2 else 0.0 for c in (start, stop))
+        self.arrows.append(Arrow((y, x), (v - y, u - x), colour, (low, high - low)))
 
     def keep_words_in(self, view: SliceShown) -> None:
         """Move words that the edges would cut inwards, and off each other; names stay."""
@@ -179,7 +183,7 @@ def draw_proposals(
     best = found[0]
     look = LOOKS[best.event.event]
     colour = rgba(look.colour)
-    _draw_outline(drawing, outline, colour)
+    _draw_outline(drawing, outline, colour, view)
     top, left = outline[:, -2:].min(axis=0) if len(outline) else best.event.cells[0].position[-2:]
     words = f"{look.name}, {percent(best.confidence)}"
     right = outline[:, -1].max() if len(outline) else left
@@ -217,7 +221,7 @@ def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) ->
         crowd = [sum(_overlap(room, other) for other in taken) for room in rooms]
         k = int(np.argmin(crowd))  # the first of those with most room
         taken.append(rooms[k])
-        point = float(places[k][0]), float(places[k][1])
+        point = *cell.position[:-2], float(places[k][0]), float(places[k][1])
         drawing.mark(point, "disc", 0.1, CLEAR, CLEAR, name, fixed=True)
 
 
@@ -302,7 +306,7 @@ def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: 
     if not len(outline):
         return
     words, colour = look
-    _draw_outline(drawing, outline, rgba(colour))
+    _draw_outline(drawing, outline, rgba(colour), view)
     top, left = outline[:, -2:].min(axis=0)
     across = (left + outline[:, -1].max()) / 2
     above = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
@@ -314,7 +318,7 @@ def draw_ghost(
 ) -> None:
     """Outlines of the cells clicked a frame earlier, and rings on what is clicked here."""
     for outline in outlines:
-        _draw_outline(drawing, outline, rgba(GHOST, 0.9))
+        _draw_outline(drawing, outline, rgba(GHOST, 0.9), view)
     for cell in picked:
         if view.holds(cell):
             drawing.ring(cell.position, 0.8 * view.size, rgba(PROPOSAL))
@@ -339,7 +343,7 @@ def draw_mending(
         top: list[float] = []
         for pixels in mend.right or mend.wrong:
             outline = _border_points(pixels, shape, view)
-            _draw_outline(drawing, outline, rgba(LOOKS[Event.DIVIDE].colour))
+            _draw_outline(drawing, outline, rgba(LOOKS[Event.DIVIDE].colour), view)
             top += outline[:, 0].tolist()
         if top:
             middle = mend.right[0] if mend.right else mend.wrong[0]
@@ -362,9 +366,22 @@ def _border_points(pixels: NDArray[np.int64], shape: tuple[int, ...], view: Slic
     return np.array(sorted(edge), dtype=np.float64).reshape(-1, 2)
 
 
-def _draw_outline(drawing: Drawing, outline: Array, colour: Colour) -> None:
+def _draw_outline(drawing: Drawing, outline: Array, colour: Colour, view: SliceShown) -> None:
+    """Dots along the border of a cell: in its plane in view, or around all of it."""
+    if outline.shape[1] > 2 and view.plane is not None:
+        away = np.abs(outline[:, 0] - view.plane)
+        outline = outline[away <= max(float(away.min(initial=np.inf)), 0.5)]
+    elif outline.shape[1] > 2:
+        # So few that the cell is seen between them.
+        for point in outline[:: 1 + len(outline) // _DOTS].tolist():
+            drawing.mark(point, "disc", 0.7, colour, colour)
+        return
     for point in outline.tolist():
         drawing.mark(point, "disc", 1.4, colour, colour)
+
+
+_DOTS = 150
+"""Dots around a cell at most, where a volume is in view."""
 
 
 Outline = Callable[[CellRef], Array]
@@ -413,7 +430,7 @@ def draw_mask_question(
     sets = asked.doubt.instead if instead else asked.doubt.drawn
     for pixels in sets:
         outline = _border_points(pixels, asked.doubt.shape, view)
-        _draw_outline(drawing, outline, MASK_COLOURS[instead])
+        _draw_outline(drawing, outline, MASK_COLOURS[instead], view)
     everything = _border_points(asked.doubt.concerned, asked.doubt.shape, view)
     rows = everything[:, 0] if len(everything) else np.array([asked.position[-2]])
     top, bottom = float(rows.min()), float(rows.max())
@@ -437,7 +454,7 @@ def _draw_cells(
         if view.holds(cell):
             shape = outline(cell)
             taken.append(shape[:, -2:])
-            _draw_outline(drawing, shape, colour)
+            _draw_outline(drawing, shape, colour, view)
         elif _near(cell, view):
             drawing.ring(cell.position, 0.5 * view.size, colour)
         taken.append(np.asarray([cell.position[-2:]]))
@@ -471,6 +488,9 @@ def _place_of_words(
 
 # ---------------------------------------------------------------------- in layers
 
+_ON_TOP = "translucent_no_depth"
+"""Not hidden by opaque cells in front, where a volume is in view."""
+
 _AT_ONCE = 6
 """Characters made ready in one part."""
 
@@ -485,7 +505,7 @@ class OverlayLayers:
         self.events: Vectors | None = None
         self.marks: Points | None = None
         self._drawn: Drawing | None = None
-        self._dot = 0.0
+        self._seen: tuple[float, float | None] = 0.0, None
 
     @property
     def complete(self) -> bool:
@@ -533,12 +553,13 @@ class OverlayLayers:
             return
         self._drawn = None
         self.marks = Points(
-            ndim=2, name="Marks", metadata=tag("marks"), face_color="transparent",
-            border_width=0.12, size=10, opacity=1.0, visible=False,
+            ndim=labels.ndim - 1, name="Marks", metadata=tag("marks"),
+            blending=_ON_TOP, face_color="transparent", border_width=0.12, size=10, opacity=1.0,
+            visible=False,
             text={"string": "{text}", "color": {"feature": "ink"}, "size": 11, "anchor": "center",
-                  "translation": [0, 0], "visible": False},
+                  "blending": _ON_TOP, "visible": False},
             features={"text": np.zeros(0, dtype=object), "ink": np.zeros(0, dtype=object)},
-            **placed_like(labels, plane=True),
+            **placed_like(labels, still=True),
         )  # fmt: skip
         _add(viewer, self.marks)
 
@@ -547,9 +568,10 @@ class OverlayLayers:
             return
         self._drawn = None
         self.events = Vectors(
-            np.zeros((0, 2, 2)), ndim=2, name="Events", metadata=tag("events"), visible=False,
+            np.zeros((0, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
+            blending=_ON_TOP, metadata=tag("events"), visible=False,
             vector_style="arrow", edge_width=1.5, opacity=1.0, edge_color="white",
-            **placed_like(labels, plane=True),
+            **placed_like(labels, still=True),
         )  # fmt: skip
         prepare(self.events)
         _add(viewer, self.events)
@@ -561,23 +583,34 @@ class OverlayLayers:
             for layer in own:
                 viewer.layers.move(viewer.layers.index(layer), len(viewer.layers))
 
+    def fit(self, viewer: Any, labels: Any) -> None:
+        """Take the layers away where they were made for another number of axes."""
+        for layer in (self.events, self.marks):
+            if layer is not None and layer.ndim != labels.ndim - 1:
+                viewer.layers.remove(layer)
+
     def place(self, labels: Any) -> None:
         """Draw in the coordinates of a segmentation layer."""
         for layer in (self.events, self.marks):
             if layer is not None:
-                for name, value in placed_like(labels, plane=True).items():
+                for name, value in placed_like(labels, still=True).items():
                     setattr(layer, name, value)
 
-    def draw(self, drawing: Drawing, dot: float = 0.0) -> None:
-        """Show a drawing; `dot` is how large a pixel of the screen is, in pixels of the movie."""
+    def draw(self, drawing: Drawing, dot: float = 0.0, plane: float | None = None) -> None:
+        """Show a drawing.
+
+        `dot` is how large a pixel of the screen is, in pixels of the movie; `plane` the one in
+        view of a 3D movie, None where all are.
+        """
         if self.events is None or self.marks is None:
             return
         before, self._drawn = self._drawn, drawing
-        dot_before, self._dot = self._dot, dot
-        if before is None or before.arrows != drawing.arrows:
-            _set_arrows(self.events, drawing)
-        if before is None or before.marks != drawing.marks or dot_before != dot:
-            _set_marks(self.marks, drawing, dot)
+        seen_before, self._seen = self._seen, (dot, plane)
+        anew = before is None or seen_before != self._seen
+        if anew or before is None or before.arrows != drawing.arrows:
+            _set_arrows(self.events, drawing, plane)
+        if anew or before is None or before.marks != drawing.marks:
+            _set_marks(self.marks, drawing, dot, plane)
 
     def warming(self) -> Iterator[Callable[[], None]]:
         """Parts that make the letters ready, unseen; else the first words take long to show."""
@@ -614,8 +647,14 @@ def _add(viewer: Any, layer: Any) -> None:
         viewer.layers.selection.active = active
 
 
-def _set_arrows(layer: Vectors, drawing: Drawing) -> None:
-    layer.data = np.array([a[:2] for a in drawing.arrows], dtype=np.float64).reshape(-1, 2, 2)
+def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
+    flat = np.array([a[:2] for a in drawing.arrows], dtype=np.float64).reshape(-1, 2, 2)
+    if layer.ndim > 2:
+        rise = np.array([a.rise for a in drawing.arrows], dtype=np.float64).reshape(-1, 2)
+        if plane is not None:
+            rise[:] = plane, 0.0
+        flat = np.concatenate([rise[..., None], flat], axis=2)
+    layer.data = flat
     if drawing.arrows:
         layer.edge_color = np.array([a.colour for a in drawing.arrows])
 
@@ -624,11 +663,24 @@ _RIM = (np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1]]) * 1.3).to
 """Dots on the screen by which dark copies of words are moved, so that these have a rim."""
 
 
-def _set_marks(layer: Points, drawing: Drawing, dot: float = 0.0) -> None:
+def _places(marks: Sequence[Mark], ndim: int, plane: float | None) -> Array:
+    """Where marks are, shape (k, ndim): in the plane in view, or each in its own."""
+    flat = np.array([m.point for m in marks], dtype=np.float64).reshape(-1, 2)
+    if ndim == 2:
+        return flat
+    known = [m.z for m in marks if m.z is not None]
+    middle = float(np.mean(known)) if known else 0.0
+    z = [(middle if m.z is None else m.z) if plane is None else plane for m in marks]
+    return np.column_stack([np.array(z, dtype=np.float64), flat])
+
+
+def _set_marks(
+    layer: Points, drawing: Drawing, dot: float = 0.0, plane: float | None = None
+) -> None:
     """Show marks; words have a dark rim, without which they would be unseen on bright cells."""
     said = [m for m in drawing.marks if m.text] if dot else []
     rims = [
-        Mark((m.point[0] + dot * y, m.point[1] + dot * x), "disc", 0.1, CLEAR, CLEAR, m.text)
+        Mark((m.point[0] + dot * y, m.point[1] + dot * x), "disc", 0.1, CLEAR, CLEAR, m.text, z=m.z)
         for m in said
         for y, x in _RIM
     ]
@@ -637,7 +689,7 @@ def _set_marks(layer: Points, drawing: Drawing, dot: float = 0.0) -> None:
     marks = [*shapes, *rims, *words]
     ink = ["black"] * (len(shapes) + len(rims)) + ["white"] * len(words) if dot else []
     with layer.events.blocker_all():
-        layer.data = np.array([m.point for m in marks], dtype=np.float64).reshape(-1, 2)
+        layer.data = _places(marks, layer.ndim, plane)
         if marks:
             layer.symbol = [m.symbol for m in marks]
             layer.size = np.array([m.size for m in marks])

@@ -17,7 +17,7 @@ from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
-from bridgetrack.ui.layers import camera_of
+from bridgetrack.ui.layers import camera_of, look_at
 from bridgetrack.ui.overlay import (
     Array,
     Drawing,
@@ -171,7 +171,7 @@ class QuestionView:
         size = shown_diameter(scene.detections)
         world = layer.data_to_world((0.0, *self._inwards(position, size)))
         camera = camera_of(viewer)
-        camera.center = (0.0, float(world[-2]), float(world[-1]))
+        look_at(viewer, world)
         if not self._zoomed:
             self._zoomed = True
             wanted = _CELL / (size * float(layer.scale[-1]))
