@@ -61,6 +61,8 @@ from .session.session import Session as Session
 from .simulation.folder import sample_folder as sample_folder
 from .simulation.movie import simulate as simulate
 from .simulation.settings import SimulationSettings as SimulationSettings
+from .tracks.cycle_picture import save_cycles as save_cycles
+from .tracks.cycles import cell_cycles as cell_cycles
 from .tracks.lineage_picture import save_lineages as save_lineages
 from .tracks.lineages import newick as newick
 from .tracks.overlay import draw_montage as draw_montage

@@ -101,7 +101,8 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     said = ("--network", f["model"], "--annotations", f["outlines"])
     found = ("image", "strokes", "pixels", "model", "outlines")
     yield "segment", (f["image"], *taught, *said), "--out", found
-    yield "lineage", (f["01_GT"],), "--out", ("01_GT/TRA/man_track.txt",)
+    for command in ("lineage", "cycles"):
+        yield command, (f["01_GT"],), "--out", ("01_GT/TRA/man_track.txt",)
     drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
     yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn
     learned = (f["labels"], *answers, *image, "--prior", f["model"], "--lambda", 1)
@@ -119,6 +120,7 @@ TRIED = {
     "track": {"labels", "image", "model", "annotations"},
     "run": {"project"},
     "lineage": {"result"},
+    "cycles": {"result"},
     "annotate": {"labels", "ground_truth", "image"},
     "train": {"labels", "image", "annotations", "source", "prior"},
     "simulate_annotator": {

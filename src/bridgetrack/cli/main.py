@@ -20,6 +20,7 @@ import typer
 from bridgetrack.cli.annotate import annotate, simulate_annotator
 from bridgetrack.cli.check import check
 from bridgetrack.cli.console import Stopped
+from bridgetrack.cli.cycles import cycles
 from bridgetrack.cli.demo import demo, simulate
 from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.explain import explain
@@ -101,7 +102,19 @@ def _check_display() -> None:
         )
 
 
-for command in (demo, simulate, segment, track, annotate, train, explain, evaluate, lineage, run):
+for command in (
+    demo,
+    simulate,
+    segment,
+    track,
+    annotate,
+    train,
+    explain,
+    evaluate,
+    lineage,
+    cycles,
+    run,
+):
     app.command()(command)
 app.command()(suggest)
 app.command()(check)

@@ -73,14 +73,19 @@ def save_lineages(
         with staged(path, what) as spare, writing(path, what):
             spare.write_text(text, encoding="utf-8")
         return drawn
-    figure = _figure(tracks, drawn, colour)
-    with staged(path, what) as spare, writing(path, what):
-        # Without a date equal trees give equal files.
-        more: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(
-            spare, format=end[1:], dpi=_dpi(figure), metadata=more.get(end[1:]), bbox_inches="tight"
-        )
+    save_figure(_figure(tracks, drawn, colour), path, what)
     return drawn
+
+
+def save_figure(figure: Figure, path: Path, what: str) -> None:
+    """Write a figure of matplotlib, whole or not at all."""
+    # Without a date equal figures give equal files.
+    kind = path.suffix.lower()[1:]
+    more: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with staged(path, what) as spare, writing(path, what):
+        figure.savefig(
+            spare, format=kind, dpi=_dpi(figure), metadata=more.get(kind), bbox_inches="tight"
+        )
 
 
 def _dpi(figure: Figure) -> float:

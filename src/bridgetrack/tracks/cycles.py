@@ -1,0 +1,203 @@
+"""Cell-cycle numbers: times between divisions, with tracks that end otherwise as censored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bridgetrack.tracks.table import time_unit, track_table, track_titles
+from bridgetrack.tracks.tracks import Tracks
+
+Array = NDArray[np.float64]
+
+_WIDE = 1.959963984540054
+"""Standard deviations to either side of a 95 % interval."""
+
+
+@dataclass(frozen=True)
+class CellCycles:
+    """Lives of the cells that were born by a division in view.
+
+    Parameters
+    ----------
+    cycles
+        One row per such track: ``track_id``, ``lineage_id``, ``mother``, ``generation``,
+        ``birth`` (since the first frame), ``duration`` (from the first sight to the first sight
+        of the daughters, or to the last sight), ``divides`` (else the duration is censored: the
+        track leaves, is lost or the movie ends), ``ends_in``, ``growth``, ``mean_speed``,
+        ``certainty``; units in brackets as in `track_table`.
+    survival
+        Kaplan and Meier's estimate, one row per time at which something ends: ``time``,
+        ``at_risk``, ``divide``, ``censored``, ``undivided`` (probability not to have divided
+        by then) and ``low``, ``high`` (95 % interval, log-log).
+    generations
+        One row per generation: ``tracks``, ``divide``, mean and standard deviation of the
+        durations of those that divide, medians of growth and speed.
+    certainty
+        Tracks below it are left out.
+    left_out
+        How many that were.
+    unit
+        Of all times, ``min`` or ``frames``.
+    """
+
+    cycles: pd.DataFrame
+    survival: pd.DataFrame
+    generations: pd.DataFrame
+    certainty: float
+    left_out: int
+    unit: str
+
+    @property
+    def median(self) -> tuple[float, float, float]:
+        """Time after which half of the cells have divided, and its 95 % interval; NaN: later."""
+
+        def crossing(name: str) -> float:
+            below = self.survival[self.survival[name] <= 0.5]
+            return float(below["time"].iloc[0]) if len(below) else np.nan
+
+        return crossing("undivided"), crossing("low"), crossing("high")
+
+    @property
+    def words(self) -> str:
+        """The numbers in plain words."""
+        n, divide = len(self.cycles), int(self.cycles["divides"].sum())
+        out = f"; {self.left_out} less certain ones are left out" if self.left_out else ""
+        if not n:
+            return f"No cell is born by a division in view{out}."
+        told = [
+            f"{n} cells are born by a division in view, and {divide} of them divide again{out}.",
+        ]
+        half, low, high = self.median
+        reach = f"{_time(low, self.unit)} to {_time(high, self.unit)}"
+        if np.isnan(high):
+            reach = "open" if np.isnan(low) else f"{_time(low, self.unit)} or more"
+        seen = "cells that leave or outlast the movie count as long as they are seen"
+        if np.isnan(half):
+            told.append(
+                "Fewer than half divide in the time seen (95 % interval of the time by which half "
+                f"do: {reach}; {seen})."
+            )
+        else:
+            told.append(
+                f"Half divide within {_time(half, self.unit)} (95 % interval {reach}; {seen})."
+            )
+        if divide:
+            lived = self.cycles.loc[self.cycles["divides"], self._duration]
+            spread = "" if divide < 2 else f" ± {_time(float(lived.std()), self.unit)}"
+            told.append(
+                f"Those seen to divide took {_time(float(lived.mean()), self.unit)}{spread} (mean "
+                "± standard deviation; too short, as long lives are rarely seen to their end)."
+            )
+        return " ".join(told)
+
+    @property
+    def _duration(self) -> str:
+        return f"duration [{self.unit}]"
+
+
+def cell_cycles(tracks: Tracks, certainty: float = 0.0) -> CellCycles:
+    """Times between divisions and what goes with them.
+
+    Parameters
+    ----------
+    tracks
+        The tracks.
+    certainty
+        Tracks that are less certain (see `track_table`) are left out; those of which nothing is
+        known stay.
+
+    Returns
+    -------
+    CellCycles
+    """
+    geometry = tracks.geometry
+    title, unit, interval = track_titles(geometry), time_unit(geometry), geometry.frame_interval
+    table = track_table(tracks)
+    born = tracks.links[tracks.links["event"] == "divide"].drop_duplicates("track_id")
+    mothers = pd.Series(born["parent_id"].to_numpy(), index=born["track_id"].to_numpy())
+    start = table.set_index("track_id")[title["start"]]
+    # When the daughters of every mother begin.
+    after = start.reindex(mothers.index).groupby(mothers).min()
+    table = table[table["track_id"].isin(mothers.index)]
+    sure = ~(table["certainty"] < certainty)
+    kept = table[sure]
+    ids, first = kept["track_id"], kept[title["start"]].to_numpy(dtype=np.float64)
+    divides = ids.isin(after.index).to_numpy(dtype=bool)
+    until = np.where(divides, after.reindex(ids), kept[title["end"]]).astype(np.float64)
+    per = interval or 1.0
+    duration = (until - first) * per
+    cycles = pd.DataFrame(
+        {
+            "track_id": ids.to_numpy(),
+            "lineage_id": kept["lineage_id"].to_numpy(),
+            "mother": mothers.reindex(ids).to_numpy(dtype=np.int64),
+            "generation": kept["generation"].to_numpy(),
+            f"birth [{unit}]": first * per,
+            f"duration [{unit}]": duration,
+            "divides": divides,
+            "ends_in": kept["ends_in"].to_numpy(dtype=object),
+            title["growth"]: kept[title["growth"]].to_numpy(),
+            title["mean_speed"]: kept[title["mean_speed"]].to_numpy(),
+            "certainty": kept["certainty"].to_numpy(),
+        }
+    )
+    groups = cycles.groupby("generation")
+    lived = cycles[divides].groupby("generation")[f"duration [{unit}]"]
+    generations = pd.DataFrame(
+        {
+            "tracks": groups.size(),
+            "divide": groups["divides"].sum(),
+            f"mean duration [{unit}]": lived.mean(),
+            f"standard deviation [{unit}]": lived.std(),
+            f"median {title['growth']}": groups[title["growth"]].median(),
+            f"median {title['mean_speed']}": groups[title["mean_speed"]].median(),
+        }
+    ).reset_index()
+    return CellCycles(
+        cycles, survival(duration, divides), generations, certainty, int((~sure).sum()), unit
+    )
+
+
+def survival(duration: Array, divides: NDArray[np.bool_]) -> pd.DataFrame:
+    """Kaplan and Meier's estimate of how many have not divided by a time.
+
+    Parameters
+    ----------
+    duration
+        How long each was seen, shape (n,).
+    divides
+        Whether it divided then; else it was lost from view undivided, shape (n,).
+
+    Returns
+    -------
+    pandas.DataFrame
+        See `CellCycles`; empty where there is nothing.
+    """
+    columns = ["time", "at_risk", "divide", "censored", "undivided", "low", "high"]
+    if not len(duration):
+        return pd.DataFrame(columns=columns, dtype=np.float64)
+    time, place = np.unique(duration, return_inverse=True)
+    ends = np.bincount(place)
+    divide = np.bincount(place, weights=divides).astype(np.int64)
+    at_risk = len(duration) - np.r_[0, np.cumsum(ends)[:-1]]
+    left = np.cumprod(1 - divide / at_risk)
+    # Greenwood's variance of log(-log S), known between the first division and the last survivor.
+    known = (left > 0) & (left < 1)
+    log = np.log(left, where=known, out=np.full(len(left), -1.0))
+    spare = np.maximum(at_risk - divide, 1)
+    deviation = np.sqrt(np.cumsum(divide / (at_risk * spare))) / -log
+    low, high = (
+        np.where(known, np.exp(log * np.exp(sign * _WIDE * deviation)), left) for sign in (1, -1)
+    )
+    gone = left == 0
+    high = np.where(gone, np.r_[1.0, high[:-1]], high)
+    values = (time, at_risk, divide, ends - divide, left, low, high)
+    return pd.DataFrame(dict(zip(columns, values, strict=True)))
+
+
+def _time(value: float, unit: str) -> str:
+    return f"{value / 60:.1f} h" if unit == "min" else f"{value:.1f} frames"

@@ -1,0 +1,96 @@
+"""Times between divisions, and the words that choose tracks."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import CensoredData, ecdf
+
+import bridgetrack as bt
+from bridgetrack.cli.main import main
+from bridgetrack.tracks.choose import rows_named
+from bridgetrack.tracks.cycles import cell_cycles, survival
+from bridgetrack.tracks.table import track_table
+from lineage_cases import tracks_of
+
+
+@pytest.fixture
+def tracks():
+    """1 divides after frame 1 into 2, which divides after frame 3 into 4 and 5, and 3."""
+    spans = {1: (0, 1), 2: (2, 3), 3: (2, 5), 4: (4, 5), 5: (4, 4)}
+    nodes = [(t, k, 20.0, 10.0 * k, k) for k, (a, b) in spans.items() for t in range(a, b + 1)]
+    at = {(t, k): i for i, (t, _, _, _, k) in enumerate(nodes)}
+    edges = [(at[t, k], at[t + 1, k], "move") for k, (a, b) in spans.items() for t in range(a, b)]
+    for mother, daughter in ((1, 2), (1, 3), (2, 4), (2, 5)):
+        end, begin = spans[mother][1], spans[daughter][0]
+        edges.append((at[end, mother], at[begin, daughter], "divide"))
+    return tracks_of(nodes, edges, n_frames=6, frame_interval=30.0)
+
+
+def test_times_between_divisions(tracks):
+    found = cell_cycles(tracks)
+    table = found.cycles.set_index("track_id")
+    assert table.index.tolist() == [2, 3, 4, 5], "the birth of track 1 was not seen"
+    assert table["duration [min]"].tolist() == [60, 90, 30, 0]
+    assert table["divides"].tolist() == [True, False, False, False]
+    assert table["mother"].tolist() == [1, 1, 2, 2]
+    assert found.survival["undivided"].tolist() == [1, 1, 0.5, 0.5]
+    assert found.generations["tracks"].tolist() == [2, 2]
+    assert "4 cells are born" in found.words and "within 1.0 h" in found.words
+    assert cell_cycles(bt.Tracks(**{**vars(tracks), "links": tracks.links.head(0)})).words
+
+
+def test_uncertain_tracks_are_left_out(tracks):
+    events = tracks.events
+    doubted = [5 in s or 5 in t for s, t in zip(events["sources"], events["targets"], strict=True)]
+    events = events.assign(margin=np.where(doubted, 0.0, 3.0))
+    given = bt.Tracks(**{**vars(tracks), "events": events})
+    found = cell_cycles(given, certainty=0.9)
+    assert 3 not in found.cycles["track_id"].tolist() and found.left_out == 1
+    assert cell_cycles(given, certainty=0.4).left_out == 0
+
+
+def test_the_survival_curve_is_that_of_scipy():
+    rng = np.random.default_rng(3)
+    lived, divides = rng.integers(1, 9, 60).astype(float), rng.random(60) < 0.4
+    found = survival(lived, divides)
+    other = ecdf(CensoredData(uncensored=lived[divides], right=lived[~divides])).sf
+    band = other.confidence_interval(method="log-log")
+    for name, curve in (("undivided", other), ("low", band.low), ("high", band.high)):
+        assert np.allclose(found[name], curve.evaluate(found["time"]), equal_nan=True), name
+    assert found["at_risk"].iloc[0] == 60
+    none = survival(lived, np.zeros(60, dtype=bool))
+    assert (none[["undivided", "low", "high"]] == 1).all(axis=None)
+
+
+def test_the_command_says_and_writes_them(tracks, tmp_path, capsys):
+    out = tmp_path / "result"
+    bt.write_results(tracks, None, out, ["csv"])
+    assert main(["cycles", str(out), "--out", str(tmp_path / "c.csv"), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["born"], record["divide"], record["median"]) == (4, 1, 60)
+    assert len(pd.read_csv(tmp_path / "c.csv")) == 4
+    assert main(["cycles", str(out), "--out", str(tmp_path / "c.svg")]) == 0
+    assert "divide within 1.0 h" in capsys.readouterr().out.replace("\n", " ")
+    assert "share not divided" in (tmp_path / "c.svg").read_text()
+    assert main(["cycles", str(out), "--out", str(tmp_path / "c.doc")]) == 1
+    assert "let the name end" in capsys.readouterr().err
+
+
+def test_rows_are_chosen_by_words(tracks):
+    table = track_table(tracks)
+
+    def named(words: str) -> list[int]:
+        return table.loc[rows_named(table, words), "track_id"].tolist()
+
+    assert named("") == named("3") == [1, 2, 3, 4, 5] and named("77") == []
+    assert named("divisions > 0") == [1, 2]
+    assert named("divisions > 0, generation = 0") == [1]
+    assert named("ends in = division") == [1, 2] and named("certainty < 0.5") == []
+    for words, said in (("foo", "not understood"), ("blue > 3", "known are"),
+                        ("divisions > x", "no number"), ("ends in > x", "= or !=")):  # fmt: skip
+        with pytest.raises(bt.BridgetrackError, match=said):
+            named(words)
