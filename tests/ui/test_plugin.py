@@ -13,6 +13,7 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import chosen_event
+from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.layers import find_role, look_at
 from bridgetrack.ui.picking import Mode
 
@@ -265,8 +266,11 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
         lambda: chosen_event(state.session.tracking, row).key != before.key, timeout=5000
     )
     qtbot.waitUntil(lambda: not np.array_equal(data, layer.data), timeout=5000)
+    before = layer.track_colors.copy()
     widget.track.colour.setCurrentIndex(1)
-    assert layer.color_by == "certainty"
+    found = colouring(state.session.tracking.tracks, "certainty")
+    assert np.allclose(layer.track_colors[:, :3], found.colours, atol=1e-3)
+    assert not np.allclose(layer.track_colors, before)
 
 
 def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):

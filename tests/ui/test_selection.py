@@ -126,16 +126,18 @@ def test_a_click_in_the_tree_selects_the_cell(opened, hand, qtbot):
     section = next(s for s in panel.findChildren(QCollapsible) if s.isAncestorOf(panel.family))
     section.expand(animate=False)
     choose(qtbot, panel.doubts, 0)
-    qtbot.waitUntil(lambda: bool(panel.family.branches), timeout=5000)
+    qtbot.waitUntil(lambda: panel.family.drawn is not None, timeout=5000)
     qtbot.wait(200)
-    branch = max(panel.family.branches, key=lambda b: b.last - b.first)
-    frame = branch.last if state.canvas.frame != branch.last else branch.first
-    plot = panel.family._plot
-    spot = plot.plotItem.vb.mapViewToScene(QPointF(branch.x, frame))
+    table = panel.family.drawn.branches
+    branch = table.loc[(table["end"] - table["start"]).idxmax()]
+    track, frame = int(branch["track_id"]), int(branch["end"])
+    frame = frame if state.canvas.frame != frame else int(branch["start"])
+    plot = panel.family.plot
+    spot = plot.plotItem.vb.mapViewToScene(QPointF(branch["x"], frame))
     qtbot.mouseClick(plot.viewport(), LEFT, pos=plot.mapFromScene(spot))
     qtbot.waitUntil(lambda: state.canvas.frame == frame, timeout=5000)
     nodes = state.session.tracking.tracks.nodes
-    own = nodes[(nodes["track_id"] == branch.track_id) & (nodes["frame"] == frame)]
+    own = nodes[(nodes["track_id"] == track) & (nodes["frame"] == frame)]
     assert state.annotator.outlined == int(own.iloc[0]["id"])
     hand.key("D")
     assert "no answer about this cell" in panel.notice.text()

@@ -59,10 +59,16 @@ class CellsByTrack:
         The segmentation.
     tracks
         Its tracks.
+    numbers
+        Other numbers for the nodes of the tracks, shape (nodes,).
     """
 
-    def __init__(self, labels: Movie, tracks: Tracks) -> None:
+    def __init__(
+        self, labels: Movie, tracks: Tracks, numbers: NDArray[np.int64] | None = None
+    ) -> None:
         self._labels, self._nodes = labels, tracks.nodes[["frame", "label", "track_id"]]
+        if numbers is not None:
+            self._nodes = self._nodes.assign(track_id=numbers)
         self.shape = (labels.n_frames, *(labels.geometry.shape or ()))
         self.ndim, self.dtype = len(self.shape), np.dtype(np.int32)
 

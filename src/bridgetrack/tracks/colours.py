@@ -17,6 +17,7 @@ from bridgetrack.tracks.table import (
     cells_by_track,
     certainties,
     feature_unit,
+    generations,
     track_table,
     track_titles,
 )
@@ -30,10 +31,8 @@ _GOLDEN = 0.618033988749895
 UNKNOWN = (0.55, 0.55, 0.55)
 """Colour of what has no value."""
 
-_VIRIDIS = (
-    "440154", "482878", "3e4989", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b",
-    "fde725",
-)  # fmt: skip
+# Viridis without its darkest end, which is lost on a dark ground.
+_VIRIDIS = ("4a58a8", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b", "fde725")
 _WHEEL = [colorsys.hsv_to_rgb(k / 24 % 1.0, 0.75, 1.0) for k in range(25)]
 PALETTES: dict[str, Array] = {
     "names": np.asarray(_WHEEL),
@@ -99,7 +98,7 @@ def paint(shades: Array, palette: str) -> Array:
 
 def colourings(tracks: Tracks) -> dict[str, str]:
     """What tracks can be coloured by, with words for people."""
-    names, titles = ("family", "track", "generation", "certainty"), track_titles(tracks.geometry)
+    names, titles = ("family", "certainty", "track", "generation"), track_titles(tracks.geometry)
     known = {name: name for name in names}
     known |= {name: title_of(name, tracks.geometry) for name in cell_features(tracks)}
     return known | {name: _plain(titles.get(name, name)) for name in _OF_TRACKS}
@@ -136,7 +135,15 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
     sights = cells_by_track(tracks)
     track_id = sights["track_id"].to_numpy(dtype=np.int64)
     palette, low, high, along = "names", np.nan, np.nan, False
-    if by in ("family", "track"):
+    if by == "generation":
+        palette = "numbers"
+        begin = np.flatnonzero(np.r_[True, np.diff(track_id) != 0][: len(track_id)])
+        start = sights["frame"].to_numpy(dtype=np.int64)[begin]
+        number = generations(track_id[begin], start, tracks.links).astype(np.float64)
+        low, high = _range(number, whole=True)
+        values = pd.Series(_scaled(number, low, high), index=track_id[begin])
+        shades = np.asarray(values.reindex(track_id), dtype=np.float64)
+    elif by in ("family", "track"):
         number = sights["lineage_id" if by == "family" else "track_id"].to_numpy(dtype=np.int64)
         shades = np.asarray((number * _GOLDEN) % 1.0)
     elif by == "certainty":
@@ -147,7 +154,7 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
         palette, along = "numbers", by in sights.columns
         values = sights[by] if along else _of_tracks(tracks, by).reindex(track_id)
         numbers = np.asarray(values, dtype=np.float64)
-        low, high = _range(numbers, whole=by in ("generation", "divisions"))
+        low, high = _range(numbers, whole=by == "divisions")
         shades = _scaled(numbers, low, high)
     frame = sights["frame"].to_numpy(dtype=np.int64)
     return Colouring(by, known[by], palette, track_id, frame, shades, low, high, along)

@@ -68,14 +68,15 @@ class CellCycles:
         out = f"; {self.left_out} less certain ones are left out" if self.left_out else ""
         if not n:
             return f"No cell is born by a division in view{out}."
-        told = [
-            f"{n} cells are born by a division in view, and {divide} of them divide again{out}.",
-        ]
+        again = {0: "none divides", 1: "one divides"}.get(divide, f"{divide} of them divide")
+        told = [f"{n} cells are born by a division in view, and {again} again{out}."]
         half, low, high = self.median
         reach = f"{_time(low, self.unit)} to {_time(high, self.unit)}"
         if np.isnan(high):
             reach = "open" if np.isnan(low) else f"{_time(low, self.unit)} or more"
         seen = "cells that leave or outlast the movie count as long as they are seen"
+        if not divide:
+            return told[0]
         if np.isnan(half):
             told.append(
                 "Fewer than half divide in the time seen (95 % interval of the time by which half "
@@ -85,13 +86,12 @@ class CellCycles:
             told.append(
                 f"Half divide within {_time(half, self.unit)} (95 % interval {reach}; {seen})."
             )
-        if divide:
-            lived = self.cycles.loc[self.cycles["divides"], self._duration]
-            spread = "" if divide < 2 else f" ± {_time(float(lived.std()), self.unit)}"
-            told.append(
-                f"Those seen to divide took {_time(float(lived.mean()), self.unit)}{spread} (mean "
-                "± standard deviation; too short, as long lives are rarely seen to their end)."
-            )
+        lived = self.cycles.loc[self.cycles["divides"], self._duration]
+        spread = "" if divide < 2 else f" ± {_time(float(lived.std()), self.unit)}"
+        told.append(
+            f"Those seen to divide took {_time(float(lived.mean()), self.unit)}{spread} (mean "
+            "± standard deviation; too short, as long lives are rarely seen to their end)."
+        )
         return " ".join(told)
 
     @property

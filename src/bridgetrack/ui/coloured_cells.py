@@ -12,11 +12,12 @@ from napari.utils import DirectLabelColormap
 
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.results import CellsByTrack, TracksData
+from bridgetrack.session.results import CellsByTrack
 from bridgetrack.session.session import Session
+from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.layers import add_below, find_role, placed_like, role_of, tag
-from bridgetrack.ui.tracks_layer import COLOURINGS, colormaps
+from bridgetrack.ui.looks import Looks
 
 COLOURED = "coloured"
 """Role of the layer."""
@@ -32,15 +33,15 @@ def _warm_up() -> Steps[None]:
 class ColouredCells:
     """Shows the masks coloured by track, from `show` until `hide`."""
 
-    def __init__(self, viewer: Any, session: Session) -> None:
+    def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
         self._viewer_ref = weakref.ref(viewer)
-        self._session = session
+        self._session, self._looks = session, looks
         self._queue = EventLoopQueue()
         self._over: Any = None  # the layer of the cells that it was made for
-        self._colour = "family"
         self.wanted = self._warm = False
         session.tracking_changed.connect(self._follow)
         session.movie_changed.connect(self._on_movie)
+        looks.colour_changed.connect(self._follow)
         viewer.layers.events.removed.connect(self._on_removed)
 
     @property
@@ -55,11 +56,6 @@ class ColouredCells:
             self.wanted = True
             self._follow()
 
-    def colour_by(self, colour: str) -> None:
-        """Colour by family, or by the least certain event of each track."""
-        self._colour = colour
-        self._follow()
-
     def hide(self) -> None:
         """Take the layer away."""
         self.wanted = False
@@ -71,6 +67,7 @@ class ColouredCells:
         self._queue.stop()
         self._session.tracking_changed.disconnect(self._follow)
         self._session.movie_changed.disconnect(self._on_movie)
+        self._looks.colour_changed.disconnect(self._follow)
         viewer = self._viewer_ref()
         if viewer is not None:
             viewer.layers.events.removed.disconnect(self._on_removed)
@@ -107,9 +104,8 @@ class ColouredCells:
             return
         if tracking.scene.labels is None:
             return
-        found = self._session.layer_data
-        assert found is not None
-        layer, pixels, colours = self.layer, _pixels(tracking), _colours(found, self._colour)
+        found = self._looks.colouring(tracking.tracks)
+        layer, pixels, colours = self.layer, _pixels(tracking, found), _colours(found)
         if layer is not None:
             layer.data, layer.colormap = pixels, colours
             return
@@ -122,18 +118,34 @@ class ColouredCells:
         add_below(viewer, made, "tracks", "marks", "events")
 
 
-def _colours(found: TracksData, colour: str) -> DirectLabelColormap:
-    """A colour for each track, that of its lines; doubtful tracks have that of their doubt."""
-    values = found.of_tracks(COLOURINGS[colour])
-    shades = colormaps()[COLOURINGS[colour]].map(values.to_numpy())
+_SHADES = 64
+"""How many shades cells have whose colour changes along their tracks."""
+
+
+def _colours(found: Colouring) -> DirectLabelColormap:
+    """A colour for each track, that of its lines; or for each shade, where cells change theirs."""
+    if found.along:
+        numbers = np.arange(1, _SHADES + 1)
+        shades = np.vstack([paint(np.linspace(0, 1, _SHADES), found.palette), UNKNOWN])
+        numbers = np.append(numbers, _SHADES + 1)
+    else:
+        numbers, first = np.unique(found.track_id, return_index=True)
+        shades = found.colours[first]
     known: dict[int | None, Any] = {None: "transparent", 0: "transparent"}
-    known |= dict(zip(values.index.tolist(), shades, strict=True))
+    solid = np.column_stack([shades, np.ones(len(shades))])
+    known |= dict(zip(numbers.tolist(), solid, strict=True))
     return DirectLabelColormap(color_dict=known)
 
 
-def _pixels(tracking: Tracking) -> Any:
-    """Tracks in place of labels, read frame by frame when they are looked at."""
-    assert tracking.scene.labels is not None
-    found = CellsByTrack(tracking.scene.labels, tracking.tracks)
+def _pixels(tracking: Tracking, colours: Colouring) -> Any:
+    """Tracks, or shades, in place of labels, read frame by frame when they are looked at."""
+    labels, numbers = tracking.scene.labels, None
+    assert labels is not None
+    if colours.along:
+        nodes = tracking.tracks.nodes
+        shades = colours.shades[colours.at(nodes["track_id"].to_numpy(), nodes["frame"].to_numpy())]
+        bins = np.rint(np.nan_to_num(shades) * (_SHADES - 1)).astype(np.int64) + 1
+        numbers = np.where(np.isnan(shades), _SHADES + 1, bins)
+    found = CellsByTrack(labels, tracking.tracks, numbers)
     chunks = tuple((1,) * n if k < 1 else (n,) for k, n in enumerate(found.shape))
     return da.from_array(found, chunks=chunks, name=False, asarray=False)

@@ -1,89 +1,167 @@
-"""The family tree of one cell: its layout, and its plot, in which a click goes to a cell."""
+"""Family trees: plots that can be zoomed, in which a click goes to a cell."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyqtgraph as pg
+from numpy.typing import NDArray
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint
+from bridgetrack.tracks.lineages import Lineages, lineages
 from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.plots import StillPlot
 
-
-@dataclass(frozen=True)
-class Branch:
-    """A track as a vertical line at `x` from its first to its last frame."""
-
-    track_id: int
-    x: float
-    first: int
-    last: int
-    parent: int | None
-    event: str = ""
-
-
-def family_of(tracks: Tracks, node: int) -> int | None:
-    """Lineage of a node (row of a detection), None where it belongs to no track."""
-    found = tracks.nodes.loc[tracks.nodes["id"] == node, "lineage_id"]
-    return int(found.iloc[0]) if len(found) else None
-
-
-def branches(tracks: Tracks, lineage: int) -> list[Branch]:
-    """Layout of one family: leaves side by side, mothers between and before their daughters."""
-    own = tracks.nodes[tracks.nodes["lineage_id"] == lineage]
-    spans = own.groupby("track_id")["frame"].agg(["min", "max"])
-    links = tracks.links[tracks.links["track_id"].isin(spans.index)]
-    links = links.drop_duplicates("track_id").set_index("track_id")
-    children: dict[int, list[int]] = {}
-    for child, parent in links["parent_id"].items():
-        children.setdefault(int(parent), []).append(int(str(child)))
-    place = _place(lineage, children, spans)
-    first: dict[Any, int] = spans["min"].to_dict()
-    last: dict[Any, int] = spans["max"].to_dict()
-    mother: dict[Any, int] = links["parent_id"].to_dict()
-    event: dict[Any, str] = links["event"].to_dict()
-    found = [
-        Branch(track, x, first[track], last[track], mother.get(track), event.get(track, ""))
-        for track, x in place.items()
-    ]
-    return sorted(found, key=lambda b: b.first)
-
-
-def _place(root: int, children: dict[int, list[int]], spans: pd.DataFrame) -> dict[int, float]:
-    """Horizontal place of every track, depth first without recursion."""
-    place: dict[int, float] = {}
-    free = 0.0
-    stack: list[tuple[int, bool]] = [(root, False)]
-    seen: set[int] = set()
-    while stack:
-        track, done = stack.pop()
-        below = [c for c in sorted(children.get(track, [])) if c in spans.index]
-        if done:
-            xs = [place[c] for c in below if c in place]
-            if xs:
-                place[track] = sum(xs) / len(xs)
-                continue
-            place[track], free = free, free + 1
-        elif track not in seen and track in spans.index:
-            seen.add(track)
-            stack.append((track, True))
-            stack += [(c, False) for c in reversed(below) if c not in seen]
-    return place
-
-
-_LINE = "#8a9bb0"
 _HERE = "#e69f00"
+_BINS = 48
+"""Branches are drawn in so many shades at most, one curve each, so that thousands stay fast."""
+
+
+class TreePlot(StillPlot):
+    """Families side by side; time runs down. Emits `picked` (track, frame)."""
+
+    picked = Signal(int, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.invertY(True)
+        self.hideAxis("bottom")
+        self.getAxis("left").setLabel("frame")
+        self.scene().sigMouseClicked.connect(self._on_click)
+        self.drawn: Lineages | None = None
+        self._curves: list[Any] = []
+        self._marks: list[Any] = []
+        self._now: Any = None
+
+    def let_zoom(self) -> None:
+        """The wheel zooms, dragging moves."""
+        self.setMouseEnabled(x=True, y=True)
+        self.setToolTip(
+            "The wheel zooms, dragging moves; click a branch to go there, a double click shows all"
+        )
+
+    def show_trees(self, drawn: Lineages | None, colours: Colouring | None) -> None:
+        """Draw families, or nothing; the view stays where the same are drawn again."""
+        same = drawn is not None and self.drawn is not None and _alike(drawn, self.drawn)
+        for item in (*self._curves, *self._marks):
+            self.removeItem(item)
+        self._curves, self._marks = [], []
+        self.drawn = drawn
+        if drawn is None or colours is None or not len(drawn.branches):
+            return
+        corners, later, divides = drawn.joints(colours)
+        self._draw(corners[divides], later[divides], colours.palette, 1.5)
+        others = corners[~divides]
+        if len(others):
+            grey = pg.mkColor([round(255 * c) for c in UNKNOWN])
+            self._add(others, pg.mkPen(grey, width=1.5, style=pg.QtCore.Qt.PenStyle.DotLine))
+        ends, shades = drawn.strokes(colours)
+        # Two strokes that follow each other on a track must not leave a gap.
+        self._draw(ends, shades, colours.palette, 3)
+        if not same:
+            self.show_all()
+
+    def show_all(self) -> None:
+        """Zoom out until everything is in view."""
+        if self.drawn is None or not len(self.drawn.branches):
+            return
+        table = self.drawn.branches
+        self.setXRange(table["x"].min() - 0.7, table["x"].max() + 0.7, padding=0.01)
+        self.setYRange(table["start"].min() - 0.5, table["end"].max() + 0.5, padding=0.02)
+
+    def show_tracks(self, tracks: Collection[int]) -> None:
+        """Move the view so that some tracks are in it."""
+        rows = self._rows(tracks)
+        if self.drawn is None or not len(rows):
+            return
+        x = self.drawn.branches["x"].to_numpy()[rows]
+        (low, high), _ = self.viewRange()
+        if x.min() < low or x.max() > high:
+            wide = max(high - low, float(np.ptp(x)) + 2)
+            middle = (x.min() + x.max()) / 2
+            self.setXRange(middle - wide / 2, middle + wide / 2, padding=0)
+
+    def _rows(self, tracks: Collection[int]) -> NDArray[np.int64]:
+        if self.drawn is None:
+            return np.zeros(0, np.int64)
+        found = [self.drawn.row_of(t) for t in tracks]
+        return np.asarray([k for k in found if k >= 0], dtype=np.int64)
+
+    def mark(self, tracks: Collection[int], frame: int | None = None) -> None:
+        """Show which tracks are chosen, and where they are in a frame."""
+        for item in self._marks:
+            self.removeItem(item)
+        self._marks = []
+        rows = self._rows(tracks)
+        if self.drawn is None or not len(rows):
+            return
+        table = self.drawn.branches.iloc[rows]
+        x, start, end = (table[c].to_numpy(dtype=np.float64) for c in ("x", "start", "end"))
+        spans = np.stack(
+            [np.column_stack([x, start]), np.column_stack([x, np.maximum(end, start + 0.3)])],
+            axis=1,
+        )
+        halo = self._curve(spans, pg.mkPen(_HERE, width=9))
+        halo.setZValue(-1)
+        self._marks.append(halo)
+        if frame is not None:
+            here = (start <= frame) & (frame <= end)
+            self._marks.append(
+                pg.ScatterPlotItem(
+                    x[here],
+                    np.full(int(here.sum()), frame),
+                    size=11,
+                    brush=pg.mkBrush(_HERE),
+                    pen=pg.mkPen("k"),
+                )
+            )
+        for item in self._marks:
+            self.addItem(item)
+
+    def show_frame(self, frame: int) -> None:
+        """Draw a line at the frame in view."""
+        if self._now is None:
+            self._now = pg.InfiniteLine(angle=0, pen=pg.mkPen(_HERE, width=1))
+            self.addItem(self._now)
+        self._now.setValue(frame)
+
+    def _draw(self, lines: NDArray[Any], shades: NDArray[Any], palette: str, width: float) -> None:
+        bins = np.where(np.isnan(shades), -1, np.rint(np.nan_to_num(shades) * (_BINS - 1)))
+        for k in np.unique(bins):
+            shade = np.array([np.nan if k < 0 else k / (_BINS - 1)])
+            red, green, blue = (255 * paint(shade, palette)[0]).round().astype(int).tolist()
+            self._add(lines[bins == k], pg.mkPen((red, green, blue), width=width))
+
+    def _add(self, lines: NDArray[Any], pen: Any) -> None:
+        curve = self._curve(lines, pen)
+        self._curves.append(curve)
+        self.addItem(curve)
+
+    def _curve(self, lines: NDArray[Any], pen: Any) -> Any:
+        """Lines of the same number of corners, shape (n, corners, 2), as one curve."""
+        connect = np.ones(lines.shape[:2], dtype=np.int32)
+        connect[:, -1] = 0
+        flat = lines.reshape(-1, 2)
+        return pg.PlotCurveItem(flat[:, 0], flat[:, 1], pen=pen, connect=connect.ravel())
+
+    def _on_click(self, event: Any) -> None:
+        if self.drawn is None:
+            return
+        if event.double():
+            self.show_all()
+            return
+        spot = self.plotItem.vb.mapSceneToView(event.scenePos())
+        found = self.drawn.nearest(spot.x(), spot.y())
+        if found is not None:
+            self.picked.emit(*found)
 
 
 class LineageView(QWidget):
-    """Time runs down; branches of one family side by side. Emits `picked` (track, frame)."""
+    """The family of the cell that somebody points at. Emits `picked` (track, frame)."""
 
     picked = Signal(int, int)
 
@@ -91,69 +169,35 @@ class LineageView(QWidget):
         super().__init__()
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
-        self._plot = StillPlot()
-        self._plot.invertY(True)
-        self._plot.hideAxis("bottom")
-        self._plot.getAxis("left").setLabel("frame")
-        self._plot.setFixedHeight(190)
-        self._plot.scene().sigMouseClicked.connect(self._on_click)
-        self.setToolTip("The family of the cell you point at; click a branch to go there")
-        box.addWidget(self._plot)
-        self._branches: list[Branch] = []
-        self._marker: Any = None
-        self._shown: tuple[Tracks | None, int | None] = (None, None)
+        self.plot = TreePlot()
+        self.plot.setFixedHeight(190)
+        self.plot.setToolTip("The family of the cell you point at; click a branch to go there")
+        self.plot.picked.connect(self.picked.emit)
+        box.addWidget(self.plot)
+        self._shown: tuple[Tracks | None, int | None, Colouring | None] = (None, None, None)
 
     @property
-    def branches(self) -> list[Branch]:
+    def drawn(self) -> Lineages | None:
         """What is drawn."""
-        return self._branches
+        return self.plot.drawn
 
-    def show_family(self, tracks: Tracks | None, lineage: int | None) -> None:
+    def show_family(
+        self, tracks: Tracks | None, lineage: int | None, colours: Colouring | None
+    ) -> None:
         """Draw a family, or nothing."""
-        shown, family = self._shown
-        if tracks is shown and lineage == family:
+        before, family, paints = self._shown
+        if tracks is before and lineage == family and colours is paints:
             return
-        self._shown = (tracks, lineage)
-        self._plot.clear()
-        self._marker = None
-        self._branches = [] if tracks is None or lineage is None else branches(tracks, lineage)
-        place = {b.track_id: b for b in self._branches}
-        for b in self._branches:
-            self._plot.plot([b.x, b.x], [b.first, b.last + 0.01], pen=pg.mkPen(_LINE, width=3))
-            if b.parent in place:
-                mother = place[b.parent]
-                self._plot.plot(
-                    [mother.x, mother.x, b.x], [mother.last, b.first, b.first],
-                    pen=pg.mkPen(LOOKS[_event(b.event)].colour, width=2),
-                )  # fmt: skip
-        if self._branches:
-            xs = [b.x for b in self._branches]
-            self._plot.setXRange(min(xs) - 0.5, max(xs) + 0.5, padding=0)
-            low, high = min(b.first for b in self._branches), max(b.last for b in self._branches)
-            self._plot.setYRange(low - 0.5, high + 0.5, padding=0.02)
+        self._shown = (tracks, lineage, colours)
+        drawn = None if tracks is None or lineage is None else lineages(tracks, [lineage])
+        self.plot.show_trees(drawn, colours)
 
-    def mark(self, track: int | None, frame: int) -> None:
+    def mark(self, track: int, frame: int) -> None:
         """Show where the cell pointed at is."""
-        if self._marker is not None:
-            self._plot.removeItem(self._marker)
-            self._marker = None
-        found = next((b for b in self._branches if b.track_id == track), None)
-        if found is not None:
-            self._marker = pg.ScatterPlotItem(
-                [found.x], [frame], size=11, brush=pg.mkBrush(_HERE), pen=pg.mkPen("k")
-            )
-            self._plot.addItem(self._marker)
-
-    def _on_click(self, event: Any) -> None:
-        if not self._branches:
-            return
-        spot = self._plot.plotItem.vb.mapSceneToView(event.scenePos())
-        frame = round(spot.y())
-        near = [b for b in self._branches if b.first - 1 <= frame <= b.last + 1]
-        if near:
-            best = near[int(np.argmin([abs(b.x - spot.x()) for b in near]))]
-            self.picked.emit(best.track_id, min(max(frame, best.first), best.last))
+        self.plot.mark([track], frame)
 
 
-def _event(key: str) -> Event:
-    return Event.from_key(key) if key else Event.MOVE
+def _alike(one: Lineages, other: Lineages) -> bool:
+    """Whether the same tracks stand in the same places."""
+    a, b = one.branches, other.branches
+    return len(a) == len(b) and bool((a[["track_id", "x"]] == b[["track_id", "x"]]).all(axis=None))

@@ -21,6 +21,7 @@ from bridgetrack.ui.background import ThreadRunner
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.closing import CloseGuard
 from bridgetrack.ui.coloured_cells import ColouredCells
+from bridgetrack.ui.looks import Looks
 from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.tracks_layer import ResultLayer
@@ -48,8 +49,9 @@ class ViewerState:
         self.annotator = Annotator(self.session)
         self.canvas = Canvas(viewer, self.session, self.annotator)
         self.question_view = QuestionView(self.session, self.annotator, self.canvas)
-        self.result_layer = ResultLayer(viewer, self.session)
-        self.coloured_cells = ColouredCells(viewer, self.session)
+        self.looks = Looks()
+        self.result_layer = ResultLayer(viewer, self.session, self.looks)
+        self.coloured_cells = ColouredCells(viewer, self.session, self.looks)
         self._panels = 0
         self.session.run("warm up", _warm_up, lambda _: None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QAbstractItemView, QCheckBox, QComboBox, QTableWidgetItem
+from qtpy.QtWidgets import QAbstractItemView, QCheckBox, QDockWidget, QTableWidgetItem, QWidget
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import proposals
@@ -14,13 +14,12 @@ from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.check_box import CheckBox
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
-from bridgetrack.ui.family_tree import LineageView, family_of
+from bridgetrack.ui.family_tree import LineageView
+from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, text
-
-_COLOURS = (("Colour by family", "family"), ("Colour by certainty", "certainty"))
 
 
 class TrackPanel(Panel):
@@ -42,16 +41,19 @@ class TrackPanel(Panel):
         )
         self.work = self.add(Work(self, "track", "correct"))
         self.summary = self.add(text())
-        self.colour = QComboBox()
-        self.colour.addItems([words for words, _ in _COLOURS])
-        self.colour.setToolTip("Orange tracks are doubtful, blue ones are certain")
-        self.colour.currentIndexChanged.connect(self._on_colour)
-        self.column.addWidget(self.colour)
+        self.colour = self.add(ColourBox(self.state.looks))
+        self.listen(self.state.looks.colour_changed, self.colour.follow)
         self.cells = QCheckBox("Colour the cells, too")
         self.cells.setToolTip("Show the masks in the colours of their tracks, over the cells")
         self.cells.setChecked(True)
         self.cells.toggled.connect(self._on_cells)
         self.column.addWidget(self.cells)
+        self.explore = self.add(
+            button(
+                "Table, trees and plots…", "All tracks in a panel below the image",
+                self.open_explorer, icon="models",
+            )
+        )  # fmt: skip
         self.add(heading("Look at these first"))
         self.doubts = self._table()
         self.column.addWidget(self.doubts, 1)
@@ -68,7 +70,9 @@ class TrackPanel(Panel):
         self._listed: dict[tuple[int, bool], int] = {}
         self.listen(self.session.message, self.notice.say)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
-        self.follow(self._show_family, self.state.annotator.changed)
+        self.follow(
+            self._show_family, self.state.annotator.changed, self.state.looks.colour_changed
+        )
         self.follow(self._mark_selected, self.state.annotator.changed)
         self.listen(self.state.annotator.stepped, self._step)
 
@@ -83,15 +87,29 @@ class TrackPanel(Panel):
         else:
             self.session.track()
 
+    def open_explorer(self) -> None:
+        """Open the panel with all tracks below the image, or bring it to the front."""
+        from bridgetrack.ui.explore_panel import NAME, ExplorePanel
+
+        window: QWidget = self
+        while window.parentWidget() is not None:
+            window = window.parentWidget()
+        for panel in window.findChildren(ExplorePanel):
+            dock = panel.parentWidget()
+            while dock is not None and not isinstance(dock, QDockWidget):
+                dock = dock.parentWidget()
+            if dock is not None:
+                dock.show()
+                dock.raise_()
+                return
+        viewer = self.state.viewer
+        viewer.window.add_dock_widget(ExplorePanel(viewer), name=NAME, area="bottom")
+
     def _on_cells(self, on: bool) -> None:
         if on and self.result.wanted:
             self.state.coloured_cells.show()
         elif not on:
             self.state.coloured_cells.hide()
-
-    def _on_colour(self, k: int) -> None:
-        self.result.colour_by(_COLOURS[k][1])
-        self.state.coloured_cells.colour_by(_COLOURS[k][1])
 
     def _jump(self, k: int, _: int = 0) -> None:
         """Select what a row of the list is about."""
@@ -146,11 +164,12 @@ class TrackPanel(Panel):
             )
             self.doubts.setRowCount(0)
             self._rows, self._listed = [], {}
-            self.family.show_family(None, None)
+            self.family.show_family(None, None, None)
             self.export.set_tracking(None)
             self.family_words.setText("Track first; then point at a cell.")
             return
         self.summary.setText(summary(tracking.tracks))
+        self.colour.offer(tracking.tracks)
         self._queue.begin(self._list_doubts, self._show_export, self._show_family)
 
     def _show_export(self) -> None:
@@ -188,12 +207,12 @@ class TrackPanel(Panel):
         tracking, row = self.session.tracking, self.state.annotator.hovered
         if tracking is None or not self.result.wanted or row < 0:
             return
-        nodes = tracking.tracks.nodes
-        lineage = family_of(tracking.tracks, row)
-        if lineage is None:
+        tracks = tracking.tracks
+        own = tracks.nodes[tracks.nodes["id"] == row]
+        if not len(own):
             return
-        self.family.show_family(tracking.tracks, lineage)
-        own = nodes[nodes["id"] == row].iloc[0]
-        self.family.mark(int(own["track_id"]), int(own["frame"]))
-        n = len(self.family.branches)
+        track, frame, lineage = (int(own.iloc[0][c]) for c in ("track_id", "frame", "lineage_id"))
+        self.family.show_family(tracks, lineage, self.state.looks.colouring(tracks))
+        self.family.mark(track, frame)
+        n = 0 if self.family.drawn is None else len(self.family.drawn.branches)
         self.family_words.setText(f"Family {lineage}: {n} track{'s' if n != 1 else ''}.")

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-import colorsys
 import weakref
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from napari.layers import Tracks as TracksLayer
-from napari.utils.colormaps import Colormap
 
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.results import TracksData
 from bridgetrack.session.session import Session
 from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.layers import KEY, add_below, find_role, placed_like, tag
+from bridgetrack.ui.looks import Looks, colormap_of
 
-COLOURINGS = {"family": "lineage", "certainty": "certainty"}
-
-
-def colormaps() -> dict[str, Colormap]:
-    """Colours by what tracks are coloured by, see `COLOURINGS`."""
-    sure = np.array([[0.84, 0.37, 0.0, 1], [0.94, 0.89, 0.26, 1], [0.34, 0.71, 0.91, 1]])
-    hues = np.linspace(0, 1, 25)
-    wheel = np.array([[*colorsys.hsv_to_rgb(h % 1.0, 0.75, 1.0), 1.0] for h in hues])
-    return {
-        "certainty": Colormap(sure, name="bridgetrack certainty"),
-        "lineage": Colormap(wheel, name="bridgetrack families"),
-    }
+SHADE = "colour"
+"""Feature of the layer that it is coloured by."""
 
 
 class ResultLayer:
     """Shows the session's tracks as a Tracks layer, from the first call of `show` on."""
 
-    def __init__(self, viewer: Any, session: Session) -> None:
+    def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
         self._viewer_ref = weakref.ref(viewer)
-        self._session = session
+        self._session, self._looks = session, looks
         self._shown: TracksData | None = None
-        self._colour = "family"
         self._queue = EventLoopQueue()
         self.wanted = self.layer is not None  # whether the tracks are shown
         if self.wanted:
             session.tracking_changed.connect(self._follow)
+        looks.colour_changed.connect(self._recolour)
 
     @property
     def _viewer(self) -> Any:
@@ -63,14 +53,33 @@ class ResultLayer:
     def close(self) -> None:
         """Let go of the viewer."""
         self._queue.stop()
+        self._looks.colour_changed.disconnect(self._recolour)
         if self.wanted:
             self._session.tracking_changed.disconnect(self._follow)
 
-    def colour_by(self, colour: str) -> None:
-        """Colour by family or by certainty."""
-        self._colour = colour
-        if self.layer is not None:
-            self.layer.color_by = COLOURINGS[colour]
+    def _recolour(self) -> None:
+        layer, found = self.layer, self._shown
+        tracking = self._session.tracking
+        # Where the tracks have changed since, `_follow` brings the colours.
+        if layer is None or found is None or tracking is None:
+            return
+        if found is self._session.layer_data:
+            self._paint(layer, found, tracking)
+
+    def _paint(self, layer: Any, found: TracksData, tracking: Tracking) -> None:
+        features, shades = self._coloured(found, tracking)
+        layer.features = features
+        layer.colormaps_dict = shades
+        layer.color_by = SHADE
+
+    def _coloured(
+        self, found: TracksData, tracking: Tracking
+    ) -> tuple[pd.DataFrame, dict[str, Any]]:
+        """Features of the layer with the shade of every row, and the colours of the shades."""
+        colours = self._looks.colouring(tracking.tracks)
+        return found.features.assign(**{SHADE: colours.shades}), {
+            SHADE: colormap_of(colours.palette)
+        }
 
     def _follow(self) -> None:
         """Add the layer over the segmentation, or bring it up to date.
@@ -94,15 +103,15 @@ class ResultLayer:
                 return
             if self.layer is None:
                 self._shown = found
-                fresh.append(_layer(found, tracking, self._colour, labels))
+                fresh.append(self._made(found, tracking, labels))
             else:
-                self._set_data(self.layer, found)
+                self._set_data(self.layer, found, tracking)
 
         def add() -> None:
             if fresh and labels in self._viewer.layers:
                 add_below(self._viewer, fresh[0], "marks", "events")
             elif self.layer is not None and self._shown is not None:
-                self._set_graph(self.layer, self._shown)
+                self._set_graph(self.layer, self._shown, tracking)
                 self.layer.metadata[KEY]["tracks"] = tracking.tracks
 
         def draw() -> None:
@@ -111,29 +120,25 @@ class ResultLayer:
 
         self._queue.begin(convert, build, add, draw)
 
-    def _set_data(self, layer: Any, found: TracksData) -> None:
+    def _set_data(self, layer: Any, found: TracksData, tracking: Tracking) -> None:
         before, self._shown = self._shown, found
         if before is not None and np.array_equal(before.data, found.data):
             return
-        colour = layer.color_by
         # Tracks of the old graph may be gone, which napari refuses.
         layer.graph = {}
         layer.data = found.data
-        layer.features = found.features
-        layer.color_by = colour
+        self._paint(layer, found, tracking)
 
-    def _set_graph(self, layer: Any, found: TracksData) -> None:
-        colour = layer.color_by
-        layer.features = found.features
-        layer.color_by = colour
+    def _set_graph(self, layer: Any, found: TracksData, tracking: Tracking) -> None:
+        self._paint(layer, found, tracking)
         if {int(k): list(v) for k, v in layer.graph.items()} != found.graph:
             layer.graph = found.graph
 
-
-def _layer(found: TracksData, tracking: Tracking, colour: str, labels: Any) -> TracksLayer:
-    return TracksLayer(
-        found.data, features=found.features, graph=found.graph, name="Tracks",
-        metadata=tag("tracks", tracks=tracking.tracks), tail_length=8, tail_width=3,
-        blending="translucent", colormaps_dict=colormaps(), color_by=COLOURINGS[colour],
-        visible=False, **placed_like(labels),
-    )  # fmt: skip
+    def _made(self, found: TracksData, tracking: Tracking, labels: Any) -> TracksLayer:
+        features, shades = self._coloured(found, tracking)
+        return TracksLayer(
+            found.data, features=features, graph=found.graph, name="Tracks",
+            metadata=tag("tracks", tracks=tracking.tracks), tail_length=8, tail_width=3,
+            blending="translucent", colormaps_dict=shades, color_by=SHADE,
+            visible=False, **placed_like(labels),
+        )  # fmt: skip

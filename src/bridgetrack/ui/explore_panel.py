@@ -1,0 +1,388 @@
+"""The panel Tracks: the table, family trees, plots and cell cycles, with one choice of tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from qtpy.QtCore import QSize, QTimer
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QFileDialog,
+    QTabWidget,
+    QTextBrowser,
+)
+
+from bridgetrack.errors import OutputError
+from bridgetrack.files import staged, write_text
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.track_numbers import TrackNumbers, numbers_of
+from bridgetrack.tracks.cycle_picture import save_cycles
+from bridgetrack.tracks.cycles import CellCycles, cell_cycles
+from bridgetrack.tracks.lineage_picture import save_lineages
+from bridgetrack.tracks.lineages import lineages
+from bridgetrack.ui.family_tree import TreePlot
+from bridgetrack.ui.layers import find_role, role_of
+from bridgetrack.ui.looks import ColourBox
+from bridgetrack.ui.panel import Notice, Panel
+from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.track_list import TrackList
+from bridgetrack.ui.track_plots import Legend, NumberPlot, save_plot
+from bridgetrack.ui.widgets import Column, button, row, text
+
+NAME = "Tracks, trees and plots"
+"""Of the panel in the window."""
+
+_STILL = 4.0
+"""Screen pixels that the pointer may move between press and release of a click."""
+
+
+class ExplorePanel(Panel):
+    """All tracks as a table, as trees and in plots."""
+
+    def __init__(self, napari_viewer: Any) -> None:
+        super().__init__(napari_viewer)
+        self.numbers: TrackNumbers | None = None
+        self.cycles: CellCycles | None = None
+        self._looks = self.state.looks
+        self.colour = ColourBox(self._looks)
+        self.by_click = button(
+            "Choose on the image", "Clicks on cells choose their tracks and answer nothing",
+            self._click_mode, checkable=True, icon="annotate",
+        )  # fmt: skip
+        self.add(row(self.colour, self.by_click))
+        self.hint = self.add(text())
+        self.tabs = QTabWidget()
+        self.column.addWidget(self.tabs, 1)
+        self.list = TrackList()
+        self.list.picked.connect(self._on_listed)
+        self.tabs.addTab(self.list, "Table")
+        self.tabs.addTab(self._trees(), "Family trees")
+        self.tabs.addTab(self._plots(), "Plots")
+        self.tabs.addTab(self._cycles(), "Cell cycle")
+        self.tabs.currentChanged.connect(lambda _: self._show())
+        self.notice = self.add(Notice())
+        self.listen(self.session.message, self.notice.say)
+        self.listen(self._looks.chosen_changed, self._on_chosen)
+        self.listen(self._looks.colour_changed, self._on_colour)
+        self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
+        self.listen(self.state.viewer.layers.selection.events.active, self._on_active)
+        clicks = self.state.viewer.mouse_drag_callbacks
+        clicks.append(self._on_press)
+        self.destroyed.connect(partial(_forget, clicks, self._on_press))
+        self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Wide and low, for below the image."""
+        return QSize(760, 330)
+
+    # ------------------------------------------------------------------ tabs
+
+    def _trees(self) -> Column:
+        tab = Column()
+        self.tree = TreePlot()
+        self.tree.let_zoom()
+        self.tree.picked.connect(self._on_branch)
+        self.legend = Legend()
+        self.all_families = QCheckBox("All families")
+        self.all_families.setToolTip("Or only those of the tracks that are chosen")
+        self.all_families.setChecked(True)
+        self.all_families.toggled.connect(lambda _: self._show())
+        save = button(
+            "Save…", "As a picture (SVG, PNG, PDF) or as Newick trees", self._ask_trees, icon="save"
+        )
+        whole = button("Show all", "Zoom out", self.tree.show_all, icon="find")
+        tab.add(row(self.all_families, whole, save))
+        beside = row(self.tree, self.legend)
+        beside.layout().setStretch(0, 1)
+        beside.layout().setStretch(1, 0)
+        tab.column.addWidget(beside, 1)
+        return tab
+
+    def _plots(self) -> Column:
+        tab = Column()
+        self.feature, self.kind = QComboBox(), QComboBox()
+        self.feature.setToolTip("What is plotted")
+        self.kind.addItems(["Over time, chosen tracks", "Distribution, all"])
+        self.feature.currentIndexChanged.connect(lambda _: self._show())
+        self.kind.currentIndexChanged.connect(lambda _: self._show())
+        save = button("Save…", "As a picture (PNG) or a table (CSV)", self._ask_plot, icon="save")
+        tab.add(row(self.feature, self.kind, save))
+        self.plot_words = tab.add(text())
+        self.plot = NumberPlot()
+        tab.column.addWidget(self.plot, 1)
+        return tab
+
+    def _cycles(self) -> Column:
+        tab = Column()
+        self.certainty = QDoubleSpinBox()
+        self.certainty.setRange(0, 1)
+        self.certainty.setSingleStep(0.05)
+        self.certainty.setPrefix("Tracks from certainty ")
+        self.certainty.setToolTip("Tracks that are less certain are left out")
+        self.certainty.valueChanged.connect(lambda _: self._show())
+        save = button(
+            "Save…", "The cycles as a table (CSV), or the curve (SVG, PNG, PDF)", self._ask_cycles,
+            icon="save",
+        )  # fmt: skip
+        tab.add(row(self.certainty, save))
+        self.cycle_words = QTextBrowser()
+        self.survival = NumberPlot()
+        tab.column.addWidget(row(self.cycle_words, self.survival), 1)
+        return tab
+
+    # ------------------------------------------------------------------ state
+
+    def _refresh(self) -> None:
+        tracking = self.session.tracking
+        if tracking is None:
+            self.session.cancel("numbers")
+            self._take(None)
+            return
+        if self.numbers is None or self.numbers.tracks is not tracking.tracks:
+            tracks = tracking.tracks
+            self.session.run("numbers", lambda: numbers_of(tracks), self._take)
+
+    def _take(self, numbers: TrackNumbers | None) -> None:
+        self.numbers, self.cycles = numbers, None
+        self.hint.setVisible(numbers is None)
+        self.tabs.setEnabled(numbers is not None)
+        if numbers is None:
+            self.hint.setText("There are no tracks yet: choose a movie with its cells first.")
+            self.list.show_table(self.list.model.table.head(0))
+            self.tree.show_trees(None, None)
+            self.plot.clear()
+            self.survival.clear()
+            return
+        self.colour.offer(numbers.tracks)
+        before = self.feature.currentData()
+        self.feature.blockSignals(True)
+        self.feature.clear()
+        for name, words in numbers.features.items():
+            self.feature.addItem(words, name)
+        self.feature.setCurrentIndex(max(self.feature.findData(before or "area"), 0))
+        self.feature.blockSignals(False)
+        self.list.show_table(numbers.table)
+        self._show()
+
+    def _show(self) -> None:
+        """Bring the tab in view up to date."""
+        numbers = self.numbers
+        if numbers is None:
+            return
+        show = (self._show_list, self._show_trees, self._show_plot, self._show_cycles)
+        show[self.tabs.currentIndex()](numbers)
+
+    def _show_list(self, _: TrackNumbers) -> None:
+        self.list.mark(self._looks.chosen)
+
+    def _show_trees(self, numbers: TrackNumbers) -> None:
+        colours = self._looks.colouring(numbers.tracks)
+        self.legend.show_colours(colours)
+        families = self._families(numbers)
+        drawn = numbers.trees if families is None else lineages(numbers.tracks, families)
+        self.tree.show_trees(drawn, colours)
+        self._mark_trees()
+
+    def _families(self, numbers: TrackNumbers) -> list[int] | None:
+        """Which families are shown; None for all."""
+        return None if self.all_families.isChecked() else numbers.families(self._looks.chosen)
+
+    def _mark_trees(self) -> None:
+        frame = self.state.canvas.frame
+        self.tree.mark(self._looks.chosen, frame)
+        self.tree.show_frame(frame)
+
+    def _show_plot(self, numbers: TrackNumbers) -> None:
+        feature, chosen = str(self.feature.currentData()), self._looks.chosen
+        words = numbers.features.get(feature, "")
+        over_time = self.kind.currentIndex() == 0 and not feature.startswith("track:")
+        if not over_time:
+            self.plot.show_bars(numbers.distribution(feature, chosen))
+            what = "tracks" if feature.startswith("track:") else "cells"
+            self.plot.name_axes(words, f"number of {what}")
+            self.plot_words.setText(
+                f"All {what}" + ("; those of the chosen tracks in orange." if chosen else ".")
+            )
+            return
+        table = numbers.curves(feature, chosen)
+        self.plot.show_curves(
+            table["time"].to_numpy(np.float64), table[feature].to_numpy(np.float64),
+            table["track_id"].to_numpy(), chosen,
+        )  # fmt: skip
+        self.plot.name_axes(numbers.features["time"], words)
+        named = ", ".join(map(str, chosen[:8])) + (", …" if len(chosen) > 8 else "")
+        self.plot_words.setText(
+            f"Tracks {named}." if chosen else "Choose tracks in the table, the trees or the image."
+        )
+
+    def _show_cycles(self, numbers: TrackNumbers) -> None:
+        least = float(self.certainty.value())
+        if self.cycles is None or self.cycles.certainty != least:
+            self.cycles = cell_cycles(numbers.tracks, least)
+        self.survival.show_survival(self.cycles)
+        unit = "h" if self.cycles.unit == "min" else "frames"
+        self.survival.name_axes(f"time since birth, {unit}", "share not divided")
+        table = self.cycles.generations.to_html(
+            index=False, na_rep="", float_format="%.4g", border=0
+        )
+        self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{table}")
+
+    # ------------------------------------------------------------------ the choice
+
+    def _on_listed(self, tracks: list[int]) -> None:
+        self._looks.choose(tracks)
+        if len(tracks) == 1:
+            self._go(tracks[0], self.state.canvas.frame)
+
+    def _on_branch(self, track: int, frame: int) -> None:
+        self._looks.choose([track])
+        self._go(track, frame)
+
+    def _go(self, track: int, frame: int) -> None:
+        """Bring a track into view, at this frame where it is seen then."""
+        found = None if self.numbers is None else self.numbers.sight(track, frame)
+        if found is None or self.session.scene is None:
+            return
+        cell, frame = found
+        annotator = self.state.annotator
+        if annotator.picking.mode == Mode.REVIEW:
+            annotator.select(cell)
+        else:
+            detections = self.session.scene.detections
+            place = detections.table[list(detections.geometry.axes)].iloc[cell]
+            self.state.canvas.show(frame, tuple(float(p) for p in place))
+
+    def _on_chosen(self) -> None:
+        self.list.mark(self._looks.chosen)
+        index = self.tabs.currentIndex()
+        if index == 1 and self.all_families.isChecked():
+            self._mark_trees()
+            self.tree.show_tracks(self._looks.chosen)
+        elif index in (1, 2):
+            self._show()
+
+    def _on_colour(self) -> None:
+        self.colour.follow()
+        if self.tabs.currentIndex() == 1:
+            self._show()
+
+    def _on_frame(self, _: Any = None) -> None:
+        if self.numbers is not None and self.isVisible() and self.tabs.currentIndex() == 1:
+            self._mark_trees()
+
+    def _click_mode(self) -> None:
+        """Clicks go to the tracks, where they answer nothing; or back to the answers."""
+        viewer = self.state.viewer
+        if not self.state.result_layer.wanted and self.numbers is not None:
+            self.state.result_layer.show()
+        tracks = find_role(viewer.layers, "tracks")
+        if not self.by_click.isChecked():
+            self.state.canvas.activate()
+        elif tracks is not None:
+            viewer.layers.selection.active = tracks
+        else:
+            # The layer is made in a moment.
+            QTimer.singleShot(100, self._click_mode)
+
+    def _on_active(self, _: Any = None) -> None:
+        viewer = self.state.viewer
+        active = None if viewer is None else viewer.layers.selection.active
+        self.by_click.setChecked(active is not None and role_of(active) == "tracks")
+
+    def _on_press(self, viewer: Any, event: Any) -> Generator[None, None, None]:
+        """A click on a cell chooses its track, whatever else the click does."""
+        if event.button != 1 or event.modifiers or not self.isVisible():
+            return
+        start, far = np.asarray(event.pos, dtype=float), 0.0
+        yield
+        while event.type == "mouse_move":
+            far = max(far, float(np.abs(np.asarray(event.pos, dtype=float) - start).max()))
+            yield
+        labels, finder, numbers = (
+            self.state.canvas.labels,
+            self.state.annotator.finder,
+            self.numbers,
+        )
+        active = viewer.layers.selection.active
+        painting = str(getattr(active, "mode", "pan_zoom")) not in ("pan_zoom", "transform")
+        if far > _STILL or labels is None or finder is None or numbers is None or painting:
+            return
+        place = tuple(float(p) for p in labels.world_to_data(event.position)[1:])
+        cell = finder.row_at(self.state.canvas.frame, place)
+        track = None if cell < 0 else numbers.track_of(cell)
+        if track is not None:
+            self._looks.choose([track])
+
+    # ------------------------------------------------------------------ files
+
+    def _ask_trees(self) -> None:
+        self._ask("Family trees", "families.svg", self.save_trees,
+                  "Pictures (*.svg *.png *.pdf);;Newick trees (*.nwk)")  # fmt: skip
+
+    def _ask_plot(self) -> None:
+        self._ask("Plot", "plot.png", self.save_plot, "Picture (*.png);;Table (*.csv)")
+
+    def _ask_cycles(self) -> None:
+        self._ask("Cell cycles", "cycles.csv", self.save_cycles,
+                  "Table (*.csv);;Pictures (*.svg *.png *.pdf)")  # fmt: skip
+
+    def _ask(self, title: str, name: str, save: Callable[[Path], None], kinds: str) -> None:
+        if self.numbers is None:
+            return
+        found, _ = QFileDialog.getSaveFileName(self, title, name, kinds)
+        if found:
+            save(Path(found))
+
+    def save_trees(self, path: Path) -> None:
+        """Write the trees that are shown, in the background."""
+        numbers, colour = self.numbers, self._looks.colour
+        if numbers is None:
+            return
+        families = self._families(numbers)
+
+        def work() -> Steps[None]:
+            yield Progress("Drawing family trees", 0.0)
+            save_lineages(numbers.tracks, path, families=families, colour=colour)
+
+        self.session.run("trees", work, lambda _: self._saved(path))
+
+    def save_plot(self, path: Path) -> None:
+        """Write the plot as it is, or its numbers."""
+        numbers, feature = self.numbers, str(self.feature.currentData())
+        if numbers is None:
+            return
+        over_time = self.kind.currentIndex() == 0 and not feature.startswith("track:")
+        chosen, end = self._looks.chosen, path.suffix.lower()
+        with self.session.telling():
+            if end == ".csv":
+                found = numbers.distribution(feature, chosen)
+                table = numbers.curves(feature, chosen) if over_time else found.table
+                text = table.to_csv(index=False, lineterminator="\n")
+                write_text(path, text, "the table of the plot")
+            elif end == ".png":
+                with staged(path, "the plot") as spare:
+                    save_plot(self.plot, spare)
+            else:
+                raise OutputError(f"{path}: plots are written as .png or .csv")
+            self._saved(path)
+
+    def save_cycles(self, path: Path) -> None:
+        """Write the table of cycles, or the curve."""
+        if self.cycles is not None:
+            with self.session.telling():
+                save_cycles(self.cycles, path)
+                self._saved(path)
+
+    def _saved(self, path: Path) -> None:
+        self.session.message.emit("info", f"Written: {path}")
+
+
+def _forget(callbacks: list[Any], act: Any, _: Any = None) -> None:
+    if act in callbacks:
+        callbacks.remove(act)

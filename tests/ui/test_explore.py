@@ -1,0 +1,180 @@
+"""The table of tracks, family trees, plots and colours, linked with the image."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from qtpy.QtCore import QPointF, Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QDockWidget
+
+from bridgetrack.tracks.colours import colouring
+from bridgetrack.tracks.lineages import newick
+from bridgetrack.ui.explore_panel import NAME, ExplorePanel
+from bridgetrack.ui.layers import find_role
+from bridgetrack.ui.panel import state_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def opened(open_short, viewer, qtbot):
+    """State, step 4 and the panel with all tracks, opened by its button."""
+    widget = open_short("Bridgetrack")
+    widget.open_step(3)
+    widget.track.go.click()
+    widget.track.explore.click()
+    [panel] = widget.window().findChildren(ExplorePanel)
+    qtbot.waitUntil(lambda: panel.numbers is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
+    qtbot.wait(200)
+    widget.track.explore.click()
+    docks = [d for d in widget.window().findChildren(QDockWidget) if NAME in d.windowTitle()]
+    assert len(docks) == len(widget.window().findChildren(ExplorePanel)) == 1
+    return state_of(viewer), widget.track, panel
+
+
+def click_row(qtbot, panel, k, key=Qt.KeyboardModifier.NoModifier):
+    view = panel.list.view
+    place = view.visualRect(panel.list.model.index(k, 0)).center()
+    qtbot.mouseClick(view.viewport(), LEFT, key, pos=place)
+    qtbot.wait(30)
+
+
+def selected(panel):
+    rows = panel.list.view.selectionModel().selectedRows()
+    return [panel.list.model.tracks[i.row()] for i in rows]
+
+
+def test_rows_and_cells_are_linked(opened, hand, viewer, qtbot):
+    state, _, panel = opened
+    tracks = state.session.tracking.tracks
+    nodes, model = tracks.nodes, panel.list.model
+    assert model.rowCount() == tracks.n_tracks
+    assert model.data(model.index(0, 0)) == "1"
+    # Sorted by a click on a column: the longest first.
+    column = list(model.table.columns).index("detections")
+    panel.list.view.sortByColumn(column, Qt.SortOrder.DescendingOrder)
+    lengths = model.table["detections"].to_numpy()[model.rows]
+    assert (np.diff(lengths) <= 0).all() and len(set(lengths)) > 2
+    # Searched: a family by its number, then by a condition, then by nonsense.
+    mother = int(tracks.links["parent_id"].iloc[0])
+    panel.list.search.setFocus()
+    QTest.keyClicks(panel.list.search, str(mother))
+    family = nodes.loc[nodes["track_id"] == mother, "lineage_id"].iloc[0]
+    assert set(model.tracks) == set(nodes.loc[nodes["lineage_id"] == family, "track_id"])
+    panel.list.search.clear()
+    QTest.keyClicks(panel.list.search, "start > 0")
+    late = nodes.groupby("track_id")["frame"].min().gt(0).sum()
+    assert model.rowCount() == late and f"{late} of" in panel.list.told.text()
+    QTest.keyClicks(panel.list.search, ", blue")
+    assert panel.list.told.text() == "“blue” is not understood" and model.rowCount() == late
+    # A click on a row goes to its first sight and outlines the cell.
+    state.canvas.show(0, None)
+    click_row(qtbot, panel, 0)
+    [track] = selected(panel)
+    own = nodes[nodes["track_id"] == track]
+    assert state.canvas.frame == own["frame"].min() > 0
+    assert state.annotator.outlined in own["id"].tolist()
+    # Down goes to the next row.
+    qtbot.keyClick(panel.list.view, Qt.Key.Key_Down)
+    assert selected(panel) == [model.tracks[1]] == list(state.looks.chosen)
+    # A click on a cell, where clicks answer nothing, chooses its row.
+    panel.list.search.clear()
+    panel.by_click.click()
+    qtbot.waitUntil(panel.by_click.isChecked, timeout=5000)
+    assert viewer.layers.selection.active is find_role(viewer.layers, "tracks")
+    state.canvas.show(0, None)
+    here = nodes[nodes["frame"] == 0]
+    away = np.abs(here[["y", "x"]].to_numpy() * 0.645 - 126).max(axis=1)
+    cell = here.iloc[int(away.argmin())]
+    hand.click(np.array([cell["y"], cell["x"]]) * 0.645)
+    assert selected(panel) == [int(cell["track_id"])]
+    assert not len(state.session.annotations), "nothing was answered"
+    panel.by_click.click()
+    assert state.canvas.active
+
+
+def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
+    state, step, panel = opened
+    tracks = state.session.tracking.tracks
+    nodes = tracks.nodes
+    panel.tabs.setCurrentIndex(1)
+    assert len(panel.tree.drawn.branches) == tracks.n_tracks
+    # A click on a branch chooses the track and goes there.
+    table = panel.tree.drawn.branches
+    branch = table[table["end"] - table["start"] > 3].iloc[0]
+    frame = int(branch["start"]) + 2
+    qtbot.wait(600)  # the layout; and else it is a double click
+    spot = panel.tree.plotItem.vb.mapViewToScene(QPointF(branch["x"], frame))
+    qtbot.mouseClick(panel.tree.viewport(), LEFT, pos=panel.tree.mapFromScene(spot))
+    track = int(branch["track_id"])
+    qtbot.waitUntil(lambda: state.looks.chosen == (track,), timeout=5000)
+    assert state.canvas.frame == frame and selected(panel) == [track]
+    # One family alone, and its files.
+    panel.all_families.click()
+    own = nodes.loc[nodes["lineage_id"] == branch["lineage_id"], "track_id"].unique()
+    assert set(panel.tree.drawn.branches["track_id"]) == set(own)
+    for name in ("one.nwk", "one.svg"):
+        panel.save_trees(tmp_path / name)
+        qtbot.waitUntil(lambda name=name: (tmp_path / name).exists(), timeout=20_000)
+    assert (tmp_path / "one.nwk").read_text() == newick(tracks, [int(branch["lineage_id"])])
+    # One choice of colours for lines, cells and trees; along the tracks where it changes.
+    layer, cells = find_role(viewer.layers, "tracks"), find_role(viewer.layers, "coloured")
+    for by in ("generation", "area"):
+        before = cells.colormap
+        panel.colour.setCurrentIndex(panel.colour.findData(by))
+        qtbot.waitUntil(lambda before=before: cells.colormap is not before, timeout=20_000)
+        assert step.colour.currentData() == by
+        found = colouring(tracks, by)
+        assert np.allclose(layer.track_colors[:, :3], found.colours, atol=1e-3)
+        here = nodes[nodes["frame"] == 3]
+        places = here[["y", "x"]].round().astype(int).to_numpy()
+        pixels = np.asarray(cells.data[3])[tuple(places.T)]
+        wanted = found.colours[found.at(here["track_id"].to_numpy(), here["frame"].to_numpy())]
+        inside = pixels > 0
+        assert inside.sum() > 0.8 * len(here)
+        shown = cells.colormap.map(pixels)[inside, :3]
+        assert np.allclose(shown, wanted[inside], atol=0.02), by
+    assert panel.legend.isVisible()
+    # Curves of the chosen, distributions of all, and their numbers.
+    panel.tabs.setCurrentIndex(2)
+    panel.feature.setCurrentIndex(panel.feature.findData("speed"))
+    panel.save_plot(tmp_path / "curve.csv")
+    curve = pd.read_csv(tmp_path / "curve.csv")
+    assert set(curve["track_id"]) == {track} and len(panel.plot.plotItem.listDataItems()) == 1
+    panel.kind.setCurrentIndex(1)
+    panel.save_plot(tmp_path / "bars.csv")
+    bars = pd.read_csv(tmp_path / "bars.csv")
+    assert bars["count"].sum() == len(nodes) - tracks.n_tracks
+    assert bars["chosen"].sum() == curve["speed"].notna().sum()
+    panel.save_plot(tmp_path / "bars.png")
+    assert (tmp_path / "bars.png").read_bytes()[:4] == b"\x89PNG"
+    panel.save_plot(tmp_path / "bars.doc")
+    assert "written as .png or .csv" in panel.notice.text()
+    # Cell cycles above a certainty.
+    panel.tabs.setCurrentIndex(3)
+    assert "born by a division" in panel.cycle_words.toPlainText()
+    many = len(panel.cycles.cycles)
+    panel.certainty.setValue(1)
+    assert len(panel.cycles.cycles) < many and "left out" in panel.cycle_words.toPlainText()
+    panel.save_cycles(tmp_path / "cycles.csv")
+    assert len(pd.read_csv(tmp_path / "cycles.csv")) == len(panel.cycles.cycles)
+
+
+def test_it_follows_answers_and_closing(opened, viewer, qtbot):
+    state, _, panel = opened
+    session, before = state.session, panel.numbers
+    event = session.tracking.tracks.events.query("event == 'divide'").iloc[0]
+    mother = int(event["sources"][0])
+    state.annotator.select(mother)
+    state.annotator.reject()
+    qtbot.waitUntil(lambda: panel.numbers is not before, timeout=20_000)
+    assert panel.numbers.tracks is session.tracking.tracks
+    assert panel.list.model.rowCount() == session.tracking.tracks.n_tracks
+    viewer.layers.remove("cells")
+    qtbot.waitUntil(lambda: panel.numbers is None, timeout=20_000)
+    assert panel.list.model.rowCount() == 0 and not panel.tabs.isEnabled()
+    assert "no tracks" in panel.hint.text()
