@@ -229,7 +229,7 @@ class ExplorePanel(Panel):
         unit = "h" if self.cycles.unit == "min" else "frames"
         self.survival.name_axes(f"time since birth, {unit}", "share not divided")
         table = self.cycles.generations.to_html(
-            index=False, na_rep="", float_format="%.4g", border=0
+            index=False, na_rep="", float_format="{:.4g}".format, border=0
         )
         self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{table}")
 
