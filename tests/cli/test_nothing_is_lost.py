@@ -128,6 +128,7 @@ TRIED = {
     },
     "save": {"file", "labels", "image"},  # writes into the library alone
     "check": {"result", "judged"},
+    "batch": {"folder", "model", "labels"},
 }  # fmt: skip
 """What names a file, beside --out, of commands that write; each stands in a test below."""
 WRITE_NOTHING = {"explain", "evaluate", "suggest", "open_", "list_"}

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack.cli.annotate import annotate, simulate_annotator
+from bridgetrack.cli.batch import batch
 from bridgetrack.cli.check import check
 from bridgetrack.cli.console import Stopped
 from bridgetrack.cli.cycles import cycles
@@ -118,6 +119,7 @@ for command in (
     app.command()(command)
 app.command()(suggest)
 app.command()(check)
+app.command()(batch)
 app.command(name="simulate-annotator")(simulate_annotator)
 app.command(name="open")(open_)
 app.add_typer(models)

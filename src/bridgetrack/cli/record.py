@@ -14,7 +14,7 @@ from typing import Any
 from bridgetrack.cli.console import Stopwatch, note_lines, note_texts, plural
 from bridgetrack.cli.options import keep_inputs
 from bridgetrack.cli.repair import REPAIRED, summary_of_repairs, words_of_repairs
-from bridgetrack.cli.sources import RunInputs
+from bridgetrack.cli.sources import FOUND_HERE, RunInputs
 from bridgetrack.errors import OutputError
 from bridgetrack.export.may_write import (
     EXPORTED,
@@ -112,7 +112,8 @@ def finish(
         names = [*(name for kind in given.formats for name in FILES[kind]), METHODS]
         if beside is not None:
             shutil.copytree(beside, staging, dirs_exist_ok=True)
-            names += REPAIRED
+            names += _added(given)
+        if given.repair:
             record["repair"] = summary_of_repairs(staging)
         record["files"] = [name for name in names if (staging / name).exists()]
         record = sealed(record, manifest(staging, record["files"]))
@@ -125,8 +126,13 @@ def _in_the_way(out: Path, given: RunInputs) -> list[str]:
     from bridgetrack.export.results import FILES, METHODS
 
     new = [*(name for kind in given.formats for name in FILES[kind]), METHODS]
-    new += REPAIRED if given.repair else []
+    new += _added(given)
     return list(dict.fromkeys([*new, *earlier(out), RUN_FILE]))
+
+
+def _added(given: RunInputs) -> list[str]:
+    """Names of what is written beside the results."""
+    return [*(REPAIRED if given.repair else ()), *(FOUND_HERE if given.found_here else ())]
 
 
 def describe(

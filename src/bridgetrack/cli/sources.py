@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from bridgetrack.progress import Progress
 
 
+FOUND_HERE = ("labels.tif", "labels.run.json")
+"""Masks that were found on the way, and how, written beside the results."""
+
+
 @dataclass(frozen=True)
 class RunInputs:
     """What a tracking command was given."""
@@ -39,11 +43,13 @@ class RunInputs:
     preset: str = "plain"  # columns of the tables, see `write_csv`
     command: str = "track"
     repair: bool = False  # the labels were mended first, see `cli.repair`
+    found_here: bool = False  # the labels were found on the way and stand among the results
 
     @property
     def inputs(self) -> tuple[Path | None, ...]:
         """All files that are read."""
-        return (self.labels, self.image, self.model, self.annotations, self.project)
+        labels = None if self.found_here else self.labels
+        return (labels, self.image, self.model, self.annotations, self.project)
 
 
 def open_sources(

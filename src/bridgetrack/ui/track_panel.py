@@ -11,6 +11,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import proposals
 from bridgetrack.session.results import least_certain, summary
 from bridgetrack.ui.background import EventLoopQueue
+from bridgetrack.ui.batch_box import BatchBox
 from bridgetrack.ui.check_box import CheckBox
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
@@ -65,6 +66,8 @@ class TrackPanel(Panel):
         self.add(folded("How right is it?", self.check))
         self.export = ExportBox(self)
         self.add(folded("Export", self.export))
+        self.batch = BatchBox(self)
+        self.add(folded("Many movies", self.batch))
         self.notice = self.add(Notice())
         self._rows: list[tuple[int, bool]] = []  # cells, and whether their past is in question
         self._listed: dict[tuple[int, bool], int] = {}

@@ -1,0 +1,117 @@
+"""Many movies: a folder of them, tracked with the model in use, and a table of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from magicgui.types import FileDialogMode
+from magicgui.widgets import FileEdit
+from qtpy.QtWidgets import QFormLayout, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+
+from bridgetrack.cli.batch import TABLE, BatchRun, batch_steps
+from bridgetrack.export.results import ExportOptions
+from bridgetrack.pipeline.batch import BatchRow, most_different
+from bridgetrack.segmentation.settings import MaskChoice
+from bridgetrack.ui.forms import SettingsForm
+from bridgetrack.ui.panel import Panel, Work
+from bridgetrack.ui.widgets import button, text
+
+_ABOUT = (
+    "Tracks every movie of a folder with the model in use. Movies without masks are segmented "
+    "first; NAME_labels, NAME_masks or NAME_cells are the masks of NAME."
+)
+_HEADER = ("Movie", "Cells", "Tracks", "Divisions", "Certain", "Distance")
+_WORDS = {
+    "jointly": "together with their tracks",
+    "frame": "frame by frame",
+    "plain": "quickly: one reading",
+}
+
+
+class BatchBox(QWidget):
+    """Folders, options, a button and the table of what came of it."""
+
+    def __init__(self, panel: Panel) -> None:
+        super().__init__()
+        self._panel = panel
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        about = text()
+        about.setText(_ABOUT)
+        box.addWidget(about)
+        self.folder, self.labels, self.out = (
+            FileEdit(mode=FileDialogMode.EXISTING_DIRECTORY, nullable=True, name=name)
+            for name in ("folder", "labels", "out")
+        )
+        where = QFormLayout()
+        for title, widget in (
+            ("Movies", self.folder), ("Masks, if elsewhere", self.labels), ("Results", self.out),
+        ):  # fmt: skip
+            where.addRow(title, widget.native)
+        box.addLayout(where)
+        self.choose = SettingsForm(MaskChoice, {"choose": "Find cells"}, words=_WORDS)
+        box.addWidget(self.choose.native)
+        self.formats = SettingsForm(
+            ExportOptions,
+            {"csv": "CSV", "ctc": "CTC", "geff": "GEFF", "zarr": "OME-Zarr"},
+            in_a_row=True,
+        )
+        box.addWidget(self.formats.native)
+        self.go = button("Track them all", "Track every movie of the folder", self.begin, icon="go")
+        box.addWidget(self.go)
+        box.addWidget(Work(panel, "batch"))
+        self.table = QTableWidget(0, len(_HEADER))
+        self.table.setHorizontalHeaderLabels(list(_HEADER))
+        self.table.setMinimumHeight(140)
+        self.table.verticalHeader().hide()
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.hide()
+        box.addWidget(self.table)
+        self.words = text()
+        box.addWidget(self.words)
+
+    def begin(self) -> None:
+        """Track the folder in the background; what is done stays where it is cancelled."""
+        folder, out = _path(self.folder), _path(self.out)
+        formats = self.formats.applied_to(ExportOptions()).formats
+        if folder is None or out is None:
+            self.words.setText("Choose the folder of the movies and one for the results.")
+            return
+        if not formats:
+            self.words.setText("Tick at least one format.")
+            return
+        session = self._panel.session
+        choose = self.choose.applied_to(MaskChoice())
+        given = BatchRun(folder, out, session.model, _path(self.labels), formats, choose)
+        self.words.setText("Tracking…")
+        session.run(
+            "batch", lambda: batch_steps(given), lambda rows: self._show(rows, out),
+            lambda error: self.words.setText(str(error)),
+        )  # fmt: skip
+
+    def _show(self, rows: tuple[BatchRow, ...], out: Path) -> None:
+        good = [row for row in rows if not row.problem]
+        self.table.setRowCount(len(good))
+        for k, row in enumerate(good):
+            counts, apart = row.counts or {}, row.apart
+            values = (
+                row.name, f"{counts['cells']:,}", f"{counts['tracks']:,}", f"{counts['divide']:,}",
+                f"{100 * row.certainty:.1f} %",
+                "" if apart.level == "unknown" else f"{apart.distance:.2f}",
+            )  # fmt: skip
+            for column, value in enumerate(values):
+                self.table.setItem(k, column, QTableWidgetItem(value))
+        self.table.resizeColumnsToContents()
+        self.table.setVisible(bool(good))
+        odd = most_different(rows)
+        told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
+        if odd is not None:
+            told.append(f"{odd.name} differs most: {odd.apart.words}.")
+        told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
+        self.words.setText("\n".join(told))
+
+
+def _path(edit: FileEdit) -> Path | None:
+    """The folder chosen, None where there is none."""
+    value = edit.value
+    return None if value is None or str(value) in ("", ".") else Path(str(value))

@@ -1,0 +1,96 @@
+"""``bridgetrack batch``: every movie of a folder with one model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+
+from bridgetrack.models.similarity import UNKNOWN, Similarity
+from bridgetrack.pipeline.batch import BatchRow, compared, most_different
+from cli.conftest import Run
+from cli.test_nothing_is_lost import content
+
+
+@pytest.fixture
+def many(movie: Path, truth: Path, tmp_path: Path) -> Path:
+    """A folder with a raw movie, masks, one with its masks, and a damaged one."""
+    folder = tmp_path / "many"
+    (folder / "raw").mkdir(parents=True)
+    images = [tifffile.imread(p) for p in sorted((movie / "01").glob("*.tif"))]
+    labels = np.stack([tifffile.imread(p) for p in sorted(truth.glob("*.tif"))])
+    for t, image in enumerate(images[:3]):
+        tifffile.imwrite(folder / "raw" / f"t{t:03d}.tif", image)
+    tifffile.imwrite(folder / "both.tif", np.stack(images)[::3], photometric="minisblack")
+    tifffile.imwrite(folder / "both_masks.tif", labels[::3], photometric="minisblack")
+    tifffile.imwrite(folder / "masks.tif", labels, photometric="minisblack")
+    (folder / "damaged.tif").write_text("no movie")
+    (folder / "01_GT").mkdir()
+    return folder
+
+
+def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    before = content(many)
+    words = ("batch", many, "--out", out, "--choose", "plain")
+    shown = run(*words, "--json")
+    assert shown.status == 1
+    assert shown.err.startswith("error: 1 of 4 movies failed; damaged: ")
+    said = json.loads(shown.out)
+    table = pd.read_csv(out / "batch.csv")
+    assert [m["movie"] for m in said["movies"]] == list(table["movie"])
+    assert table["movie"].iloc[-1] == "damaged"
+    assert "damaged.tif" in table["problem"].iloc[-1]
+    good = table.iloc[:-1].set_index("movie")
+    assert set(good.index) == {"raw", "both", "masks"}
+    assert good["certainty"].is_monotonic_increasing
+    odd = good["distance"].idxmax()
+    assert said["most_different"] == odd
+    assert not (out / "damaged").exists()
+    for name in good.index:
+        record = json.loads((out / name / "run.json").read_text())
+        assert record["counts"]["cells"] == good.loc[name, "cells"] > 0
+        assert record["counts"]["divide"] == good.loc[name, "divisions"]
+        assert (out / name / "labels.tif").is_file() == (name == "raw")
+    assert "found by Bridgetrack" in (out / "raw" / "methods.txt").read_text(encoding="utf-8")
+    assert content(many) == before
+    (out / "raw" / "tracks.csv").write_text("mine")
+    again = run(*words)
+    assert "2 of 4 movies failed" in again.err, "what somebody changed is not written over"
+    assert (out / "raw" / "tracks.csv").read_text() == "mine"
+    assert "differs most: " in again.out
+
+
+def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) -> None:
+    for words, said in (
+        ((many, "--out", many), "results need a folder of their own"),
+        ((many / "raw", "--out", tmp_path / "x"), "this folder is itself a movie"),
+        ((many / "01_GT", "--out", tmp_path / "x"), "there are no movies in this folder"),
+        ((tmp_path / "gone", "--out", tmp_path / "x"), "there is no such folder"),
+        ((many, "--out", tmp_path / "x", "--model", "nobody"), "no model of that name"),
+        ((many, "--out", tmp_path / "x", "--labels", many / "01_GT"), "there are no masks in"),
+        ((many, "--out", many / "both.tif"), "both.tif"),
+    ):
+        before = content(tmp_path)
+        shown = run("batch", *words)
+        assert shown.status in (1, 2)
+        assert said in shown.err
+        assert content(tmp_path) == before
+
+
+def test_least_certain_first_and_failed_ones_last() -> None:
+    far = Similarity(0.7, "different", ())
+    rows = [
+        BatchRow("failed", "why"),
+        BatchRow("sure", counts={}, certainty=0.99, apart=far),
+        BatchRow("unsure", counts={}, certainty=0.8, apart=Similarity(0.1, "very similar", ())),
+        BatchRow("empty", counts={}, apart=UNKNOWN),
+    ]
+    ordered = compared(rows, None)
+    assert [r.name for r in ordered] == ["empty", "unsure", "sure", "failed"]
+    assert most_different(rows) is rows[1]
+    assert most_different(rows[:2]) is None, "nothing to compare it with"

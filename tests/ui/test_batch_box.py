@@ -1,0 +1,39 @@
+"""Many movies from the window: a folder is tracked with the model in use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_a_folder_in_the_window(viewer, qtbot, tmp_path):
+    from qtpy.QtCore import Qt
+    from superqt import QCollapsible
+
+    many, out = tmp_path / "many", tmp_path / "out"
+    many.mkdir()
+    for name, step in (("slow", 1.0), ("fast", 4.0)):
+        rows = [(t, 20.0 * k + step * t, 30.0 * k) for t in range(4) for k in range(1, 8)]
+        pd.DataFrame(rows, columns=["t", "y", "x"]).to_csv(many / f"{name}.csv", index=False)
+    (many / "broken.npy").write_bytes(b"nothing")
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    widget.open_step(3)
+    box = widget.track.batch
+    sections = widget.track.findChildren(QCollapsible)
+    title = next(s for s in sections if s.text() == "Many movies").toggleButton()
+    qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: box.go.height() > 10)
+    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    assert box.words.text().startswith("Choose the folder")
+    box.folder.value, box.out.value = many, out
+    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: box.table.rowCount() == 2, timeout=30_000)
+    names = {box.table.item(k, 0).text() for k in range(2)}
+    assert names == {"slow", "fast"}
+    assert "broken failed: " in box.words.text()
+    table = pd.read_csv(out / "batch.csv")
+    assert list(table["cells"].dropna()) == [28, 28]
+    assert np.isfinite(table["certainty"].iloc[:2]).all()
