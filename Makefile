@@ -7,7 +7,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PYTEST_ARGS ?= -n 2 --dist worksteal
+PYTEST_ARGS ?= -n 3 --dist worksteal
 
 # Solvers and arrays use one thread each: the tests run side by side.
 export OMP_NUM_THREADS ?= 1

@@ -4,18 +4,20 @@
         [--frames A:B] [NAME ...]
 
 A person looks at areas around places drawn at random, half as wide and high as the picture where
-they do not reach beyond it, as masks were chosen from the image alone, and mends every error there
-with a click: a cell that was missed, cut or joined with others gets the outline that is best among
-the candidates (where none overlaps it by half, its true outline); what is no cell, as the truth has
-it, is said to be none. One more click says that all in view is right. This goes on until the clicks
-are spent. Then masks are chosen again with these answers, movies are tracked with the shipped
-weights, and scored as in `masks.py`.
+they do not reach beyond it, as masks were chosen from the image alone, and mends what is wrong
+there by the same acts as on the canvas: cuts, joins, finds missing cells, says what is no cell (as
+the truth has it), and presses for other outlines, where a cell is not drawn well enough to count
+and for some that could be drawn better. Every place clicked and every press is a click, also in
+vain; one more says that all in view is right. This goes on until the clicks are spent. Then masks
+are chosen again with these answers, movies are tracked with the shipped weights, and scored as in
+`masks.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +27,140 @@ from numpy.typing import NDArray
 import bridgetrack as bt
 import masks
 from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.detections.measure import measure
+from bridgetrack.detections.table import Detections
+from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline import mask_candidates
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import choose_masks
-from bridgetrack.regions.acts import check
-from bridgetrack.regions.mend import Mend, MendKind, MendSite
+from bridgetrack.regions.acts import act
+from bridgetrack.regions.mend import MendKind
+from bridgetrack.regions.outlines import usual_ratio
 from bridgetrack.regions.regions import Regions, labels_of, regions_of_labels
-from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.session.masks import MovieMasks
 
 Labels = NDArray[np.int32]
 Index = NDArray[np.int64]
+
+RIGHT = 0.5  # overlap above which a cell is found
+POOR = 0.7  # overlap below which its outline could be better
+BETTER = 0.1  # by which an outline must overlap more to be taken
+PRESSES = 4  # for another outline, after which the person gives up
+OUTLINES = 3  # looked at in each part, of cells that are found
+
+
+@dataclass
+class Person:
+    """Somebody who knows the truth, and counts the clicks that it takes to say it.
+
+    Attributes
+    ----------
+    masks
+        What is shown and can be mended, with the answers given so far.
+    detections
+        The same, measured at first.
+    truth
+        The true labels of every frame.
+    left
+        Clicks that are left.
+    """
+
+    masks: MovieMasks
+    detections: Detections
+    truth: list[Labels]
+    left: int
+
+    def look(self, t: int, low: list[int], high: list[int]) -> None:
+        """Mend every error that lies wholly in a part of a frame, then say that all is right."""
+        view = np.zeros(self.truth[t].shape, dtype=bool)
+        view[tuple(slice(a, b) for a, b in zip(low, high, strict=True))] = True
+        seen = view.reshape(-1)
+        cells = regions_of_labels(self.truth[t], t)
+        inside = [k for k in range(len(cells)) if seen[pixels(cells, k)].all()]
+        for k in inside:
+            if self.like(t, pixels(cells, k)) <= RIGHT:
+                self.mend(t, pixels(cells, k))
+        shown = regions_of_labels(self.now(t), t)
+        touched = self.truth[t].reshape(-1)
+        for j in range(len(shown)):
+            mine = pixels(shown, j)
+            if self.left > 0 and seen[mine].all() and not touched[mine].any():
+                self.click(MendKind.REMOVE, t, mine)
+        poor = [k for k in inside if self.like(t, pixels(cells, k)) < POOR]
+        for k in poor[:OUTLINES]:
+            self.outline(t, pixels(cells, k))
+        if self.left > 0:
+            places = (tuple(map(float, low)), tuple(float(n - 1) for n in high))
+            self.left -= 1
+            self.act(MendKind.CHECK, t, *places)
+
+    def mend(self, t: int, cell: Index) -> None:
+        """Have a cell that was missed, cut or joined with others drawn as one."""
+        now = self.now(t).reshape(-1)
+        labels, counts = np.unique(now[cell], return_counts=True)
+        pieces = [(n, k) for k, n in zip(labels.tolist(), counts.tolist(), strict=True) if k]
+        over = [k for n, k in pieces if n > len(cell) / 2]
+        within = [k for n, k in sorted(pieces, reverse=True) if 2 * n > np.sum(now == k)]
+        beside = self.truth[t].reshape(-1)[now == over[0]] if over else np.zeros(0, dtype=np.int32)
+        others = np.setdiff1d(beside, [0, self.truth[t].reshape(-1)[cell[0]]])
+        if len(others):
+            there = np.flatnonzero((now == over[0]) & np.isin(self.truth[t].reshape(-1), others))
+            self.click(MendKind.CUT, t, cell[now[cell] == over[0]], there)
+        elif len(within) > 1:
+            self.click(MendKind.JOIN, t, *(cell[now[cell] == k] for k in within[:2]))
+        elif not pieces:
+            self.click(MendKind.GROW, t, cell)
+        if self.like(t, cell) <= RIGHT:
+            self.outline(t, cell)
+
+    def outline(self, t: int, cell: Index) -> None:
+        """Press for another outline until one is clearly better; else all stays as it was."""
+        before, done = self.like(t, cell), 0
+        while self.left > 0 and done < PRESSES and self.click(MendKind.OUTLINE, t, cell):
+            done += 1
+            if self.like(t, cell) > max(before + BETTER, RIGHT):
+                return
+        for _ in range(done):
+            self.masks.undo()
+        self.left -= min(done, 1)
+
+    def click(self, kind: MendKind, t: int, *cells: Index) -> bool:
+        """Click on the middles of sets of pixels; whether anything came of it."""
+        if self.left < len(cells):
+            return False
+        self.left -= len(cells)
+        return self.act(kind, t, *(self.middle(t, cell) for cell in cells))
+
+    def act(self, kind: MendKind, t: int, *places: tuple[float, ...]) -> bool:
+        """Do what some clicks say, where it can be done."""
+        try:
+            self.masks.make(
+                act(kind, self.masks.site(t, self.detections), *places), self.detections
+            )
+        except bt.BridgetrackError:
+            return False
+        return True
+
+    def middle(self, t: int, cell: Index) -> tuple[float, ...]:
+        """The pixel of a set that is nearest to its middle, drawn over where anything is."""
+        now = self.now(t)
+        on = cell[now.reshape(-1)[cell] > 0]
+        cell = on if len(on) else cell
+        places = np.stack(np.unravel_index(cell, now.shape), axis=1).astype(float)
+        return tuple(places[((places - places.mean(axis=0)) ** 2).sum(axis=1).argmin()].tolist())
+
+    def now(self, t: int) -> Labels:
+        """The labels of a frame as they are shown."""
+        return label_frame(self.masks.labels, t)
+
+    def like(self, t: int, cell: Index) -> float:
+        """Overlap of a true cell with what is shown for it."""
+        now = self.now(t).reshape(-1)
+        labels, counts = np.unique(now[cell], return_counts=True)
+        unions = [len(cell) + np.sum(now == k) - n for k, n in zip(labels, counts, strict=True)]
+        return max(
+            (n / u for k, n, u in zip(labels, counts, unions, strict=True) if k), default=0.0
+        )
 
 
 def pixels(regions: Regions, row: int) -> Index:
@@ -42,71 +168,26 @@ def pixels(regions: Regions, row: int) -> Index:
     return regions.pixels[regions.starts[row] : regions.starts[row + 1]]
 
 
-def errors(
-    t: int, true: Labels, shown: Labels, offered: Regions, view: NDArray[np.bool_]
-) -> list[Mend]:
-    """What mends every error that lies wholly in view."""
-    cells, now = regions_of_labels(true, t), regions_of_labels(shown, t)
-    seen = view.reshape(-1)
-    like = masks.likeness(cells, now).toarray()
-    best = masks.likeness(cells, offered).toarray()
-    none = np.zeros(0, dtype=np.int64)
-    found = []
-    for k in range(len(cells)):
-        mine = pixels(cells, k)
-        if like[k].max(initial=0) > 0.5 or not seen[mine].all():
-            continue
-        row = int(best[k].argmax()) if len(offered) else -1
-        right = pixels(offered, row) if row >= 0 and best[k, row] > 0.5 else mine
-        near = [pixels(now, j) for j in np.flatnonzero(like[k])]
-        wrong = [w for w in near if len(np.intersect1d(w, right)) > 0.25 * min(len(w), len(right))]
-        sides = ((right,), tuple(wrong))
-        found.append(Mend(MendKind.GROW, t, (), none, none, none, (), *sides))
-    for j in np.flatnonzero(like.max(axis=0, initial=0) == 0).tolist():
-        mine = pixels(now, j)
-        if seen[mine].all():
-            found.append(Mend(MendKind.REMOVE, t, (), none, none, none, (), (), (mine,)))
-    return found
-
-
 def answered(
-    image: Any, truth: list[Labels], shown: list[Labels], offered: list[Regions], border: int,
-    clicks: int, seed: int,
-) -> MaskAnswers:  # fmt: skip
-    """What the person says."""
-    rng = np.random.default_rng(seed)
-    now = [frame.copy() for frame in shown]
-    answers, shape = MaskAnswers(image.geometry), truth[0].shape
+    task: masks.Task, shown: list[Labels], clicks: int, seed: int
+) -> tuple[MaskAnswers, float]:
+    """What the person says, and how much larger the outlines are that were corrected."""
+    rng, truth = np.random.default_rng(seed), task.truth
+    labels = masks.of_frames([frame.copy() for frame in shown], task.image)
+    mine = MovieMasks(labels, task.image, None, None)
+    person = Person(mine, measure(labels, task.image), truth, clicks)
+    shape, border = truth[0].shape, task.border
     views: set[int] = set()
-    while clicks > 0 and len(views) < len(truth):
+    while person.left > 0 and len(views) < len(truth):
         t = int(rng.integers(len(truth)))
         middle = [int(rng.integers(border, n - border)) for n in shape[-2:]]
         sides = list(zip(middle, shape[-2:], strict=True))
         low = [*[0] * (len(shape) - 2), *(max(border, m - n // 4) for m, n in sides)]
         high = [*shape[:-2], *(min(n - border, m + n // 4) for m, n in sides)]
-        view = np.zeros(shape, dtype=bool)
-        view[tuple(slice(a, b) for a, b in zip(low, high, strict=True))] = True
-        if t in views:
-            continue
-        views.add(t)
-        found = errors(t, truth[t], now[t], offered[t], view)
-        flat = now[t].reshape(-1)
-        for mend in found[:clicks]:
-            answers = answers.added(mend)
-            for places in mend.wrong:
-                flat[places] = 0
-            for places in mend.right:
-                flat[places[flat[places] == 0]] = flat.max() + 1
-        clicks -= len(found)
-        if clicks > 0:
-            site = MendSite(t, now[t], SegmentationSettings(), int(flat.max()) + 1)
-            try:
-                mend = check(site, tuple(low), tuple(n - 1 for n in high))
-            except bt.BridgetrackError:
-                continue  # nothing in view
-            answers = answers.added(mend)
-            clicks -= 1
-    return answers
+        if t not in views:
+            views.add(t)
+            person.look(t, low, high)
+    return mine.answers, usual_ratio(mine.answers.outline_ratios)
 
 
 def remember() -> None:
@@ -129,12 +210,11 @@ def remember() -> None:
     mask_candidates.segment_frame = segment_frame
 
 
-def chosen(image: Any, given: GivenMasks) -> tuple[list[Labels], list[Regions]]:
-    """Labels and candidates of every frame."""
+def chosen(image: Any, given: GivenMasks) -> list[Labels]:
+    """Labels of every frame."""
     choices: list[Any] = []
     bt.run(choose_masks(image, choices.append, given=given))
-    labels = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in choices]
-    return labels, [c.candidates.regions for c in choices]
+    return [labels_of(c.candidates.regions, c.chosen, c.frame) for c in choices]
 
 
 def main() -> None:
@@ -153,21 +233,21 @@ def main() -> None:
         task = masks.open_task(masks.SETS[name], args.data, args.frames)
         if task is None:
             continue
-        image, truth = task.image, task.truth
+        image = task.image
 
         def figures(frames: list[Labels], task: masks.Task = task) -> list[float]:
             found = masks.scored(task, frames)
             return [float(found.get(k, np.nan)) for k in masks.COLUMNS]
 
-        shown, offered = chosen(image, GivenMasks())
+        shown = chosen(image, GivenMasks())
         print(row(name, "0", np.array([figures(shown)])), flush=True)
         rows = []
         for seed in range(args.seeds):
-            answers = answered(image, truth, shown, offered, task.border, args.clicks, seed)
-            frames, _ = chosen(image, GivenMasks(answers=answers))
+            answers, ratio = answered(task, shown, args.clicks, seed)
+            frames = chosen(image, GivenMasks(answers=answers))
             rows.append(figures(frames))
             seen = sum(len(a.right) for a in answers if a.kind == MendKind.CHECK)
-            said = f"{len(answers)} answers, {seen} cells in view"
+            said = f"{len(answers)} answers, {seen} cells in view, outlines {ratio:.2f} as large"
             print(f"{name}, seed {seed}: {said}, {rows[-1]}", file=sys.stderr)
         print(row(name, str(args.clicks), np.array(rows)), flush=True)
 

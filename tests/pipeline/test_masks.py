@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import ndimage as ndi
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
@@ -17,7 +18,7 @@ from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks, segment_by_choice
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import check, remove
-from bridgetrack.regions.mend import MendSite
+from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
@@ -165,3 +166,25 @@ def test_what_was_left_out_where_all_was_checked_is_left_out_elsewhere() -> None
     assert before.max() > n - 3
     assert abs(int(after.max()) - len(inner)) <= 1
     assert ((after > 0) & (wanted[1] > 0)).sum() > 0.8 * (wanted[1] > 0).sum()
+
+
+def test_outlines_that_were_corrected_teach_how_large_cells_are_drawn() -> None:
+    images, labels = drawn()
+    image = open_movie(images)
+    frame_by_frame = MaskSettings(choose="frame")
+    before = found(image, settings=frame_by_frame)
+    answers = MaskAnswers(open_labels(labels).geometry)
+    for label in range(1, before[1].max() + 1):
+        cell = before[1] == label
+        wide = ndi.binary_dilation(cell, iterations=2) & ((before[1] == 0) | cell)
+        answers = answers.added(
+            Mend(
+                MendKind.OUTLINE, 1, (), *(np.zeros(0, np.int64),) * 3, (label,),
+                (np.flatnonzero(wide),), (np.flatnonzero(cell),),
+            )
+        )  # fmt: skip
+    after = found(image, settings=frame_by_frame, given=GivenMasks(answers=answers))
+    for t in (0, 2):  # of which nobody spoke
+        assert after[t].max() == before[t].max()
+        sizes = [np.median(np.bincount(m.ravel())[1:]) for m in (before[t], after[t])]
+        assert sizes[1] > 1.15 * sizes[0]

@@ -18,6 +18,7 @@ from bridgetrack.annotations.annotation import now
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.outlines import redrawn
 from bridgetrack.regions.regions import Regions, concatenate, no_regions
 
 Index = NDArray[np.int64]
@@ -98,6 +99,11 @@ class MaskAnswer:
         return max((r[-1][0] + r[-1][1] for r in runs if r), default=0)
 
     @property
+    def outlines(self) -> bool:
+        """Whether it says how a cell is to be drawn."""
+        return self.kind in (MendKind.OUTLINE, MendKind.PAINT) and len(self.right) == 1
+
+    @property
     def pixels(self) -> Index:
         """Places in the flat frame that it is about, ascending."""
         sets = [pixels_of(runs) for runs in (*self.right, *self.wrong)]
@@ -127,6 +133,10 @@ def pixels_of(runs: Iterable[tuple[int, int]]) -> Index:
     """Places of the pixels of some runs, ascending."""
     parts = [np.arange(start, start + length, dtype=np.int64) for start, length in runs]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _area(runs: Runs) -> int:
+    return sum(length for _, length in runs)
 
 
 def runs_of(pixels: Index) -> Runs:
@@ -200,6 +210,16 @@ class MaskAnswers:
         """Cells in areas that somebody looked at and found right."""
         return sum(len(a.right) for a in self.past if a.kind == MendKind.CHECK)
 
+    @property
+    def outline_ratios(self) -> tuple[float, ...]:
+        """Area of every outline that was corrected, divided by that of the one shown at first."""
+        first: dict[tuple[int, Runs], int] = {}  # area shown at first, by the outline that stands
+        for a in self.past:
+            shown = [first.pop((a.frame, runs), _area(runs)) for runs in a.wrong]
+            if a.outlines and len(shown) == 1:
+                first[a.frame, a.right[0]] = shown[0]
+        return tuple(_area(right) / shown for (_, right), shown in first.items())
+
     def added(self, mend: Mend) -> MaskAnswers:
         """With what a change of masks says; what was taken back can no longer be repeated."""
         answer = MaskAnswer(
@@ -244,9 +264,10 @@ class _Said:
     right: sp.csr_matrix
     wrong: sp.csr_matrix
     limits: NDArray[np.float64]  # overlap from which a candidate is each of those wrong
+    outlined: NDArray[np.bool_]  # whether somebody said how each of those right is to be drawn
 
 
-def targets(regions: Regions, answers: MaskAnswers) -> Index:
+def targets(regions: Regions, answers: MaskAnswers, ratio: float = 1.0) -> Index:
     """What the answers say of every candidate.
 
     Parameters
@@ -255,6 +276,9 @@ def targets(regions: Regions, answers: MaskAnswers) -> Index:
         Candidates.
     answers
         Answers about the movie that they are of.
+    ratio
+        How many times as large cells are to be drawn as they were where nobody spoke of their
+        outlines.
 
     Returns
     -------
@@ -268,8 +292,18 @@ def targets(regions: Regions, answers: MaskAnswers) -> Index:
     for t, known in _standing(answers, set(np.unique(regions.frame).tolist())).items():
         rows = regions.rows(t)
         member, area = regions.membership(t), regions.area[rows]
-        said[rows] = _judged(member, area, known)
+        meant = known if ratio == 1.0 else _redrawn(member, known, ratio)
+        said[rows] = _judged(member, area, meant)
     return said
+
+
+def _redrawn(member: sp.csr_matrix, known: _Said, ratio: float) -> _Said:
+    """Those right with the outlines that candidates have for them."""
+    found = redrawn(known.right, member, ratio)
+    found[known.outlined] = -1
+    sets = sp.vstack([member, known.right], format="csr")
+    rows = np.where(found >= 0, found, member.shape[0] + np.arange(len(found)))
+    return replace(known, right=sets[rows])
 
 
 def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
@@ -332,6 +366,7 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
         right: list[Index] = []
         wrong: list[Index] = []
         limits: list[float] = []
+        outlined = {a.right[0] for a in listed if a.outlines}
         for answer in reversed(listed):
             cells = [pixels_of(runs) for runs in answer.right]
             others = [pixels_of(runs) for runs in answer.wrong]
@@ -351,7 +386,9 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
             wrong += no_cells
             mended = answer.right and answer.kind != MendKind.CHECK
             limits += [_SAME if mended else _GONE] * len(no_cells)
-        found[t] = _Said(_rows(right, n_pixels), _rows(wrong, n_pixels), np.array(limits))
+        drawn = np.array([runs_of(p) in outlined for p in right], dtype=bool)
+        sides = _rows(right, n_pixels), _rows(wrong, n_pixels)
+        found[t] = _Said(*sides, np.array(limits), drawn)
     return found
 
 

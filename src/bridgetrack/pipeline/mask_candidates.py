@@ -22,6 +22,7 @@ from bridgetrack.pipeline.joint import (
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
+from bridgetrack.regions.outlines import redrawn_rows, usual_ratio
 from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
@@ -102,6 +103,11 @@ class MaskReader:
     given: GivenMasks
 
     @cached_property
+    def outline_ratio(self) -> float:
+        """How many times as large cells are to be drawn as they were, by those corrected."""
+        return 1.0 if self.given.answers is None else usual_ratio(self.given.answers.outline_ratios)
+
+    @cached_property
     def drawn(self) -> Regions | None:
         """Cells that people drew or mended."""
         return None if self.given.answers is None else as_candidates(self.given.answers)
@@ -158,7 +164,8 @@ class MaskReader:
         scores = score.log_odds(regions, found.features) + loyalty * own
         if _READING in regions.sources:
             read = regions.votes[:, regions.sources.index(_READING)] > 0
-            scores, own = scores + (1 - score.own) * READING_LOYALTY * read, own | read
+            liked = redrawn_rows(regions, read, self.outline_ratio)
+            scores, own = scores + (1 - score.own) * READING_LOYALTY * liked, own | read
         drawn = np.zeros(len(regions), dtype=bool)
         if SOURCE in regions.sources:
             drawn = regions.source == regions.sources.index(SOURCE)
@@ -287,7 +294,9 @@ def _own_choice(
     for choice, one in zip(decided, offered, strict=True):
         among = np.zeros(len(one.all.regions), dtype=bool)
         among[one.kept[choice.chosen]] = True
-        target = _corrected(reader, one.all.regions, choice_targets(one.all.regions, among))
+        regions = one.all.regions
+        among = redrawn_rows(regions, among, reader.outline_ratio)
+        target = _corrected(reader, regions, choice_targets(regions, among))
         lessons.append((one.all.features, target))
     return lessons
 
@@ -305,5 +314,7 @@ def _answered(answers: MaskAnswers) -> set[int]:
 
 def _corrected(reader: MaskReader, regions: Regions, target: Targets) -> Targets:
     """Targets of the candidates of a frame, what people said of them in the place of others."""
-    said = reader.said(regions)
+    if reader.given.answers is None:
+        return target
+    said = targets(regions, reader.given.answers, reader.outline_ratio)
     return np.where(said == 0, target, said > 0).astype(np.int8)

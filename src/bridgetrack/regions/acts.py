@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage.segmentation import watershed
 
 from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.regions.outlines import redrawn
 from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Array, Index, Mask, Regions, no_regions
 from bridgetrack.regions.tree import merge_tree
@@ -509,12 +511,20 @@ def _bridged(both: Mask, free: Mask, away: float, sampling: Sampling) -> Mask:
 
 
 def _outlines(part: _Part, place: Place, label: int) -> list[Mask]:
-    """Candidates at a place without the pixels of other cells, best first, no two alike."""
+    """Candidates at a place without the pixels of other cells, best first, no two alike.
+
+    Where people corrected outlines, what they would draw in place of the best is better still.
+    """
     found, worth = part.candidates()
     at = part.local(place)
     others = (part.labels > 0) & (part.labels != label)
     chosen: list[Mask] = []
-    for k in np.argsort(-worth, kind="stable"):
+    order = np.argsort(-worth, kind="stable")
+    if part.site.ratio != 1.0 and len(order):
+        sets = sp.csr_matrix(np.stack([mask.ravel() for mask in found]).astype(np.int32))
+        larger = redrawn(sets, sets, part.site.ratio)[order]
+        order = np.concatenate([larger[larger >= 0], order])
+    for k in order:
         mask = found[k]
         if not mask[at] or int((mask & ~others).sum()) < _FREE * int(mask.sum()):
             continue

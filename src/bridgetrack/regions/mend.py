@@ -108,6 +108,8 @@ class MendSite:
         Probability of a cell at every pixel, less that of an edge between cells.
     judge
         Says which candidates are good; where None, those that many readings agree on.
+    ratio
+        How many times as large outlines are that people corrected as those shown before.
     """
 
     frame: int
@@ -118,6 +120,7 @@ class MendSite:
     scale: tuple[float, ...] | None = None
     probability: Image | None = None
     judge: Judge | None = None
+    ratio: float = 1.0
 
     @property
     def diameter(self) -> float:

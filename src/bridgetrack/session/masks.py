@@ -23,6 +23,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.acts import agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
 from bridgetrack.regions.mend import Judge, Mend, MendKind, MendSite, Place
+from bridgetrack.regions.outlines import usual_ratio
 from bridgetrack.regions.regions import Array, Regions
 from bridgetrack.regions.same_mend import same_mend
 from bridgetrack.regions.score import RegionScore, starting_score
@@ -31,6 +32,7 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 
 Index = NDArray[np.int64]
 
+_FEW_OUTLINES = 3  # corrected, from which the next are expected to be alike
 _FAR = 5
 """Frames on either side in which the same is looked for."""
 
@@ -197,7 +199,8 @@ class MovieMasks:
             self._settings = known if flat or image is None else complete_settings([image], known)
         free, scale = self._free(labels, detections), self.labels.geometry.scale
         judge = _judge(self._score, self._settings, scale)
-        return MendSite(t, labels, self._settings, free, image, scale, judge=judge)
+        ratio = usual_ratio(self.answers.outline_ratios, few=_FEW_OUTLINES)
+        return MendSite(t, labels, self._settings, free, image, scale, judge=judge, ratio=ratio)
 
     def _free(self, labels: NDArray[Any], detections: Detections) -> int:
         """A number that no cell ever had."""

@@ -1,0 +1,97 @@
+"""What corrected outlines teach: how much larger or smaller a movie's cells are to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from bridgetrack.regions.regions import Array, Index, Mask, Regions
+
+_FEW = 5
+"""Fewer corrected outlines are no habit."""
+_AGREE = 0.8
+"""Share of them that must be larger, or smaller, than what was shown."""
+_ALIKE = 1.1
+"""A ratio of areas nearer to 1 is none."""
+_WITHIN = 0.9  # of the smaller of two outlines, so that it lies within the larger
+_SAME_CELL = 0.45  # overlap from which two outlines may be of one cell
+
+
+def usual_ratio(ratios: Sequence[float], few: int = _FEW) -> float:
+    """How many times as large corrected outlines are as those shown before.
+
+    Parameters
+    ----------
+    ratios
+        Area of each corrected outline, divided by that of the one in whose place it came.
+    few
+        How many there must be.
+
+    Returns
+    -------
+    float
+        Their median; 1.0 where they are too few, do not agree, or are much like those before.
+    """
+    if len(ratios) < few:
+        return 1.0
+    logs = np.log(np.asarray(ratios, dtype=np.float64))
+    middle = float(np.median(logs))
+    agree = float((np.sign(logs) == np.sign(middle)).mean())
+    return float(np.exp(middle)) if agree >= _AGREE and abs(middle) > np.log(_ALIKE) else 1.0
+
+
+def redrawn(cells: sp.csr_matrix, candidates: sp.csr_matrix, ratio: float) -> Index:
+    """The candidate that is each cell with an outline so much larger or smaller.
+
+    Parameters
+    ----------
+    cells, candidates
+        Sets of pixels as rows, shapes (K, P) and (R, P).
+    ratio
+        Area of the outline wanted, divided by the cell's.
+
+    Returns
+    -------
+    numpy.ndarray
+        Rows of candidates that contain the cell (or lie within it) and whose area is nearest to
+        the one wanted; -1 where there is none, shape (K,).
+    """
+    size, area = _sizes(cells), _sizes(candidates)
+    shared = sp.coo_matrix(cells @ candidates.T)
+    cell, row, both = shared.row, shared.col, shared.data.astype(np.float64)
+    within = both > _WITHIN * (size[cell] if ratio > 1 else area[row])
+    fits = within & (both > _SAME_CELL * (size[cell] + area[row] - both))
+    cell, row = cell[fits], row[fits]
+    off = np.abs(np.log(area[row] / (ratio * size[cell])))
+    found = np.full(cells.shape[0], -1, dtype=np.int64)
+    worst_first = np.lexsort((-row, -off))  # what is written last stays
+    found[cell[worst_first]] = row[worst_first]
+    return found
+
+
+def redrawn_rows(regions: Regions, rows: Mask, ratio: float) -> Mask:
+    """The same cells of one frame among its candidates, with outlines so much larger or smaller.
+
+    Parameters
+    ----------
+    regions
+        Candidates of the frame.
+    rows
+        Which of them are cells, shape (R,).
+    ratio
+        As in `redrawn`; a cell that has no such candidate stays as it is.
+    """
+    if ratio == 1.0 or not rows.any():
+        return rows
+    member = regions.membership(int(regions.frame[0]))
+    now = np.flatnonzero(rows)
+    found = redrawn(member[now], member, ratio)
+    other = np.zeros_like(rows)
+    other[np.where(found >= 0, found, now)] = True
+    return other
+
+
+def _sizes(sets: sp.csr_matrix) -> Array:
+    return np.asarray(sets.sum(axis=1), dtype=np.float64).ravel()
