@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage as ndi
 
 import bridgetrack as bt
 import masks
@@ -44,8 +45,8 @@ Index = NDArray[np.int64]
 
 RIGHT = 0.5  # overlap above which a cell is found
 POOR = 0.7  # overlap below which its outline could be better
-BETTER = 0.1  # by which an outline must overlap more to be taken
-PRESSES = 4  # for another outline, after which the person gives up
+BETTER = 0.05  # by which an outline must overlap more to be taken
+PRESSES = 2  # for another outline, after which the person gives up
 OUTLINES = 3  # looked at in each part, of cells that are found
 
 
@@ -114,15 +115,39 @@ class Person:
             self.outline(t, cell)
 
     def outline(self, t: int, cell: Index) -> None:
-        """Press for another outline until one is clearly better; else all stays as it was."""
-        before, done = self.like(t, cell), 0
-        while self.left > 0 and done < PRESSES and self.click(MendKind.OUTLINE, t, cell):
-            done += 1
-            if self.like(t, cell) > max(before + BETTER, RIGHT):
+        """Click where the outline should be, or, where it is within, for the next; once or twice.
+
+        What is not better is taken back, which is a click, too.
+        """
+        before, place = self.like(t, cell), self.beyond(t, cell)
+        for _ in range(1 if place else PRESSES):
+            if self.left < 1:
                 return
-        for _ in range(done):
+            self.left -= 1
+            if not self.act(MendKind.OUTLINE, t, place or self.middle(t, cell)):
+                return
+            if self.like(t, cell) > before + BETTER:
+                return
             self.masks.undo()
-        self.left -= min(done, 1)
+            self.left -= 1
+
+    def beyond(self, t: int, cell: Index) -> tuple[float, ...] | None:
+        """A place on the rim of a true cell beside what is drawn of it, if there is any."""
+        now = self.now(t)
+        labels, counts = np.unique(now.reshape(-1)[cell], return_counts=True)
+        if labels[0] or len(labels) < 2:
+            return None
+        mine = labels[1:][np.argmax(counts[1:])]
+        inside = np.zeros(now.size, dtype=bool)
+        inside[cell] = True
+        inside = inside.reshape(now.shape)
+        away, nearest = ndi.distance_transform_edt(now == 0, return_indices=True)
+        near = now[tuple(nearest)] == mine
+        rim = np.argwhere(inside & ~ndi.binary_erosion(inside) & (now == 0) & near)
+        if not len(rim):
+            return None
+        far = np.argsort(away[tuple(rim.T)], kind="stable")
+        return tuple(map(float, rim[far[len(far) // 2]].tolist()))
 
     def click(self, kind: MendKind, t: int, *cells: Index) -> bool:
         """Click on the middles of sets of pixels; whether anything came of it."""

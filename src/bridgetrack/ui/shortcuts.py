@@ -49,7 +49,7 @@ MASK_SHORTCUTS = (
     Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
     Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
     Shortcut("remove", ("E",), "This is no cell: its mask goes", _begin(Mode.REMOVE)),
-    Shortcut("outline", ("O",), "A better outline: the next one for this cell",
+    Shortcut("outline", ("O",), "A better outline: the next one, or one as far as you click",
              _begin(Mode.OUTLINE)),
     Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
     Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
