@@ -35,4 +35,6 @@ def test_a_cell_is_redrawn_by_the_candidate_of_the_wanted_size_around_it() -> No
     offered = sp.vstack([discs(5, 6, 7.3, 9), discs(7.3, middle=32.0)], format="csr")
     assert redrawn(cells, offered, 1.5).tolist() == [2, -1]
     assert redrawn(cells, offered, 0.7).tolist() == [0, -1]
+    beside = sp.vstack([cells, discs(3, middle=27.0)], format="csr")
+    assert redrawn(beside, offered, 1.5).tolist() == [1, -1, -1]  # the larger would take both
     assert redrawn(cells, offered, 9.0).tolist() == [2, -1]  # of 9 pixels it is hardly the cell

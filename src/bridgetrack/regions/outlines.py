@@ -16,6 +16,7 @@ _AGREE = 0.8
 _ALIKE = 1.1
 """A ratio of areas nearer to 1 is none."""
 _WITHIN = 0.9  # of the smaller of two outlines, so that it lies within the larger
+_TAKEN = 0.25  # of the smaller of two, from which an outline takes a part of a cell
 _SAME_CELL = 0.45  # overlap from which two outlines may be of one cell
 
 
@@ -55,14 +56,17 @@ def redrawn(cells: sp.csr_matrix, candidates: sp.csr_matrix, ratio: float) -> In
     Returns
     -------
     numpy.ndarray
-        Rows of candidates that contain the cell (or lie within it) and whose area is nearest to
-        the one wanted; -1 where there is none, shape (K,).
+        Rows of candidates that contain the cell (or lie within it), and no other of the cells,
+        and whose area is nearest to the one wanted; -1 where there is none, shape (K,).
     """
     size, area = _sizes(cells), _sizes(candidates)
     shared = sp.coo_matrix(cells @ candidates.T)
     cell, row, both = shared.row, shared.col, shared.data.astype(np.float64)
     within = both > _WITHIN * (size[cell] if ratio > 1 else area[row])
-    fits = within & (both > _SAME_CELL * (size[cell] + area[row] - both))
+    # Larger outlines of two cells that lie close, e.g. after a division, may be of both.
+    takes = both > _TAKEN * np.minimum(size[cell], area[row])
+    alone = np.bincount(row[takes], minlength=len(area)) < 2
+    fits = within & alone[row] & (both > _SAME_CELL * (size[cell] + area[row] - both))
     cell, row = cell[fits], row[fits]
     off = np.abs(np.log(area[row] / (ratio * size[cell])))
     found = np.full(cells.shape[0], -1, dtype=np.int64)

@@ -64,8 +64,11 @@ class MovieScore:
         """Log-odds by their features alone, shape (R,)."""
         odds = self.start.log_odds(features)
         if self.trees is not None and len(odds):
-            trees = np.asarray(self.trees.decision_function(features), dtype=np.float64)
-            odds = (1 - self.share) * odds + self.share * np.clip(trees, -MOST_ODDS, MOST_ODDS)
+            trees = np.clip(self.trees.decision_function(features), -MOST_ODDS, MOST_ODDS)
+            # Alone they are so sure of cells that the frames around could no longer decide
+            # between one cell and two.
+            trees = np.where(trees > 0, (1 - HALF * self.own) * trees, trees)
+            odds = (1 - self.share) * odds + self.share * trees
         return odds
 
     def doubt(self, area: Array) -> Array:
