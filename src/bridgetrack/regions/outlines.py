@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from bridgetrack.regions.regions import Array, Index, Mask, Regions
 
-_FEW = 5
+FEW_OUTLINES = 5
 """Fewer corrected outlines are no habit."""
 _AGREE = 0.8
 """Share of them that must be larger, or smaller, than what was shown."""
@@ -20,7 +20,7 @@ _TAKEN = 0.25  # of the smaller of two, from which an outline takes a part of a 
 _SAME_CELL = 0.45  # overlap from which two outlines may be of one cell
 
 
-def usual_ratio(ratios: Sequence[float], few: int = _FEW) -> float:
+def usual_ratio(ratios: Sequence[float], few: int = FEW_OUTLINES) -> float:
     """How many times as large corrected outlines are as those shown before.
 
     Parameters

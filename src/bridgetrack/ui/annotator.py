@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from psygnal import Signal
 
@@ -12,6 +12,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind, Place
+from bridgetrack.regions.outlines import FEW_OUTLINES, usual_ratio
 from bridgetrack.regions.taught import FEW
 from bridgetrack.session.names import CellNames
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
@@ -341,6 +342,8 @@ class Annotator:
             session = self._session
             with session.telling():
                 session.propose_same(session.mend(kind, frame, *step.places))
+                if kind == MendKind.OUTLINE:
+                    self._say(_outline_words(session.outline_ratios))
         self._refresh()
 
     @property
@@ -530,6 +533,16 @@ def _checked_words(now: int, all_in_all: int) -> str:
     if left > 0:
         return f"{told}After {left} more such cells, W goes by what cells look like in this movie."
     return f"{told}W chooses all masks again by what cells look like in this movie."
+
+
+def _outline_words(ratios: Sequence[float]) -> str:
+    """What is told after an outline was corrected."""
+    ratio, left = usual_ratio(ratios), FEW_OUTLINES - len(ratios)
+    if ratio != 1.0:
+        return f"W draws all cells about {ratio:.1f} times as large, as you drew these."
+    if left > 0:
+        return f"Kept. After {left} more that go the same way, W draws all cells so."
+    return "Kept. They do not go the same way, so W leaves the size of other cells."
 
 
 def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
