@@ -17,9 +17,12 @@ from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.pipeline.room import parse_memory
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
-from bridgetrack.pipeline.tracking import Tracking, track_steps
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.windows import InPieces, track_movie
 from bridgetrack.progress import Progress, run
+from bridgetrack.spread import on
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.sources import Source, Strategy, open_source
@@ -48,6 +51,10 @@ def track(
     annotations: AnnotationSet | Path | str | None = None,
     features: FeatureSet | None = None,
     *,
+    memory: str | float | None = None,
+    window: int | None = None,
+    gap: float = 0.0,
+    client: Any = None,
     progress: Report | None = None,
     **reading: Any,
 ) -> Tracking:
@@ -66,6 +73,17 @@ def track(
         Events that must or must not hold, or a file of them; optional.
     features
         The features; the built-in ones where None.
+    memory
+        Memory to keep to, such as ``"4GB"`` or a number of bytes; what the machine has free where
+        None. A movie that needs more is tracked a few frames at a time.
+    window
+        Frames to look at at a time; as many as the memory holds where None.
+    gap
+        Share of the objective that may be lost against the whole movie tracked at once; windows
+        look farther into each other until no more is.
+    client
+        A dask client (``distributed.Client``), over whose cluster frames and windows are spread;
+        this changes nothing in the result.
     progress
         Called with every step, ``print`` for instance.
     **reading
@@ -84,7 +102,9 @@ def track(
     """
     cells, pixels = open_cells(labels, image, **reading)
     answers = _answers(annotations)
-    return run(track_steps(cells, pixels, _model(model), answers, features), progress)
+    bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
+    pieces = InPieces(bytes_, window, gap, on(client))
+    return run(track_movie(cells, pixels, _model(model), answers, features, pieces), progress)
 
 
 def train(

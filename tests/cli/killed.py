@@ -151,14 +151,14 @@ def in_child(work: Callable[[], None]) -> int:
 def _remember(written: Path | None) -> None:
     """Track each movie only once, and write it only once: what is tested comes after that."""
     from bridgetrack.export import results
-    from bridgetrack.pipeline import project, tracking
+    from bridgetrack.pipeline import project, windows
 
     known: dict[str, Any] = {}
-    solve, repeat, write = tracking.track_steps, project.run_project, results.stage_results
+    solve, repeat, write = windows.track_movie, project.run_project, results.stage_results
 
-    def track_steps(cells: Any, *args: Any) -> Any:
+    def track_movie(cells: Any, *args: Any, **named: Any) -> Any:
         if cells.source not in known:
-            known[cells.source] = yield from solve(cells, *args)
+            known[cells.source] = yield from solve(cells, *args, **named)
         return known[cells.source]
 
     def run_project(given: Any) -> Any:
@@ -174,7 +174,7 @@ def _remember(written: Path | None) -> None:
         shutil.copytree(written / key, staging, dirs_exist_ok=True)
         return ()
 
-    tracking.track_steps, project.run_project = track_steps, run_project
+    windows.track_movie, project.run_project = track_movie, run_project
     if written is not None:
         results.stage_results = stage_results
 

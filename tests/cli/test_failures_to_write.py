@@ -87,7 +87,7 @@ def test_any_other_full_disk_has_a_cure(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/scratch/x")
 
-    monkeypatch.setattr("bridgetrack.pipeline.tracking.track_steps", full)
+    monkeypatch.setattr("bridgetrack.pipeline.windows.track_movie", full)
     shown = run("track", truth, "--out", tmp_path / "out")
     told(shown, "/scratch/x", "No space left", "make room")
     assert "unexpected" not in shown.err

@@ -103,7 +103,7 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("so\nmuch for that")
 
-    monkeypatch.setattr("bridgetrack.pipeline.tracking.track_steps", broken)
+    monkeypatch.setattr("bridgetrack.pipeline.windows.track_movie", broken)
     words = ("track", movie / "01_GT" / "TRA", "--out", tmp_path / "out")
     shown = run(*words)
     assert shown.status == 1

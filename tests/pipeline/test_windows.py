@@ -12,21 +12,26 @@ import pandas as pd
 import pytest
 
 import bridgetrack as bt
+from bridgetrack.annotations.anchor import cell_refs, event_refs
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
-from bridgetrack.pipeline.summary import least_certain
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.pipeline.room import Room, parse_memory
+from bridgetrack.pipeline.summary import least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import parse_memory, track_in_windows, track_within
+from bridgetrack.pipeline.windows import track_in_windows
 
 
-def walk(cells: int, frames: int) -> pd.DataFrame:
+def walk(cells: int, frames: int, lost: float = 0.01) -> pd.DataFrame:
     """Cells that walk at random and divide; some vanish for a frame, some for good."""
     draw = np.random.default_rng(5)
     place = draw.uniform(0, 18 * np.sqrt(cells), (cells, 2))
     tables = []
     for t in range(frames):
-        seen = place[draw.random(len(place)) > 0.01]
+        seen = place[draw.random(len(place)) > lost]
         tables.append(pd.DataFrame({"t": t, "y": seen[:, 0], "x": seen[:, 1], "area": 110.0}))
         place = place[draw.random(len(place)) > 0.01]
         born = place[draw.random(len(place)) < 0.01]
@@ -56,8 +61,8 @@ def in_windows(evidence: Evidence, *windows: range) -> Tracking:
 
 CUTS = [
     (range(40),),
-    (range(25), range(17, 40)),
-    (range(12), range(6, 20), range(14, 30), range(22, 40)),
+    (range(25), range(24, 40)),
+    (range(12), range(11, 17), range(16, 30), range(29, 40)),
 ]
 
 
@@ -77,20 +82,24 @@ def test_the_tracks_are_those_of_the_whole_movie(
     assert found.windows.count == len(cuts)
 
 
-def test_the_bound_holds_where_windows_cost_something(whole: Tracking) -> None:
-    lost = []
-    for overlap in (0, 4):
-        starts = range(0, 40 - overlap - 1, 5)
-        cuts = [range(s, min(s + 5 + overlap, 40)) for s in starts]
-        cuts[-1] = range(cuts[-1].start, 40)
-        if overlap == 0:  # one frame in common is the least
-            cuts = [range(c.start, min(c.stop + 1, 40)) for c in cuts]
-        found = in_windows(whole.scene.evidence, *cuts)
-        lost.append(whole.solution.value - found.solution.value)
-        assert -1e-6 <= lost[-1] <= found.solution.gap + 1e-6
-        found.solution.check(found.scene.problem, found.scores)
-    assert lost[0] > 1e-3
-    assert lost[1] < lost[0]
+def test_windows_reach_farther_into_each_other_until_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk(60, 40, lost=0.1).to_csv(tmp_path / "cells.csv", index=False)
+    whole = bt.track(tmp_path / "cells.csv")
+    assert whole.solution.gap < 1e-6
+    monkeypatch.setattr("bridgetrack.pipeline.windows._FIRST", 1)  # so that something is lost
+    hasty = bt.track(tmp_path / "cells.csv", window=6, gap=1.0)
+    lost = whole.solution.value - hasty.solution.value
+    assert lost > 1
+    assert lost <= hasty.solution.gap + 1e-6
+    hasty.solution.check(hasty.scene.problem, hasty.scores)
+    grown = bt.track(tmp_path / "cells.csv", window=6)
+    assert grown.solution.value == pytest.approx(whole.solution.value, rel=1e-12)
+    assert grown.solution.gap < 1e-4
+    assert grown.windows is not None and hasty.windows is not None
+    assert grown.windows.overlap > hasty.windows.overlap == 2
+    assert grown.windows.count == 8
 
 
 def test_one_window_is_sure_of_the_same_events(whole: Tracking) -> None:
@@ -99,15 +108,69 @@ def test_one_window_is_sure_of_the_same_events(whole: Tracking) -> None:
     assert least_certain(found) == least_certain(whole)
 
 
-def test_enough_memory_needs_no_windows(table: Path, whole: Tracking) -> None:
-    cells = bt.read_detections_csv(table)
-    assert bt.run(track_within(cells, 1e12)).windows is None
-    found = bt.run(gather_evidence(cells))
-    assert len(found.detections) == len(whole.scene.detections)
-    with pytest.raises(
-        BridgetrackError, match=r"are not enough for the tables of 2,\d+ cells; .* --memory 0"
-    ):
-        bt.run(track_within(cells, 1e6))
+def answers_that_change(whole: Tracking) -> AnnotationSet:
+    """Events that were not chosen are right, chosen ones are wrong, across meetings of windows."""
+    detections, hypotheses = whole.scene.detections, whole.scene.hypotheses
+    draw = np.random.default_rng(3)
+    frame = np.where(
+        hypotheses.sources[:, 0] < 0,
+        detections.frame[hypotheses.targets[:, 0]],
+        detections.frame[hypotheses.sources[:, 0]],
+    )
+    answers = AnnotationSet(detections.geometry)
+    taken: set[tuple[int, int]] = set()
+    kinds = {Kind.CONFIRM: ~whole.solution.chosen, Kind.REJECT: whole.solution.chosen}
+    for kind, which in kinds.items():
+        for event in (Event.SKIP, Event.FALSE, Event.MOVE, Event.DIVIDE, Event.APPEAR):
+            rows = np.flatnonzero(which & (hypotheses.event == event) & (frame % 8 < 3))
+            for ref in event_refs(detections, hypotheses.take(draw.permutation(rows)[:8])):
+                if not taken & {c.cell for c in ref.cells}:
+                    taken |= {c.cell for c in ref.cells}
+                    answers = answers.add(Annotation(answers.next_id(), kind, (ref,)))
+    return answers
+
+
+def test_answers_are_honoured_in_the_windows_that_hold_them(table: Path, whole: Tracking) -> None:
+    answers = answers_that_change(whole)
+    changed = bt.track(table, annotations=answers)
+    assert changed.solution.value < whole.solution.value - 10
+    found = bt.track(table, annotations=answers, window=9)
+    assert found.windows is not None and found.windows.count == 5
+    assert found.solution.value == pytest.approx(changed.solution.value, rel=1e-9)
+    torn = changed.solution.duals.sum() - changed.solution.value  # the relaxation is not whole
+    assert found.solution.gap < torn + 1e-3
+    assert use_of_annotations(found) == use_of_annotations(changed)
+    assert use_of_annotations(found)["used"] > 30
+    pd.testing.assert_frame_equal(found.tracks.nodes, changed.tracks.nodes)
+    cells = changed.scene.detections
+    gone = np.flatnonzero(cells.frame == 20)[:1]
+    alone = [
+        Annotation(f"x{k}", Kind.REJECT, (EventRef(event, *sides),))
+        for k, (event, sides) in enumerate(
+            (e, (tuple(cell_refs(cells, gone)), ())) for e in (Event.DISAPPEAR, Event.FALSE)
+        )
+    ]
+    assert bt.track(table, annotations=AnnotationSet(cells.geometry, alone), window=9)
+
+
+def test_enough_memory_needs_no_windows(
+    table: Path, whole: Tracking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bt.track(table, memory=1e12).windows is None
+    n = len(whole.scene.detections)
+    few = "are not enough for the tables of 2,\\d+ cells; about"
+    with pytest.raises(BridgetrackError, match=f"{few} .* give --memory 0"):
+        bt.track(table, memory="1MB")
+    # What the machine has free counts where nothing is said.
+    monkeypatch.setattr("bridgetrack.pipeline.room.free_memory", lambda: 2e6)
+    with pytest.raises(BridgetrackError, match=f"this machine has 0.002 GB free, which {few}"):
+        bt.track(table)
+    enough = Room.of(whole.scene.evidence, 1e9)
+    tight = enough.needed(n // 2)
+    monkeypatch.setattr("bridgetrack.pipeline.room.free_memory", lambda: tight)
+    found = bt.track(table)
+    assert found.windows is not None and found.windows.count == 3
+    assert found.solution.value == pytest.approx(whole.solution.value)
 
 
 LIMITED = """
@@ -138,12 +201,33 @@ def test_the_memory_is_kept_to(tmp_path: Path) -> None:
     assert one == other
 
 
+def test_what_windows_and_empty_frames_cost_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = walk(12, 14)
+    few[~few["t"].between(6, 9)].to_csv(tmp_path / "cells.csv", index=False)
+    words = ["track", str(tmp_path / "cells.csv"), "--out", str(tmp_path / "out")]
+    assert main([*words, "--window", "5"]) == 0
+    said = capsys.readouterr().out
+    assert "tracked in 4 windows of up to 4 frames, chosen again over" in said
+    assert "nothing is lost by that" in said
+    assert "not proven to be the best" not in said
+    assert "frames 6 to 9 hold no cell: tracks go on across 2 such frames at most" in said
+    few[~few["t"].between(6, 7)].to_csv(tmp_path / "cells.csv", index=False)
+    monkeypatch.setattr("bridgetrack.pipeline.windows._State.gap", property(lambda _: 12.5))
+    assert main([*words, "--window", "5"]) == 0
+    said = capsys.readouterr().out
+    assert "not proven to be the best: the score is" in said
+    assert "another choice at most 12.5 higher" in said
+    assert "hold no cell" not in said
+    assert main([*words, "--window", "1"]) == 2
+
+
 def test_words_for_memory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     given = ("4GB", "800 MB", "1.5g", "2TiB", "1000000")
     assert [parse_memory(m) for m in given] == [4e9, 8e8, 1.5e9, 2e12, 1e6]
     for wrong in ("much", "0GB", "-1GB", "4 apples"):
         with pytest.raises(InputError, match="no amount of memory"):
             parse_memory(wrong)
-    words = ["track", "x.tif", "--out", str(tmp_path), "--memory", "1GB", "--annotations", "a.json"]
-    assert main(words) == 2
-    assert "exclude each other" in capsys.readouterr().err
+    assert main(["track", "x.csv", "--out", str(tmp_path), "--memory", "4 apples"]) == 1
+    assert "no amount of memory" in capsys.readouterr().err

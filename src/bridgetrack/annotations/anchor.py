@@ -76,6 +76,18 @@ class Anchored:
         """What each anchored annotation says, A of them."""
         return [a.kind for a in self.listed]
 
+    def take(self, rows: NDArray[np.integer]) -> Anchored:
+        """Some of the anchored annotations, by rising index into `listed`."""
+        place = np.full(len(self.listed), -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        kept = place[self.owner] >= 0
+        return replace(
+            self,
+            listed=tuple(self.listed[r] for r in rows.tolist()),
+            owner=place[self.owner[kept]],
+            events=self.events.take(kept),
+        )
+
     def refreshed(self) -> AnnotationSet:
         """The same annotations with the labels and positions of the present detections.
 

@@ -173,8 +173,7 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
         none, start = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
         return Constraints(none, start, none, start, none, none, ())
     active = active_slots(anchored.detections)
-    slot = _slot_of_annotations(anchored, active)
-    slot[_said(anchored, Kind.CANNOT_TELL)] = -1
+    slot = answered_slots(anchored)
     found = hypotheses.find(anchored.events)
     _check_found(anchored, found, slot)
     incidence = hypotheses.incidence(active)
@@ -193,6 +192,22 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     exhausted = _exhausted(anchored, incidence, constraints, reject[used])
     unused = _unused(anchored, slot, idle, used[exhausted])
     return replace(constraints.take(np.flatnonzero(~exhausted)), unused=unused)
+
+
+def answered_slots(anchored: Anchored) -> Index:
+    """The one slot of every annotation, numbered as in `Events`, -1 where it has none, (A,)."""
+    slot = _slot_of_annotations(anchored, active_slots(anchored.detections))
+    slot[_said(anchored, Kind.CANNOT_TELL)] = -1
+    return slot
+
+
+def usable_with(anchored: Anchored, hypotheses: Events) -> Mask:
+    """Annotations all of whose events are among some hypotheses, where they must be, (A,)."""
+    needed = _said(anchored, Kind.CONFIRM, Kind.ONE_OF)[anchored.owner]
+    missing = needed & (hypotheses.find(anchored.events) < 0)
+    usable = np.ones(len(anchored.listed), dtype=bool)
+    usable[anchored.owner[missing]] = False
+    return usable
 
 
 def _said(anchored: Anchored, *kinds: Kind) -> Mask:

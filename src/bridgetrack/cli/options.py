@@ -47,6 +47,15 @@ Image = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Print results for machines, as JSON, and nothing else.")
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Spread the work over a dask cluster: the address or the file of its scheduler, or "
+        "local for processes on this machine. The result is the same.",
+    ),
+]
 GroundTruth = Annotated[
     Path,
     typer.Option(

@@ -33,6 +33,10 @@ from bridgetrack.placing import recover
 from bridgetrack.progress import Progress
 
 
+_ROUNDING = 1e-8
+"""Share of the score that is rounding."""
+
+
 @dataclass(frozen=True)
 class Finished:
     """What a run of the tracker leaves."""
@@ -47,6 +51,7 @@ class Finished:
             *_found(record["counts"]),
             *words_of_repairs(record.get("repair")),
             *_annotations(record["annotations"]),
+            *_inference(record["inference"]),
             *_least_certain(record["least_certain"]),
             *note_lines(self.notes),
             f"{sum(record['seconds'].values()):.1f} s; files in {record['out']}: "
@@ -236,6 +241,26 @@ def _annotations(use: dict[str, Any]) -> list[str]:
     lines += [f"  not used: {item['id']} ({item['reason']})" for item in left[:5]]
     if len(left) > 5:
         lines.append(f"  ... and {len(left) - 5} more, listed in run.json")
+    return lines
+
+
+def _inference(found: dict[str, Any]) -> list[str]:
+    """How the movie was divided, and what may be better than the result."""
+    gap, value = found["gap"], found["objective"]
+    share = gap / max(abs(value), 1.0)
+    lines = []
+    if "windows" in found:
+        windows = found["windows"]
+        lines.append(
+            f"tracked in {plural(windows['count'], 'window')} of up to {windows['frames']} frames, "
+            f"chosen again over {windows['overlap']} frames where two meet"
+            + ("; nothing is lost by that" if share <= _ROUNDING else "")
+        )
+    if share > _ROUNDING:
+        lines.append(
+            f"not proven to be the best: the score is {value:,.1f}, that of another choice at most "
+            f"{gap:.3g} higher ({100 * share:.2g} %)"
+        )
     return lines
 
 

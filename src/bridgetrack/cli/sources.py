@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bridgetrack.models.model import Model
     from bridgetrack.pipeline.scene import Scene
     from bridgetrack.progress import Progress
+    from bridgetrack.spread import Workers
 
 
 FOUND_HERE = ("labels.tif", "labels.run.json")
@@ -137,6 +138,20 @@ def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[Note]
     if all_miss(scene.anchored):
         raise InputError(said)
     notes += [Note(NoteKind.WARNING, said)] if said else []
+
+
+@contextmanager
+def cluster_at(scheduler: str | None) -> Iterator[Workers]:
+    """The workers of a dask cluster while it is used; this process where none is named."""
+    from bridgetrack.spread import connect, on
+
+    if scheduler is None:
+        yield on(None)
+        return
+    with connect(scheduler) as client:
+        yield on(client)
+        if client.cluster is not None:  # a cluster of our own ends with the work
+            client.cluster.close()
 
 
 @contextmanager

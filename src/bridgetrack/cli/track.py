@@ -16,6 +16,7 @@ from bridgetrack.cli.options import (
     Labels,
     MovieOptions,
     OutFolder,
+    Scheduler,
     Weights,
     answers_option,
     parse_choices,
@@ -23,6 +24,7 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.cli.sources import (
     RunInputs,
+    cluster_at,
     collecting_warnings,
     open_answers,
     open_sources,
@@ -59,9 +61,25 @@ def track(
             "--memory",
             metavar="SIZE",
             help="Memory to keep to, such as 4GB: a movie that needs more is tracked a few frames "
-            "at a time.",
+            "at a time. Without it, what the machine has free counts.",
         ),
     ] = None,
+    window: Annotated[
+        int | None,
+        typer.Option("--window", metavar="N", min=2, help="Frames to look at at a time."),
+    ] = None,
+    gap: Annotated[
+        float,
+        typer.Option(
+            "--gap",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Share of the objective that windows may lose against the whole movie tracked at "
+            "once; they look farther into each other until it is no more.",
+        ),
+    ] = 0.0,
+    scheduler: Scheduler = None,
     reading: MovieOptions,
     json: Json = False,
 ) -> None:
@@ -76,16 +94,11 @@ def track(
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.summary import misfit
-    from bridgetrack.pipeline.tracking import track_steps
-    from bridgetrack.pipeline.windows import parse_memory, track_within
+    from bridgetrack.pipeline.room import parse_memory
+    from bridgetrack.pipeline.windows import InPieces, track_movie
 
     wanted = parse_choices(formats, FORMATS, "--format")
     limit = None if memory is None else parse_memory(memory)
-    if limit is not None and annotations is not None:
-        raise typer.BadParameter(
-            "--memory and --annotations exclude each other: answers are honoured only where a "
-            "movie is tracked at once; leave one of them out"
-        )
     model = None if model is None else find_model_file(model)
     given = RunInputs(labels, image, model, annotations, reading, wanted, repair=repair)
     check_run(out, given)
@@ -100,12 +113,8 @@ def track(
             beside = Path(temporary.enter_context(TemporaryDirectory()))
             cells = show(repaired_labels(cells, pixels, weights, beside, out), watch)
         with collecting_warnings(notes):
-            work = (
-                track_steps(cells, pixels, weights, answers)
-                if limit is None
-                else track_within(cells, limit, pixels, weights)
-            )
-            tracking = show(work, watch)
+            pieces = InPieces(limit, window, gap, temporary.enter_context(cluster_at(scheduler)))
+            tracking = show(track_movie(cells, pixels, weights, answers, pieces=pieces), watch)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
         done = finish(tracking, out, given, watch, notes, beside)

@@ -7,7 +7,7 @@ ten cells and with ten thousand.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -63,25 +63,37 @@ def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[
         Where a label lies in places far apart; it is measured as one cell.
     """
 
-    def one(t: int) -> Measured:
-        pixels = None if image is None else image.frame(t)
-        return _measure(checked_labels(labels, t), pixels, labels.geometry.scale)
-
     def checked(t: int, future: Future[Measured]) -> pd.DataFrame:
-        table, scattered = future.result()
-        if len(scattered):
-            _warn_scattered(f"{labels.source}, frame {t}", scattered)
-        return table
+        return checked_table(labels, t, future.result())
 
     with ThreadPoolExecutor(_WORKERS) as pool:
         pending = {}
         for t in range(labels.n_frames):
-            pending[t] = pool.submit(one, t)
+            pending[t] = pool.submit(_measured, labels, image, t)
             done = t - 2 * _WORKERS
             if done >= 0:
                 yield done, checked(done, pending.pop(done))
         for t in sorted(pending):
             yield t, checked(t, pending.pop(t))
+
+
+def measure_one(movie: tuple[Movie, Movie | None], t: int) -> Generator[float, None, Measured]:
+    """Measure a frame of labels and their image on a worker; for `checked_table`."""
+    yield 0.0
+    return _measured(*movie, t)
+
+
+def checked_table(labels: Movie, t: int, measured: Measured) -> pd.DataFrame:
+    """The table of a frame; warns as `measure_frames`."""
+    table, scattered = measured
+    if len(scattered):
+        _warn_scattered(f"{labels.source}, frame {t}", scattered)
+    return table
+
+
+def _measured(labels: Movie, image: Movie | None, t: int) -> Measured:
+    pixels = None if image is None else image.frame(t)
+    return _measure(checked_labels(labels, t), pixels, labels.geometry.scale)
 
 
 def measure_frame(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from bridgetrack.detections.labels import checked_labels, shifted_overlap
 from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.movie.movie import Movie
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.spread import Here, Workers
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -93,32 +95,47 @@ def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
     return np.asarray(np.clip(depth, 0, 1) * np.minimum(area[i], area[j]))
 
 
+@dataclass(frozen=True)
+class _Shifted:
+    """What it takes to compare frames: labels, rows of every frame, and shifts in pixels."""
+
+    labels: Movie
+    offsets: Index
+    label: Index
+    shift: Array
+
+    def compare(self, t: int, frame: Callable[[int], NDArray[Any]]) -> tuple[Index, Array]:
+        """Overlap keys and pixels of frame t and the next."""
+        first, then, stop = (int(k) for k in self.offsets[t : t + 3])
+        if first == then or then == stop:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        row, label, pixels = shifted_overlap(
+            frame(t), frame(t + 1), self.label[first:then], self.shift[first:then]
+        )
+        j = np.searchsorted(self.label[then:stop], label) + then
+        return (row + first) * len(self.label) + j, pixels.astype(np.float64)
+
+
 def _pair_overlaps(
-    labels: Movie, detections: Detections, predicted: Array, known: Known | None
+    movie: _Shifted, detections: Detections, known: Known | None
 ) -> Iterator[tuple[Index, Array]]:
     """Overlap keys and pixels, frame pair by frame pair, in order."""
-    offsets = detections.offsets
-    position = detections.position
-    n = len(detections)
-
     # Every frame is needed twice, as the earlier and as the later one.
-    frame = lru_cache(maxsize=2 * _WORKERS)(partial(checked_labels, labels))
+    frame = lru_cache(maxsize=2 * _WORKERS)(partial(checked_labels, movie.labels))
 
     def one(t: int) -> tuple[Index, Array]:
-        here = slice(int(offsets[t]), int(offsets[t + 1]))
-        following = detections.label[offsets[t + 1] : offsets[t + 2]]
-        if here.start == here.stop or not len(following):
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        shift = (predicted[here] - position[here]) / detections.geometry.scale_array
+        shift = movie.shift[movie.offsets[t] : movie.offsets[t + 1]]
         found = None if known is None else _known_overlaps(known, detections, t, shift)
-        if found is not None:
-            return found
-        row, label, pixels = shifted_overlap(frame(t), frame(t + 1), detections.label[here], shift)
-        j = np.searchsorted(following, label) + offsets[t + 1]
-        return (row + here.start) * n + j, pixels.astype(np.float64)
+        return movie.compare(t, frame) if found is None else found
 
     with ThreadPoolExecutor(_WORKERS) as pool:
-        yield from pool.map(one, range(labels.n_frames - 1))
+        yield from pool.map(one, range(movie.labels.n_frames - 1))
+
+
+def _compare(movie: _Shifted, t: int) -> Generator[float, None, tuple[Index, Array]]:
+    """As `_Shifted.compare`, on a worker."""
+    yield 0.0
+    return movie.compare(t, partial(checked_labels, movie.labels))
 
 
 def _known_overlaps(
@@ -142,7 +159,10 @@ def _known_overlaps(
 
 
 def gather_evidence(
-    detections: Detections, labels: Movie | None = None, known: Known | None = None
+    detections: Detections,
+    labels: Movie | None = None,
+    known: Known | None = None,
+    workers: Workers | None = None,
 ) -> Steps[Evidence]:
     """Collect the evidence of a movie.
 
@@ -155,6 +175,8 @@ def gather_evidence(
     known
         Evidence of the same movie before some frames of it were changed, and these frames: the
         others are read only where their cells are expected to move otherwise than before.
+    workers
+        Who compares the frames where all are read; this process where None.
 
     Yields
     ------
@@ -179,10 +201,18 @@ def gather_evidence(
     keys: list[Index] = [np.zeros(0, dtype=np.int64)]
     pixels: list[Array] = [np.zeros(0)]
     if labels is not None and detections.has_masks:
-        for t, (key, count) in enumerate(_pair_overlaps(labels, detections, predicted, known)):
-            keys.append(key)
-            pixels.append(count)
-            yield Progress("Comparing frames", (t + 1) / labels.n_frames)
+        shift = (predicted - detections.position) / detections.geometry.scale_array
+        movie = _Shifted(labels, offsets, detections.label, shift)
+        if workers is None or isinstance(workers, Here) or known is not None:
+            for t, (key, count) in enumerate(_pair_overlaps(movie, detections, known)):
+                keys.append(key)
+                pixels.append(count)
+                yield Progress("Comparing frames", (t + 1) / labels.n_frames)
+        else:
+            work = workers.map(_compare, movie, range(labels.n_frames - 1))
+            for key, count in (yield from relayed(work, partial(Progress, "Comparing frames"))):
+                keys.append(key)
+                pixels.append(count)
     key, count = np.concatenate(keys), np.concatenate(pixels)
     order = np.argsort(key, kind="stable")
     overlaps = key[order], count[order]

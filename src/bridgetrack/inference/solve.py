@@ -84,27 +84,10 @@ def solve_steps(
 ) -> Generator[float, None, Solution]:
     """As `solve`, yielding the share of the work done."""
     limits = limits or SolverLimits()
-    allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
-    check_scores(scores)
-    covered = problem.covered(allowed) > 0
-    uncovered = np.flatnonzero(problem.required & ~covered)
-    if len(uncovered):
-        raise InfeasibleError(f"no allowed event explains slot {int(uncovered[0])}")
-    columns = np.flatnonzero(problem.undominated(scores, allowed))
+    columns, x, duals, (count, slot_label, column_label) = yield from _relaxed(
+        problem, scores, allowed, limits
+    )
     incidence, score = problem.incidence[columns], scores[columns]
-    count, slot_label, column_label = components(incidence)
-    x, duals = np.zeros(len(columns)), np.zeros(problem.n_slots)
-    done = 0
-    # Components are packed in order into programs of about as many columns as the limit says.
-    size = np.bincount(column_label, minlength=count)
-    batch = np.cumsum(size) // max(limits.batch, 1)
-    useful = Problem(incidence, problem.free)
-    parts = _relax(useful, batch[column_label], batch[slot_label], score, limits)
-    for part, slots, relaxed in parts:
-        x[part] = relaxed.x
-        duals[slots] = relaxed.duals
-        done += len(part)
-        yield done / max(len(columns), 1)
 
     # The relaxed choice is made whole, and its distance from the relaxation told per component.
     picked, slack = x > 0.5, np.zeros(problem.n_slots)
@@ -131,6 +114,45 @@ def solve_steps(
     solution = Solution(whole, value, max(bound, value), duals, slack, slot_label)
     solution.check(problem, scores)
     return solution
+
+
+def prices(
+    problem: Problem, scores: Array, allowed: Mask | None = None, limits: SolverLimits | None = None
+) -> Array:
+    """Prices of the slots whose sum no choice exceeds, the least such sum; shape (S,).
+
+    The price of its slots is at least the score of every allowed column. Raises as `solve`.
+    """
+    duals: Array = run(_relaxed(problem, scores, allowed, limits or SolverLimits()))[2]
+    return duals
+
+
+def _relaxed(
+    problem: Problem, scores: Array, allowed: Mask | None, limits: SolverLimits
+) -> Generator[float, None, tuple[Index, Array, Array, tuple[int, Index, Index]]]:
+    """Undominated columns, their relaxed values, the prices of the slots, and the components."""
+    allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
+    check_scores(scores)
+    covered = problem.covered(allowed) > 0
+    uncovered = np.flatnonzero(problem.required & ~covered)
+    if len(uncovered):
+        raise InfeasibleError(f"no allowed event explains slot {int(uncovered[0])}")
+    columns = np.flatnonzero(problem.undominated(scores, allowed))
+    incidence, score = problem.incidence[columns], scores[columns]
+    count, slot_label, column_label = components(incidence)
+    x, duals = np.zeros(len(columns)), np.zeros(problem.n_slots)
+    done = 0
+    # Components are packed in order into programs of about as many columns as the limit says.
+    size = np.bincount(column_label, minlength=count)
+    batch = np.cumsum(size) // max(limits.batch, 1)
+    useful = Problem(incidence, problem.free)
+    parts = _relax(useful, batch[column_label], batch[slot_label], score, limits)
+    for part, slots, relaxed in parts:
+        x[part] = relaxed.x
+        duals[slots] = relaxed.duals
+        done += len(part)
+        yield done / max(len(columns), 1)
+    return columns, x, duals, (count, slot_label, column_label)
 
 
 def _relax(

@@ -19,7 +19,8 @@ from bridgetrack.files import program_version, write_text
 from bridgetrack.importing.detections_csv import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.movie import Movie, open_labels, open_movie
-from bridgetrack.pipeline.tracking import Tracking, track_steps
+from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.windows import track_movie
 from bridgetrack.progress import Steps
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
 
@@ -145,7 +146,7 @@ def run_project(project: Project) -> Steps[Tracking]:
     if isinstance(cells, Detections):
         # Without masks there is nothing to measure the image in.
         image = None
-    return (yield from track_steps(cells, image, project.model, project.history.annotations))
+    return (yield from track_movie(cells, image, project.model, project.history.annotations))
 
 
 _MovieField = Annotated[MovieFile, of_dataclass(MovieFile)]

@@ -6,6 +6,7 @@ import warnings
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,13 @@ from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
 from bridgetrack.detections.labels import checked_labels, refuse_image
-from bridgetrack.detections.measure import assemble, measure_frame, measure_frames
+from bridgetrack.detections.measure import (
+    assemble,
+    checked_table,
+    measure_frame,
+    measure_frames,
+    measure_one,
+)
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.features.default import default_features
@@ -24,7 +31,8 @@ from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.inference.problem import Problem
 from bridgetrack.movie.movie import Movie, check_same_extent
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.spread import Here, Workers
 
 Index = NDArray[np.int64]
 
@@ -106,7 +114,9 @@ def prepare(
     return propose(evidence, labels, annotations, features)
 
 
-def measure(source: Movie | Detections, image: Movie | None = None) -> Steps[Detections]:
+def measure(
+    source: Movie | Detections, image: Movie | None = None, workers: Workers | None = None
+) -> Steps[Detections]:
     """The table of detections of a label movie; a table is given back as it is.
 
     Raises
@@ -135,6 +145,11 @@ def measure(source: Movie | Detections, image: Movie | None = None) -> Steps[Det
         )
     tables = []
     yield Progress("Measuring cells", 0.0)
+    if workers is not None and not isinstance(workers, Here):
+        work = workers.map(measure_one, (source, image), range(source.n_frames))
+        found = yield from relayed(work, partial(Progress, "Measuring cells"))
+        tables = [checked_table(source, t, one) for t, one in enumerate(found)]
+        return assemble(tables, source, image)
     for t, table in measure_frames(source, image):
         tables.append(table)
         yield Progress("Measuring cells", (t + 1) / source.n_frames)

@@ -67,7 +67,26 @@ def build_tracks(
     track, links = _tracks_of_chains(detections, events, chain)
     nodes, table = _number(detections, kept, track[chain], links)
     edges, happened = _edges(events, values), _events(events, values, detections)
-    return Tracks(nodes, edges, happened, table, detections.geometry)
+    notes = tuple(_blanks(detections, nodes))
+    return Tracks(nodes, edges, happened, table, detections.geometry, notes)
+
+
+_BRIDGED = 2
+"""Successive frames without a cell that a skip bridges."""
+
+
+def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:
+    """Where identities are lost because there is no cell in too many successive frames."""
+    seen = np.unique(detections.frame)
+    for k in np.flatnonzero(np.diff(seen) > _BRIDGED + 1).tolist():
+        before, after = int(seen[k]), int(seen[k + 1])
+        here, there = (set(nodes.loc[nodes["frame"] == t, "track_id"]) for t in (before, after))
+        if not here & there:
+            yield (
+                f"frames {before + 1} to {after - 1} hold no cell: tracks go on across "
+                f"{_BRIDGED} such frames at most, so the {len(here)} that end in frame {before} and "
+                f"the {len(there)} that begin in frame {after} are not joined"
+            )
 
 
 class Junction(NamedTuple):

@@ -1,0 +1,348 @@
+"""What is done with a few frames of a movie: choose their events, and mend where two parts meet.
+
+Moves, divisions, splits and merges cover fates of one frame and histories of the next, so the
+slots of a movie fall into pairs of frames that only skips and false detections tie together. A
+part of a movie from frame a to frame b has the fates of a..b-1 and the histories of a+1..b; parts
+that meet in a frame share no slot, and each is solved for itself.
+
+What may reach from part to part is looked at afterwards. Around the frame where two parts meet
+the events are chosen again, and the prices of the slots (the duals of the relaxations) are set
+again such that the price of its slots is at least the score of every event: then no choice of
+events of the whole movie is worth more than all prices together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.anchor import Anchored
+from bridgetrack.annotations.constraints import (
+    answered_slots,
+    compile_constraints,
+    required_events,
+    usable_with,
+)
+from bridgetrack.errors import InfeasibleError
+from bridgetrack.features.feature import FeatureSet, compute_features
+from bridgetrack.features.view import CellMeasures, describe_cells
+from bridgetrack.hypotheses.candidates import Reach
+from bridgetrack.hypotheses.events import Events, active_slots
+from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.hypotheses.generate import events_between, rare_events
+from bridgetrack.inference.margins import margin_bounds, reduced_costs, smallest_margins
+from bridgetrack.inference.problem import Problem, Solution, components
+from bridgetrack.inference.solve import prices, solve_steps
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+DOUBTFUL = 5
+"""Chosen events with the smallest margins that are told."""
+_TRIES = 8
+REACH = Reach().max_gap
+"""Frames that an event spans at most."""
+TOLERANCE = 1e-6
+"""How far the solver lets prices stay below scores."""
+
+
+@dataclass(frozen=True)
+class WholeMovie:
+    """What all windows of a movie share.
+
+    Parameters
+    ----------
+    evidence, cells
+        The movie.
+    rare
+        Skips, false detections, and what annotations name.
+    features, weights
+        What scores are made of.
+    anchored, answered
+        The annotations, and the slot of each, -1 where it has none, shape (A,).
+    meetings
+        Frames where parts meet.
+    tries
+        How many margins of a window are made exact at most.
+    """
+
+    evidence: Evidence
+    cells: CellMeasures
+    rare: Events
+    features: FeatureSet
+    weights: Array
+    anchored: Anchored
+    answered: Index
+    meetings: tuple[int, ...]
+    tries: int
+
+    @classmethod
+    def of(
+        cls,
+        evidence: Evidence,
+        features: FeatureSet,
+        weights: Array,
+        anchored: Anchored,
+        meetings: tuple[int, ...],
+        tries: int = 30,
+    ) -> WholeMovie:
+        """Of the evidence and the annotations of a movie, and weights for these features."""
+        cells, rare = describe_cells(evidence), rare_events(evidence)
+        if anchored.listed:
+            rare = Events.join([rare, required_events(anchored)]).unique()
+        each = max(tries // (len(meetings) + 1), _TRIES)
+        slots = answered_slots(anchored)
+        return cls(evidence, cells, rare, features, weights, anchored, slots, meetings, each)
+
+    @property
+    def active(self) -> Mask:
+        """Slots of the movie, shape (2n,)."""
+        return active_slots(self.evidence.detections)
+
+    @property
+    def n_frames(self) -> int:
+        """How many frames there are."""
+        return self.evidence.detections.geometry.n_frames
+
+    def around(self, frame: int, reach: int) -> range:
+        """A frame with those up to so far from it."""
+        return range(max(frame - reach, 0), min(frame + reach + 1, self.n_frames))
+
+    def slots_of(self, frames: range) -> Mask:
+        """Fates and histories that events within some frames decide, shape (2n,)."""
+        detections = self.evidence.detections
+        offsets, n = detections.offsets, len(detections)
+        out = np.zeros(2 * n, dtype=bool)
+        out[offsets[frames.start] : offsets[frames.stop - 1]] = True
+        out[n + offsets[frames.start + 1] : n + offsets[frames.stop]] = True
+        return out & self.active
+
+    def rows(self, frames: range) -> Index:
+        """All slots of the cells of some frames, shape (2m,)."""
+        detections = self.evidence.detections
+        first, stop = detections.offsets[frames.start], detections.offsets[frames.stop]
+        return np.r_[first:stop, len(detections) + first : len(detections) + stop]
+
+    def proposed(self, frames: range) -> tuple[Events, Array]:
+        """Events that name cells of some frames alone, with an active slot, and their scores."""
+        events = events_between(self.evidence, frames, self.rare)
+        covered = events.touching(self.active)
+        events = events if covered.all() else events.take(covered)
+        matrix = compute_features(
+            self.evidence, events, self.features, on_demand=True, cells=self.cells
+        )
+        return events, matrix.scores(self.weights)
+
+    def allowed(self, events: Events, slots: Mask) -> Mask:
+        """Which events the annotations at some slots allow, shape (E,).
+
+        An annotation that names an event which is not among these says nothing here.
+        """
+        allowed = np.ones(len(events), dtype=bool)
+        at = np.flatnonzero((self.answered >= 0) & slots[self.answered])
+        if not len(at):
+            return allowed
+        local = self.anchored.take(at)
+        local = local.take(np.flatnonzero(usable_with(local, events)))
+        allowed[compile_constraints(local, events).forbidden] = False
+        return allowed
+
+    def noted(self, events: Events) -> Mask:
+        """Events that annotations speak of, which the result must know, shape (E,)."""
+        at = np.zeros_like(self.active)
+        at[self.answered[self.answered >= 0]] = True
+        return events.touching(at) if at.any() else np.zeros(len(events), dtype=bool)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Chosen events with their scores, margins, and exact margins where these are known."""
+
+    events: Events
+    scores: Array
+    margins: Array
+    exact: Array
+
+    @classmethod
+    def join(cls, parts: list[Chosen]) -> Chosen:
+        """Those of several parts, one after another."""
+        return cls(
+            Events.join([part.events for part in parts]),
+            *(
+                np.concatenate([np.zeros(0), *(getattr(part, name) for part in parts)])
+                for name in ("scores", "margins", "exact")
+            ),
+        )
+
+    def take(self, rows: Index | Mask) -> Chosen:
+        """Some of them."""
+        margins, exact = self.margins[rows], self.exact[rows]
+        return Chosen(self.events.take(rows), self.scores[rows], margins, exact)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What became of a window.
+
+    Parameters
+    ----------
+    chosen
+        The events that cover the slots `covered`.
+    covered
+        Slots that were decided, ascending.
+    slots, prices
+        Slots that have new prices.
+    noted, noted_scores
+        Events that annotations speak of.
+    hypotheses
+        How many events were proposed for the covered slots.
+    bound
+        No choice for the covered slots alone is worth more.
+    """
+
+    chosen: Chosen
+    covered: Index
+    slots: Index
+    prices: Array
+    noted: Events
+    noted_scores: Array
+    hypotheses: int
+    bound: float
+
+
+def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
+    """Choose the events of a part of a movie that shares no slot with the others.
+
+    Annotations that events beyond the part may meet are left to `mend_meeting`.
+    """
+    slots = movie.slots_of(frames)
+    events, scores = movie.proposed(frames)
+    beyond = movie.active & ~slots
+    usable = np.flatnonzero(events.touching(slots) & ~events.touching(beyond))
+    noted = movie.noted(events)
+    others, other_scores = events.take(noted), scores[noted]
+    events, scores = events.take(usable), scores[usable]
+    near = np.zeros_like(slots)
+    for meeting in {frames.start, frames.stop - 1} & set(movie.meetings):
+        near[movie.rows(movie.around(meeting, REACH - 1))] = True
+    allowed = movie.allowed(events, slots & ~near)
+    problem = Problem(events.covering(slots))
+    solution: Solution = yield from solve_steps(problem, scores, allowed)
+    sure = _sure(movie, problem, scores, solution, allowed)
+    chosen = Chosen(events.take(solution.chosen), scores[solution.chosen], *sure)
+    where = np.flatnonzero(slots)
+    return Part(
+        chosen, where, where, solution.duals, others, other_scores, len(events), solution.bound
+    )
+
+
+def _sure(
+    movie: WholeMovie, problem: Problem, scores: Array, solution: Solution, allowed: Mask
+) -> tuple[Array, Array]:
+    """Bounds on the margins of the chosen events, and a few exact ones, NaN for others."""
+    bounds = margin_bounds(problem, scores, solution, allowed)
+    exact = np.full(len(bounds), np.nan)
+    found = smallest_margins(
+        problem, scores, solution, bounds, DOUBTFUL, allowed, tries=movie.tries
+    )
+    exact[list(found)] = list(found.values())
+    return bounds[solution.chosen], exact[solution.chosen]
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A frame where two parts meet, and what is known around it.
+
+    Parameters
+    ----------
+    frame, reach
+        Events are chosen again up to so many frames from it.
+    chosen
+        Chosen events that name a cell of these frames or of those just beyond.
+    prices
+        Of the slots of these cells, as `WholeMovie.rows` gives them.
+    """
+
+    frame: int
+    reach: int
+    chosen: Events
+    prices: Array
+
+
+def frames_of(movie: WholeMovie, frame: int, reach: int) -> tuple[range, range]:
+    """Frames whose events are chosen again, and all that are looked at for it."""
+    return movie.around(frame, reach), movie.around(frame, reach + REACH - 1)
+
+
+def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, Part | None]:
+    """Choose events around a frame again, and set prices there that suit all events.
+
+    None where no choice there meets the annotations.
+    """
+    inner, wide = frames_of(movie, meeting.frame, meeting.reach)
+    active, slots = movie.active, movie.slots_of(inner)
+    events, scores = movie.proposed(wide)
+    yield 0.3
+    free = np.zeros_like(active)
+    free[_covered(meeting.chosen.take(~meeting.chosen.touching(active & ~slots)), active)] = True
+    allowed = movie.allowed(events, movie.slots_of(wide))
+    usable = np.flatnonzero(events.touching(free) & ~events.touching(active & ~free))
+    problem = Problem(events.take(usable).covering(free))
+    try:
+        solution: Solution = yield from solve_steps(problem, scores[usable], allowed[usable])
+    except InfeasibleError:
+        return None
+    sure = _sure(movie, problem, scores[usable], solution, allowed[usable])
+    again = usable[solution.chosen]
+
+    # The prices of slots farther away stay, so that theirs hold as before.
+    price = np.zeros(len(active))
+    price[movie.rows(wide)] = meeting.prices
+    middle = movie.slots_of(movie.around(meeting.frame, max(meeting.reach - REACH, 1)))
+    part, rest = _priced(events, scores, price, middle)
+    price[middle] = prices(part, rest, allowed[events.touching(middle)])
+
+    part, rest = _priced(events, scores, price, slots)
+    near = np.flatnonzero(events.touching(slots))
+    stay = meeting.chosen.take(~meeting.chosen.touching(free) & meeting.chosen.touching(slots))
+    held = np.zeros(len(events), dtype=bool)
+    held[again] = True
+    found = events.find(stay)
+    held[found[found >= 0]] = True
+    bounds = np.full(len(events), np.nan)
+    bounds[near] = _bounds(part, rest, held[near], price[slots], allowed[near])
+    where, noted = np.flatnonzero(middle), movie.noted(events)
+    chosen = Chosen(events.take(again), scores[again], bounds[again], sure[1])
+    others, other_scores = events.take(noted), scores[noted]
+    return Part(
+        chosen, np.flatnonzero(free), where, price[where], others, other_scores, 0, solution.bound
+    )
+
+
+def _covered(events: Events, active: Mask) -> Index:
+    """Active slots that some events cover."""
+    return np.unique(events.incidence(active).indices).astype(np.int64)
+
+
+def _priced(events: Events, scores: Array, price: Array, slots: Mask) -> tuple[Problem, Array]:
+    """The problem of some slots alone; what events cover elsewhere is paid at its price."""
+    near = events.touching(slots)
+    part = events.take(near)
+    problem = Problem(part.covering(slots))
+    return problem, scores[near] - part.incidence(~slots) @ price
+
+
+def _bounds(problem: Problem, scores: Array, chosen: Mask, price: Array, allowed: Mask) -> Array:
+    """Bounds on margins at given prices, shape (H,); see `margin_bounds`."""
+    nothing = np.zeros(problem.n_slots)
+    whole = Solution(chosen, 0.0, 0.0, price, nothing, nothing.astype(np.int64))
+    short = np.maximum(reduced_costs(problem, scores, whole), 0.0) * chosen
+    if short.max(initial=0.0) > TOLERANCE:
+        count, label, of_column = components(problem.incidence)
+        slack = np.bincount(of_column, weights=short, minlength=count)
+        whole = replace(whole, slack=slack[label].astype(np.float64), component=label)
+    return margin_bounds(problem, scores, whole, allowed)
