@@ -5,13 +5,19 @@ What is computed never depends on where: results come back in the order of their
 
 from __future__ import annotations
 
+import pickle
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from bridgetrack.errors import BridgetrackError, DependencyError
 from bridgetrack.files import program_version
-from bridgetrack.progress import run
+from bridgetrack.progress import relayed, run
 
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
@@ -27,14 +33,25 @@ class ClusterError(BridgetrackError):
 class Workers(Protocol):
     """Who does the work."""
 
+    def stream(
+        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
+    ) -> Iterator[Result]:
+        """Results in the order of the parts; few are waiting at any time."""
+
     def map(
         self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
     ) -> Generator[float, None, list[Result]]:
-        """Results in the order of the parts; yields the share that is done."""
+        """All results in the order of the parts; yields the share that is done."""
 
 
 class Here:
     """One part after another, in this process."""
+
+    def stream(
+        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
+    ) -> Iterator[Result]:
+        """See `Workers`."""
+        return (run(task(shared, part)) for part in parts)
 
     def map(
         self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
@@ -42,20 +59,18 @@ class Here:
         """See `Workers`."""
         found, listed = [], list(parts)
         for k, part in enumerate(listed):
-            work = task(shared, part)
-            while True:
-                try:
-                    share = next(work)
-                except StopIteration as end:
-                    found.append(end.value)
-                    break
-                yield (k + share) / len(listed)
-            yield (k + 1) / len(listed)
+            share = partial(_share, k, len(listed))
+            found.append((yield from relayed(task(shared, part), share)))
+            yield share(1.0)
         return found
 
 
-_ATTEMPTS = 5
-"""How often what all parts share is sent anew because every worker that held it has died."""
+def _share(k: int, count: int, share: float) -> float:
+    return (k + share) / count
+
+
+_PATIENCE = 30.0
+"""Seconds to wait for a scheduler."""
 
 
 @dataclass(frozen=True)
@@ -74,56 +89,58 @@ class Cluster:
         self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
     ) -> Generator[float, None, list[Result]]:
         """See `Workers`."""
-        from distributed import KilledWorker
-        from distributed.client import FutureCancelledError
+        found, listed = [], list(parts)
+        for result in self.stream(task, shared, listed):
+            found.append(result)
+            yield len(found) / len(listed)
+        return found
 
-        listed = list(parts)
-        found: dict[int, Result] = {}
-        for attempt in range(_ATTEMPTS):
-            try:
-                for k, result in self._some(task, shared, listed, found):
-                    found[k] = result
-                    yield len(found) / len(listed)
-                return [found[k] for k in range(len(listed))]
-            except KilledWorker as error:
-                raise ClusterError(
-                    "one part of the movie ended several workers, one after another; most often "
-                    "they have too little memory: give smaller windows (--memory, --window), or "
-                    "workers with more memory"
-                ) from error
-            except FutureCancelledError as error:
-                if attempt + 1 == _ATTEMPTS:
-                    raise ClusterError(
-                        "the cluster lost all of its workers again and again; look at its log"
-                    ) from error
-            except (OSError, TimeoutError) as error:
-                raise ClusterError(
-                    f"the cluster at {address_of(self.client)} does not answer any more ({error}); "
-                    "start it again"
-                ) from error
-        raise AssertionError("every attempt returns or raises")
+    def stream(
+        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
+    ) -> Iterator[Result]:
+        """See `Workers`."""
+        with _told(self.client):
+            yield from self._stream(task, shared, iter(parts))
 
-    def _some(
-        self,
-        task: Task[Shared, Part, Result],
-        shared: Shared,
-        parts: list[Part],
-        found: dict[int, Result],
-    ) -> Iterator[tuple[int, Result]]:
-        """What is not found yet, as it is finished."""
-        from distributed import as_completed
-
-        everywhere = self.client.scatter(shared, broadcast=True, hash=False)
-        number = {}
-        for k in range(len(parts)):
-            if k not in found:
-                future = self.client.submit(_finish, task, everywhere, parts[k], pure=False)
-                number[future] = k
+    def _stream(
+        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterator[Part]
+    ) -> Iterator[Result]:
+        # As the result of a task it is made again where every worker that held it has died.
+        everywhere = self.client.submit(pickle.loads, pickle.dumps(shared), pure=False)
+        ahead = 2 * max(sum(self.client.nthreads().values()), 1)
+        waiting: deque[Any] = deque()
         try:
-            for future in as_completed(list(number)):
-                yield number[future], future.result()
+            while True:
+                for part in islice(parts, ahead - len(waiting)):
+                    waiting.append(self.client.submit(_finish, task, everywhere, part, pure=False))
+                if not waiting:
+                    return
+                result = waiting[0].result()
+                waiting.popleft()
+                yield result
         finally:
-            self.client.cancel(list(number))
+            self.client.cancel(list(waiting))
+
+
+@contextmanager
+def _told(client: Any) -> Iterator[None]:
+    """Say in a sentence what went wrong with a cluster."""
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise ClusterError(
+            "one part of the movie ended several workers, one after another; most often they have "
+            "too little memory: give smaller windows (--memory, --window), or workers with more "
+            "memory"
+        ) from error
+    except (CommClosedError, TimeoutError) as error:
+        raise ClusterError(
+            f"the cluster at {address_of(client)} does not answer any more ({error}); start it "
+            "again"
+        ) from error
 
 
 def _finish(task: Task[Shared, Part, Result], shared: Shared, part: Part) -> Result:
@@ -145,7 +162,7 @@ def on(client: Any) -> Workers:
     if client is None:
         return Here()
     try:
-        theirs = client.run(program_version)
+        theirs = client.run(_version)
     except (ImportError, AttributeError) as error:
         raise ClusterError(
             f"the workers of {address_of(client)} have no bridgetrack ({error}); install the same "
@@ -160,20 +177,23 @@ def on(client: Any) -> Workers:
     return Cluster(client)
 
 
+def _version() -> str:
+    """The version where this runs."""
+    return program_version()
+
+
 def address_of(client: Any) -> str:
     """Where the scheduler of a client is."""
     return str(getattr(client.scheduler, "address", client))
 
 
-def connect(scheduler: str, seconds: float = 30.0) -> Any:
+def connect(scheduler: str) -> Any:
     """A dask client: of the scheduler at an address, or of a cluster of this machine's own.
 
     Parameters
     ----------
     scheduler
         ``local``, an address such as ``tcp://10.0.0.1:8786``, or a scheduler file (``.json``).
-    seconds
-        How long to wait for it.
 
     Raises
     ------
@@ -193,8 +213,10 @@ def connect(scheduler: str, seconds: float = 30.0) -> Any:
             cluster = LocalCluster(threads_per_worker=1, dashboard_address=None)
             return Client(cluster, set_as_default=False)
         if scheduler.endswith(".json"):
-            return Client(scheduler_file=scheduler, timeout=seconds, set_as_default=False)
-        return Client(scheduler, timeout=seconds, set_as_default=False)
+            if not Path(scheduler).is_file():  # dask would wait for it for ever
+                raise FileNotFoundError("there is no such file")
+            return Client(scheduler_file=scheduler, timeout=_PATIENCE, set_as_default=False)
+        return Client(scheduler, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(
             f"{scheduler}: there is no dask scheduler ({error}); give its address, such as "

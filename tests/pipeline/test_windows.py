@@ -209,7 +209,7 @@ def test_what_windows_and_empty_frames_cost_is_said(
     words = ["track", str(tmp_path / "cells.csv"), "--out", str(tmp_path / "out")]
     assert main([*words, "--window", "5"]) == 0
     said = capsys.readouterr().out
-    assert "tracked in 4 windows of up to 4 frames, chosen again over" in said
+    assert "tracked in 4 windows of up to 5 frames, chosen again over" in said
     assert "nothing is lost by that" in said
     assert "not proven to be the best" not in said
     assert "frames 6 to 9 hold no cell: tracks go on across 2 such frames at most" in said

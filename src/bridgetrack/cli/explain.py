@@ -151,6 +151,8 @@ def _given(
         named = {k: None if v is None else Path(v) for k, v in content["input"].items()}
         settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
         known = RunInputs(reading=MovieOptions(**settings), **named)  # type: ignore[arg-type]
+        if named["labels"] is None:
+            raise ValueError("no labels")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{run}: this is not the record of a run") from error
     return replace(

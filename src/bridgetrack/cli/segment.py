@@ -15,6 +15,7 @@ from bridgetrack.cli.options import (
     FrameInterval,
     Json,
     Scale,
+    Scheduler,
     Unit,
     answers_option,
     keep_inputs,
@@ -25,7 +26,7 @@ from bridgetrack.cli.options import (
     parse_scale,
 )
 from bridgetrack.cli.record import geometry_record, write_json
-from bridgetrack.cli.sources import collecting_warnings
+from bridgetrack.cli.sources import cluster_at, collecting_warnings
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import placed_together
 from bridgetrack.notes import Note, NoteKind
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from bridgetrack.pipeline.finding import Finding
     from bridgetrack.segmentation.pixels import PixelModel
     from bridgetrack.segmentation.readings import SettingsEstimate
+    from bridgetrack.spread import Workers
 
 BACKENDS = ("builtin", "cellpose", "stardist")
 
@@ -104,6 +106,7 @@ def segment(
     unit: Unit = None,
     frame_interval: FrameInterval = None,
     axes: Axes = None,
+    scheduler: Scheduler = None,
     json: Json = False,
     **settings: Any,
 ) -> None:
@@ -144,7 +147,7 @@ def segment(
     notes: list[Note] = []
     watch = Stopwatch()
     with placed_together(out.parent, refuse) as staging:
-        with collecting_warnings(notes):
+        with collecting_warnings(notes), cluster_at(scheduler) as workers:
             movie = open_movie(
                 image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
             )
@@ -153,7 +156,7 @@ def segment(
             steps = segmenting(
                 movie, out, wanted, channel=number, backend=backend, network=network,
                 strokes=strokes, start=start, choose=choose, staging=staging,
-                answers=None if answers is None else load_mask_answers(answers),
+                answers=None if answers is None else load_mask_answers(answers), workers=workers,
             )  # fmt: skip
             found = show(steps, watch)
         path, counts = found.path, found.counts
@@ -239,6 +242,7 @@ def segmenting(
     choose: Choose = "jointly",
     answers: MaskAnswers | None = None,
     staging: Path | None = None,
+    workers: Workers | None = None,
 ) -> Steps[Segmented]:
     """Segment a movie into a file, taught by strokes and answers where there are some.
 
@@ -266,7 +270,7 @@ def segmenting(
     model = pixels if pixels is not None else network
     finding = Finding(settings, choose, backend, model)
     with label_writer(out, movie.geometry, staging=staging) as writer:
-        for step in finding.steps(movie, answers, channel=channel):
+        for step in finding.steps(movie, answers, channel=channel, workers=workers):
             if isinstance(step, Progress):
                 yield step
                 continue

@@ -93,8 +93,8 @@ def track(
     from bridgetrack.export.results import FORMATS
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
-    from bridgetrack.pipeline.summary import misfit
     from bridgetrack.pipeline.room import parse_memory
+    from bridgetrack.pipeline.summary import misfit
     from bridgetrack.pipeline.windows import InPieces, track_movie
 
     wanted = parse_choices(formats, FORMATS, "--format")

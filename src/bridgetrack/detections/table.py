@@ -14,6 +14,10 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 
 _SHOWN = 12
+FARTHEST = 1e12
+"""Pixels beyond which a position or an area is a mistake."""
+_FRAMES, _FRAMES_PER_CELL = 10_000, 10
+"""Frames that a table without masks may have: so many, and so many more for each cell."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,20 @@ class Detections:
         self._check_order()
 
     def _check_numbers(self) -> None:
+        most = _FRAMES + _FRAMES_PER_CELL * len(self.table)
+        if self.geometry.n_frames > most and not self.has_masks:
+            raise InputError(
+                f"{self.geometry.n_frames:,} frames are too many for a table of "
+                f"{len(self.table):,} cells; look for a frame number that is wrong"
+            )
         for name in (*self.geometry.axes, "area"):
             values = self.table[name].to_numpy(dtype=np.float64)
-            bad = np.flatnonzero(~np.isfinite(values) | ((values <= 0) & (name == "area")))
+            wild = ~(np.abs(values) <= FARTHEST)
+            bad = np.flatnonzero(wild | ((values <= 0) & (name == "area")))
             if len(bad):
                 raise InputError(
                     f"{name} is {values[bad[0]]:g} {self._named(int(bad[0]))} of the table of "
-                    "detections; positions must be numbers and areas above 0"
+                    "detections; positions must be numbers of pixels and areas above 0"
                 )
 
     def _check_order(self) -> None:

@@ -107,7 +107,7 @@ class _Shifted:
     def compare(self, t: int, frame: Callable[[int], NDArray[Any]]) -> tuple[Index, Array]:
         """Overlap keys and pixels of frame t and the next."""
         first, then, stop = (int(k) for k in self.offsets[t : t + 3])
-        if first == then or then == stop:
+        if then in (first, stop):
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         row, label, pixels = shifted_overlap(
             frame(t), frame(t + 1), self.label[first:then], self.shift[first:then]

@@ -144,10 +144,10 @@ def read_track_table(path: Path) -> Table:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
     rows = {number: line.split() for number, line in enumerate(lines, start=1) if line.split()}
     for number, words in rows.items():
-        if len(words) != 4 or not all(re.fullmatch(r"[+-]?\d+", w) for w in words):
+        if len(words) != 4 or not all(re.fullmatch(r"[+-]?\d{1,18}", w) for w in words):
             raise InputError(
-                f"{path}, row {number}: expected four integers 'label begin end parent', "
-                f"found {lines[number - 1].strip()[:60]!r}"
+                f"{path}, row {number}: expected four integers 'label begin end parent' of at "
+                f"most 18 digits, found {lines[number - 1].strip()[:60]!r}"
             )
     table = np.asarray([[int(w) for w in words] for words in rows.values()], dtype=np.int64)
     table = table.reshape(-1, 4)

@@ -15,7 +15,7 @@ from pydantic import Field
 from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import InputError
 from bridgetrack.importing.text_table import Columns, TextTable, guess_columns, read_text_table
-from bridgetrack.movie.geometry import Geometry, GeometryField
+from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 
 TABLES = (".csv", ".tsv", ".txt")
@@ -87,7 +87,10 @@ def read_detections_csv(
     table = table.sort_values(["frame", "label"], kind="stable").reset_index(drop=True)
     if geometry.shape is not None:
         table["border_distance"] = border_distance(table, geometry)
-    return Detections(table, geometry, has_masks=False)
+    try:
+        return Detections(table, geometry, has_masks=False)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 class Sidecar(OpenEntry):
@@ -140,6 +143,7 @@ def read_cells(
         raise InputError(f"{text.source}: the table has a header but no rows")
     frame = text.integers(str(columns.frame))
     text.refuse(frame < 0, "the frame is negative; frames count from 0")
+    text.refuse(frame >= MOST_FRAMES, f"the frame is beyond the {MOST_FRAMES:,} possible")
     if n_frames is not None:
         text.refuse(frame >= n_frames, f"the movie has {n_frames} frames")
     there = max(int(frame.max()) + 1, known.n_frames if known else 0)

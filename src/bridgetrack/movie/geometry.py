@@ -12,6 +12,11 @@ from pydantic import Field
 from bridgetrack.errors import InputError
 from bridgetrack.schema import OpenEntry, made_by
 
+MOST_FRAMES = 10_000_000
+"""Frames beyond which an extent is a mistake."""
+_SMALLEST, _LARGEST = 1e-9, 1e9
+"""Sizes of a pixel that can be meant, whatever the unit."""
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -52,6 +57,12 @@ class Geometry:
             )
         if len(self.scale) not in (2, 3) or not all(np.isfinite(s) and s > 0 for s in self.scale):
             raise InputError(f"the scale {self.scale} must be two or three positive numbers")
+        if not all(_SMALLEST <= s <= _LARGEST for s in self.scale):
+            raise InputError(
+                f"the scale {self.scale} is none of a microscope: {_SMALLEST:g} to {_LARGEST:g}"
+            )
+        if self.n_frames > MOST_FRAMES:
+            raise InputError(f"{self.n_frames:,} frames are more than the {MOST_FRAMES:,} possible")
 
     @property
     def ndim(self) -> int:

@@ -14,6 +14,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
+from bridgetrack.spread import Workers
 
 _WAYS = {
     "jointly": "together with their tracks",
@@ -99,6 +100,7 @@ class Finding:
         weights: Model | None = None,
         *,
         channel: int | str = 0,
+        workers: Workers | None = None,
     ) -> Iterator[Progress | SegmentedFrame]:
         """Find the cells, giving each frame's labels between the steps of the work.
 
@@ -112,17 +114,20 @@ class Finding:
             Of events; the shipped ones where None.
         channel
             Number or name of the channel that shows the cells.
+        workers
+            Who looks at the frames; this process where None.
         """
         if self.chooses:
             given = self._known(answers, self.learned)
             yield from segment_by_choice(
-                image, self.settings, self._how, given, weights, channel=channel
+                image, self.settings, self._how, given, weights, channel=channel, workers=workers
             )
             return
         yield Progress("Finding cells", 0.0)
         frames = segment_movie(
-            image, self.settings, channel=channel, backend=self.backend, model=self.model
-        )
+            image, self.settings, channel=channel, backend=self.backend, model=self.model,
+            workers=workers,
+        )  # fmt: skip
         for done in frames:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)

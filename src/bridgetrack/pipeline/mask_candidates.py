@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from bridgetrack.segmentation.backends import segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.spread import Here, Workers
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -101,6 +103,7 @@ class MaskReader:
     channel: int
     segmentation: SegmentationSettings
     given: GivenMasks
+    workers: Workers = field(default_factory=Here)
 
     @cached_property
     def outline_ratio(self) -> float:
@@ -139,6 +142,10 @@ class MaskReader:
         )
         return Described(regions, features)
 
+    def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
+        """Candidates of some frames in order, as `frame` gives them, by all workers."""
+        return self.workers.stream(_frame, replace(self, workers=Here()), wanted)
+
     def said(self, regions: Regions) -> Index:
         """What people said of candidates: 1 for cells, -1 for none, else 0, shape (R,)."""
         if self.given.answers is None:
@@ -149,7 +156,7 @@ class MaskReader:
         self, score: MovieScore, per_cell: float, loyalty: float, frames: range
     ) -> Iterator[Offered]:
         """Candidates of some frames in order, scored and pruned; three frames are in memory."""
-        found = described(self.frame(t) for t in frames)
+        found = described(self.frames(frames))
         for t, (regions, features) in zip(frames, found, strict=True):
             yield self.offer(t, Described(regions, features), score, per_cell, loyalty)
 
@@ -180,6 +187,11 @@ class MaskReader:
         return Offered(found, kept, candidates)
 
 
+def _frame(reader: MaskReader, t: int) -> Generator[float, None, Described]:
+    yield 0.0
+    return reader.frame(t)
+
+
 def learned_score(
     reader: MaskReader, model: Model, joint: JointSettings, per_cell: float, frames: range
 ) -> Steps[MovieScore]:
@@ -203,9 +215,10 @@ def learned_score(
     score = MovieScore(reader.given.score or starting_score())
     blocks = _blocks(frames)
     taken: list[list[Described]] = []
+    every = reader.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / (2 * len(blocks)))
-        found = described(reader.frame(t) for t in block)
+        found = described(islice(every, len(block)))
         taken.append([Described(regions, features) for regions, features in found])
     areas, odds = [], []
     for one in (one for block in taken for one in block):
@@ -259,7 +272,7 @@ def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described
     for t in sorted(frames):
         yield Progress("Learning from answers", 1.0)
         beside = [s for s in (t - 1, t, t + 1) if 0 <= s < reader.movie.n_frames]
-        for regions, features in described(source.frame(s) for s in beside):
+        for regions, features in described(source.frames(beside)):
             if len(regions) and regions.frame[0] == t:
                 unknown = np.full(len(regions), -1, dtype=np.int8)
                 target = _corrected(reader, regions, unknown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.spread import Here, Workers
 
 Index = NDArray[np.int64]
 
@@ -74,6 +75,7 @@ def choose_masks(
     *,
     channel: int | str = 0,
     frames: range | None = None,
+    workers: Workers | None = None,
 ) -> Steps[float]:
     """Choose the cells of a movie among candidate regions; a window of frames is in memory.
 
@@ -95,6 +97,8 @@ def choose_masks(
         Number or name of the channel that shows the cells.
     frames
         Successive frames to choose in; all where None.
+    workers
+        Who proposes and describes candidates; this process where None.
 
     Yields
     ------
@@ -113,6 +117,7 @@ def choose_masks(
     settings, model = settings or MaskSettings(), model or shipped_model()
     frames = frames or range(movie.n_frames)
     reader = yield from _reader(movie, segmentation, given or GivenMasks(), channel)
+    reader = replace(reader, workers=workers or Here())
     score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
     offered = reader.offered(score, settings.per_cell, settings.loyalty, frames)
     source = (one.candidates for one in offered)
@@ -196,6 +201,7 @@ def segment_by_choice(
     model: Model | None = None,
     *,
     channel: int | str = 0,
+    workers: Workers | None = None,
 ) -> Iterator[Progress | SegmentedFrame]:
     """As `choose_masks`, giving each frame's labels between the steps of the work.
 
@@ -203,7 +209,9 @@ def segment_by_choice(
     """
     done: deque[FrameChoice] = deque()
     brought = given.labels[0] if given and given.labels else None
-    work = choose_masks(movie, done.append, segmentation, settings, given, model, channel=channel)
+    work = choose_masks(
+        movie, done.append, segmentation, settings, given, model, channel=channel, workers=workers
+    )
     for step in work:
         yield step
         while done:

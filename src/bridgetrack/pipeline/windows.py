@@ -12,18 +12,17 @@ which tell where something may be lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.anchor import Anchored, anchor
+from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import compile_constraints
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackError, InfeasibleError
+from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.hypotheses.events import Events

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bridgetrack.segmentation.cells import Labels
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.readings import estimate_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.spread import Here, Workers
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def segment_movie(
     channel: int | str = 0,
     backend: str = "builtin",
     model: PixelModel | str | None = None,
+    workers: Workers | None = None,
 ) -> Iterator[SegmentedFrame]:
     """Segment a movie frame by frame; close the generator to cancel.
 
@@ -70,6 +73,8 @@ def segment_movie(
         See `make_segmenter`; what the settings leave open is decided once for the movie.
     channel
         Number or name of the channel that shows the cells.
+    workers
+        Who segments the frames; this process where None.
 
     Yields
     ------
@@ -84,9 +89,32 @@ def segment_movie(
         Where the back end is not installed.
     """
     number = movie.channel_number(channel)
-    segmenter = _segmenter(movie, settings, number, backend, model)
-    for t in range(movie.n_frames):
-        yield SegmentedFrame(t, movie.n_frames, segmenter(movie.channel_frame(t, number)))
+    frames = _Frames(movie, number, backend, *_decided(movie, settings, number, backend, model))
+    found = (workers or Here()).stream(_segment, frames, range(movie.n_frames))
+    for t, labels in enumerate(found):
+        yield SegmentedFrame(t, movie.n_frames, labels)
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """A movie to be segmented; what segments it is made once in every process."""
+
+    movie: Movie
+    channel: int
+    backend: str
+    settings: SegmentationSettings | None
+    model: PixelModel | str | None
+
+    @cached_property
+    def segmenter(self) -> Segmenter:
+        """From a frame to labels."""
+        scale = self.movie.geometry.scale
+        return make_segmenter(self.settings, scale=scale, backend=self.backend, model=self.model)
+
+
+def _segment(frames: _Frames, t: int) -> Generator[float, None, Labels]:
+    yield 0.0
+    return frames.segmenter(frames.movie.channel_frame(t, frames.channel))
 
 
 def segment_to_file(
@@ -209,8 +237,20 @@ def _segmenter(
     model: PixelModel | str | None,
 ) -> Segmenter:
     """The segmenter of a movie; networks find out what the built-in one is told, once for all."""
+    settings, model = _decided(movie, settings, channel, backend, model)
+    return make_segmenter(settings, scale=movie.geometry.scale, backend=backend, model=model)
+
+
+def _decided(
+    movie: Movie,
+    settings: SegmentationSettings | None,
+    channel: int,
+    backend: str,
+    model: PixelModel | str | None,
+) -> tuple[SegmentationSettings | None, PixelModel | str | None]:
+    """Settings and model with all that hangs on the whole movie."""
     if isinstance(model, PixelModel):
         model = model.fitted_to(movie.geometry)
     elif backend == "builtin":
         settings = movie_settings(movie, settings, channel=channel)
-    return make_segmenter(settings, scale=movie.geometry.scale, backend=backend, model=model)
+    return settings, model

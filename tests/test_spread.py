@@ -1,0 +1,87 @@
+"""Work that is spread over a cluster of real processes gives what one process gives."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+from distributed import Client, LocalCluster
+
+import bridgetrack as bt
+from bridgetrack.cli.main import main
+from bridgetrack.files import program_version
+from bridgetrack.progress import Progress
+from bridgetrack.spread import ClusterError, on
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A cluster of two processes."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every table of a result."""
+    return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+
+
+def test_frames_are_segmented_on_a_cluster(client: Any, tmp_path: Path) -> None:
+    movie = bt.simulate(bt.SimulationSettings(frames=3, cells=5, size=64))
+    tifffile.imwrite(tmp_path / "movie.tif", movie.image, photometric="minisblack")
+    scheduler = client.scheduler.address
+    for name, more in (("one", []), ("many", ["--scheduler", scheduler])):
+        words = ["segment", str(tmp_path / "movie.tif"), "--out", str(tmp_path / f"{name}.tif")]
+        assert main([*words, *more]) == 0
+    assert tifffile.imread(tmp_path / "one.tif").max() > 3
+    assert np.array_equal(*(tifffile.imread(tmp_path / f"{name}.tif") for name in ("one", "many")))
+
+
+def test_clusters_that_cannot_be_used_are_told(
+    client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    table = tmp_path / "cells.csv"
+    table.write_text("t,y,x\n0,1,1\n1,1,2\n", encoding="utf-8")
+    words = ["track", str(table), "--out", str(tmp_path / "out"), "--scheduler"]
+    monkeypatch.setattr("bridgetrack.spread._PATIENCE", 0.2)
+    for wrong in ("tcp://127.0.0.1:1", "nonsense://x", str(tmp_path / "none.json")):
+        assert main([*words, wrong]) == 1
+        assert f"{wrong}: there is no dask scheduler" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setattr("bridgetrack.spread.program_version", lambda: "0.0.1")
+    with pytest.raises(ClusterError, match=f"have bridgetrack {program_version()}, here it is 0.0"):
+        on(client)
+
+
+def test_results_are_those_of_one_process_although_a_worker_dies(
+    client: Any, tmp_path: Path
+) -> None:
+    settings = bt.SimulationSettings(frames=18, cells=12, size=128, division_rate=0.02)
+    movie = bt.simulate(settings)
+    bt.track(movie.labels, movie.image, window=6).save(tmp_path / "one")
+    whole = content(tmp_path / "one")
+    assert len(whole) == 4
+    stages, killed = set(), {}
+
+    def kill(step: Progress) -> None:
+        stages.add(step.stage)
+        if step.stage == "Choosing events" and not killed:
+            killed.update(client.run(os.getpid))
+            os.kill(next(iter(killed.values())), signal.SIGKILL)
+
+    tracked = bt.track(movie.labels, movie.image, window=6, client=client, progress=kill)
+    assert tracked.windows is not None and tracked.windows.count > 1
+    assert {"Measuring cells", "Comparing frames", "Joining windows"} < stages
+    tracked.save(tmp_path / "many")
+    assert content(tmp_path / "many") == whole
+    client.wait_for_workers(2, timeout=60)
+    assert len(set(client.run(os.getpid).values()) - set(killed.values())) == 1
