@@ -32,7 +32,6 @@ from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.placing import recover
 from bridgetrack.progress import Progress
 
-
 _ROUNDING = 1e-8
 """Share of the score that is rounding."""
 
