@@ -17,6 +17,7 @@ from .evaluation.sample import Sample as Sample
 from .evaluation.sample import SampleOptions as SampleOptions
 from .evaluation.sample import draw_sample as draw_sample
 from .evaluation.true_events import true_events as true_events
+from .export.coloured import save_coloured as save_coloured
 from .export.results import write_results as write_results
 from .importing.ctc import read_ctc as read_ctc
 from .importing.detections_csv import read_detections_csv as read_detections_csv

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import tifffile
 from qtpy.QtCore import QPointF, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget
@@ -138,6 +139,10 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
         assert inside.sum() > 0.8 * len(here)
         shown = cells.colormap.map(pixels)[inside, :3]
         assert np.allclose(shown, wanted[inside], atol=0.02), by
+    panel.save_coloured(tmp_path / "cells.tif")
+    qtbot.waitUntil((tmp_path / "cells.tif").exists, timeout=20_000)
+    drawn = tifffile.imread(tmp_path / "cells.tif")[3][tuple(places.T)]
+    assert np.allclose(drawn[inside] / 255, wanted[inside], atol=0.003)
     assert panel.legend.isVisible()
     # Curves of the chosen, distributions of all, and their numbers.
     panel.tabs.setCurrentIndex(2)
@@ -162,10 +167,7 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     assert len(panel.cycles.cycles) < many and "left out" in panel.cycle_words.toPlainText()
     panel.save_cycles(tmp_path / "cycles.csv")
     assert len(pd.read_csv(tmp_path / "cycles.csv")) == len(panel.cycles.cycles)
-
-
-def test_it_follows_answers_and_closing(opened, viewer, qtbot):
-    state, _, panel = opened
+    # It follows answers, and forgets a movie that is closed.
     session, before = state.session, panel.numbers
     event = session.tracking.tracks.events.query("event == 'divide'").iloc[0]
     mother = int(event["sources"][0])

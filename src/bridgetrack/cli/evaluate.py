@@ -65,13 +65,14 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
         return open_labels(labels)
     if (result / "ctc").is_dir():
         return None
-    named = _named_labels(result / "run.json")
+    named = named_labels(result / "run.json")
     if named is None or named.suffix.lower() in TABLES or not named.exists():
         return None
     return open_labels(named)
 
 
-def _named_labels(run: Path) -> Path | None:
+def named_labels(run: Path) -> Path | None:
+    """The labels that the record of a run names, None where it names none."""
     try:
         content: Any = json_library.loads(run.read_text(encoding="utf-8"))
         named = content["input"]["labels"]

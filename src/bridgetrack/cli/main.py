@@ -20,6 +20,7 @@ import typer
 from bridgetrack.cli.annotate import annotate, simulate_annotator
 from bridgetrack.cli.batch import batch
 from bridgetrack.cli.check import check
+from bridgetrack.cli.colour import colour
 from bridgetrack.cli.console import Stopped
 from bridgetrack.cli.cycles import cycles
 from bridgetrack.cli.demo import demo, simulate
@@ -113,6 +114,7 @@ for command in (
     explain,
     evaluate,
     lineage,
+    colour,
     cycles,
     run,
 ):

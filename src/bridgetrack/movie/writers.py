@@ -143,7 +143,7 @@ def _stack(spare: Path, path: Path, geometry: Geometry) -> Iterator[Append]:
         tiff = tifffile.TiffWriter(spare, bigtiff=bool(size > _CLASSIC_LIMIT))
 
     def append(labels: NDArray[Any], t: int) -> None:
-        _append_pages(tiff, labels, _imagej_tags(geometry, n) if t == 0 else {})
+        _append_pages(tiff, labels, imagej_tags(geometry, n) if t == 0 else {})
 
     try:
         yield append
@@ -164,7 +164,7 @@ def _masks(spare: Path, path: Path, geometry: Geometry) -> Iterator[Append]:
 
     def append(labels: NDArray[Any], t: int) -> None:
         with tifffile.TiffWriter(spare / f"mask{t:0{digits}d}.tif") as tiff:
-            _append_pages(tiff, labels, _imagej_tags(geometry, 1))
+            _append_pages(tiff, labels, imagej_tags(geometry, 1))
 
     yield append
 
@@ -180,10 +180,11 @@ def _append_pages(tiff: tifffile.TiffWriter, labels: NDArray[Any], tags: dict[st
         tags = {}
 
 
-def _imagej_tags(geometry: Geometry, n_frames: int) -> dict[str, Any]:
+def imagej_tags(geometry: Geometry, n_frames: int, mode: str = "grayscale") -> dict[str, Any]:
+    """Tags of the first page of a stack that tell ImageJ of its axes and scale."""
     n_slices = geometry.shape[0] if geometry.shape is not None and geometry.ndim == 3 else 1
     lines = ["ImageJ=1.11a", f"images={n_frames * n_slices}", f"slices={n_slices}"]
-    lines += [f"frames={n_frames}", "hyperstack=true", "mode=grayscale"]
+    lines += [f"frames={n_frames}", "hyperstack=true", f"mode={mode}"]
     tags: dict[str, Any] = {}
     if geometry.unit == "micrometer":
         lines.append("unit=um")

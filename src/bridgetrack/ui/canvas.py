@@ -310,10 +310,10 @@ class Canvas(SliceInView):
     # ------------------------------------------------------------------ mouse
 
     def _on_move(self, _: Any, event: Any) -> None:
-        self._point = self._place(event)
+        self._point = self.place_of(event)
         self._annotator.hover(self.frame, self._point)
 
-    def _place(self, event: Any) -> tuple[float, ...]:
+    def place_of(self, event: Any) -> tuple[float, ...]:
         """Position of the pointer in pixels, with the plane in view in 3D.
 
         Where a volume is in view, the middle of the cell under the pointer.
@@ -352,7 +352,7 @@ class Canvas(SliceInView):
             far = max(far, float(np.abs(np.asarray(event.pos, dtype=float) - start).max()))
             yield
         if far <= _STILL and self._layers.events is not None:
-            self._point = self._place(event)
+            self._point = self.place_of(event)
             self._annotator.click(self.frame, self._point)
 
     def _on_frame(self) -> None:

@@ -19,9 +19,11 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.errors import OutputError
+from bridgetrack.export.coloured import save_coloured
 from bridgetrack.files import staged, write_text
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.track_numbers import TrackNumbers, numbers_of
+from bridgetrack.tracks.colours import Colouring
 from bridgetrack.tracks.cycle_picture import save_cycles
 from bridgetrack.tracks.cycles import CellCycles, cell_cycles
 from bridgetrack.tracks.lineage_picture import save_lineages
@@ -29,7 +31,7 @@ from bridgetrack.tracks.lineages import lineages
 from bridgetrack.ui.family_tree import TreePlot
 from bridgetrack.ui.layers import find_role, role_of
 from bridgetrack.ui.looks import ColourBox
-from bridgetrack.ui.panel import Notice, Panel
+from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.track_list import TrackList
 from bridgetrack.ui.track_plots import Legend, NumberPlot, save_plot
@@ -55,7 +57,12 @@ class ExplorePanel(Panel):
             "Choose on the image", "Clicks on cells choose their tracks and answer nothing",
             self._click_mode, checkable=True, icon="annotate",
         )  # fmt: skip
-        self.add(row(self.colour, self.by_click))
+        self.paint = button(
+            "Save coloured cells…", "The cells in these colours, as a movie (TIFF)",
+            self._ask_coloured, icon="save",
+        )  # fmt: skip
+        self.add(row(self.colour, self.by_click, self.paint))
+        self.add(Work(self, "coloured", "trees"))
         self.hint = self.add(text())
         self.tabs = QTabWidget()
         self.column.addWidget(self.tabs, 1)
@@ -304,17 +311,13 @@ class ExplorePanel(Panel):
         while event.type == "mouse_move":
             far = max(far, float(np.abs(np.asarray(event.pos, dtype=float) - start).max()))
             yield
-        labels, finder, numbers = (
-            self.state.canvas.labels,
-            self.state.annotator.finder,
-            self.numbers,
-        )
+        canvas, finder = self.state.canvas, self.state.annotator.finder
         active = viewer.layers.selection.active
         painting = str(getattr(active, "mode", "pan_zoom")) not in ("pan_zoom", "transform")
-        if far > _STILL or labels is None or finder is None or numbers is None or painting:
+        numbers, ready = self.numbers, canvas.events_layer is not None and far <= _STILL
+        if finder is None or numbers is None or painting or not ready:
             return
-        place = tuple(float(p) for p in labels.world_to_data(event.position)[1:])
-        cell = finder.row_at(self.state.canvas.frame, place)
+        cell = finder.row_at(canvas.frame, canvas.place_of(event))
         track = None if cell < 0 else numbers.track_of(cell)
         if track is not None:
             self._looks.choose([track])
@@ -338,6 +341,22 @@ class ExplorePanel(Panel):
         found, _ = QFileDialog.getSaveFileName(self, title, name, kinds)
         if found:
             save(Path(found))
+
+    def _ask_coloured(self) -> None:
+        self._ask("Coloured cells", "cells.tif", self.save_coloured, "Movie (*.tif)")
+
+    def save_coloured(self, path: Path) -> None:
+        """Write the cells in the present colours, in the background."""
+        numbers, movie, colour = self.numbers, self.session.movie, self._looks.colour
+        labels = None if movie is None else movie.labels
+        if numbers is None or labels is None:
+            self.session.message.emit("info", "There are no masks to colour, only points.")
+            return
+
+        def work() -> Steps[Colouring]:
+            return save_coloured(numbers.tracks, labels, path, colour)
+
+        self.session.run("coloured", work, lambda _: self._saved(path))
 
     def save_trees(self, path: Path) -> None:
         """Write the trees that are shown, in the background."""
