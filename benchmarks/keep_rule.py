@@ -26,7 +26,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
-from bridgetrack.training.keep import REPAIRED
+from bridgetrack.training.keep import CONTRADICTED
 from bridgetrack.training.paired import Comparison, compare
 from bridgetrack.training.train import train_steps
 from common import Task, arguments, header, load_task, option, row, score
@@ -45,7 +45,7 @@ Rule = Callable[[Comparison, int], bool]
 
 def by_rule(found: Comparison, contradicted: int) -> bool:
     """What `training.keep` does for a movie that is alone."""
-    return found.net > 0 or (found.net == 0 and contradicted >= REPAIRED)
+    return found.net > 0 or (found.net == 0 and contradicted >= CONTRADICTED)
 
 
 def at_level(level: float) -> Rule:
@@ -113,7 +113,8 @@ def real(task: Task, seeds: int) -> tuple[list[str], list[tuple[int, float]]]:
                 contradicted = int((before.wrong > 0.5).sum())
                 losses["learned"].append(learned)
                 for name, rule in RULES.items():
-                    losses[name].append(learned if rule(found, contradicted) else start)
+                    keep = rule(found, contradicted) if rule != by_rule else made.kept == "trained"
+                    losses[name].append(learned if keep else start)
                 if found.net == 0:
                     ties.append((contradicted, learned - start))
         means = [f"{100 * np.mean(values):.2f}" for values in losses.values()]

@@ -69,7 +69,8 @@ def test_no_display_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_why_weights_were_kept_is_said() -> None:
     record: dict[str, Any] = {
-        "annotations": 3, "lambda": 1.0, "lambda_chosen_by": "user", "gap": None,
+        "annotations": 3, "held": {"events": 40, "weight": 0.5}, "lambda": 1.0,
+        "lambda_chosen_by": "user", "gap": None,
         "reason": "the annotations agree with the starting model, which is kept",
         "estimate_words": None, "changes": {}, "seconds": {}, "model": "m.json",
     }  # fmt: skip
@@ -77,6 +78,9 @@ def test_why_weights_were_kept_is_said() -> None:
     notes += [Note(NoteKind.REMARK, "annotation files are old"), Note(NoteKind.WARNING, "mixed up")]
     lines = training_lines(record, notes)
     assert record["reason"] in lines
+    assert any(
+        "40 events near them" in line and "as 0.5 of an annotation" in line for line in lines
+    )
     assert "warning: mixed up" in lines
     assert "note: annotation files are old" in lines
     assert sum("was not used" in line for line in lines) == 5

@@ -44,6 +44,19 @@ def test_one_held_out_annotation_does_not_decide() -> None:
     assert verdict(one, 0.0) == KeepReason.BY_CHANCE
 
 
+def test_what_chance_explains_in_one_case_of_four_is_given_up() -> None:
+    """Two lost, in parts of their own, and none gained."""
+    target, movies = target_and_movies()
+    part, wrong = target.data.annotation_sample, judge(target, movies.prior).wrong
+    right = np.flatnonzero(wrong < 0.5)
+    _, first = np.unique(part[right], return_index=True)
+    for lost, reason in ((2, KeepReason.WORSE), (1, KeepReason.BY_CHANCE)):
+        held = HeldOut(wrong.copy(), judge(target, movies.prior).loss)
+        held.wrong[right[first[:lost]]] = 1
+        choice = HoldChoice(ALONE[0], "cross-validation", trials=(Trial(ALONE[0], held),))
+        assert keep_better(movies, target, movies.prior, choice).reason == reason
+
+
 @pytest.mark.parametrize(("more_wrong", "more_loss"), [(0.5, 0.0), (0.0, 1.0)])
 def test_what_is_clearly_worse_is_given_up(more_wrong: float, more_loss: float) -> None:
     assert verdict(more_wrong, more_loss) == KeepReason.WORSE

@@ -85,6 +85,8 @@ def test_a_tie_goes_to_the_start_unless_two_answers_contradict_it() -> None:
     assert reason(before, before) == KeepReason.TIE
     before[0] = 1
     assert reason(before, before, none) == KeepReason.TIE
+    one = before.copy()
     before[N // 2] = 1
     assert reason(before, before, none) == KeepReason.REPAIRS
+    assert reason(before, before, one) == KeepReason.REPAIRS
     assert reason(before, before) == KeepReason.TIE

@@ -18,7 +18,7 @@ from bridgetrack.training import sure as module
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import choices, population_of
-from bridgetrack.training.sure import SURE, SureEvents, hold_sure
+from bridgetrack.training.sure import SURE, VOUCHED, SureEvents, hold_sure, weight_of
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet
@@ -57,7 +57,7 @@ def believed(rng: np.random.Generator) -> tuple[TrainingSet, np.ndarray]:
 
 def test_the_cases_below_hold_events() -> None:
     held = [held_of(*believed(np.random.default_rng(seed))).any() for seed in range(40)]
-    assert sum(held) > 20
+    assert sum(held) > 15
 
 
 @settings(max_examples=25, deadline=None)
@@ -105,7 +105,8 @@ def test_they_count_as_annotations(seed: int) -> None:
         rows = data.sets[list(sample.y_star)][:, part]
         values, losses = [], []
         for y in outputs(data, k):
-            missed = rows.shape[0] - (rows @ y).sum() + (held.sure[part] & (y == 0)).sum()
+            broken = (held.sure[part] & (y == 0)).sum()
+            missed = rows.shape[0] - (rows @ y).sum() + held.sure_weight * broken
             losses.append(data.importance[k] * missed)
             values.append(data.importance[k] * float((data.phi[part] @ v) @ y))
             assert model.task_loss(sample.y_star, y) == pytest.approx(losses[-1])
@@ -181,7 +182,30 @@ def test_the_size_of_a_sample_counts_what_its_loss_counts() -> None:
     held = hold_sure(data, untrained_model().weights).data
     assert held.sure is not None
     sizes = TrackingModel(held).sizes(held.samples)
-    assert sizes.sum() == data.n_annotations + held.sure.sum()
+    assert sizes.sum() == pytest.approx(data.n_annotations + held.n_held * held.sure_weight)
+
+
+def test_held_events_weigh_what_annotations_vouch_for() -> None:
+    assert weight_of(10, 0) == 0
+    for held, vouching in ((10, 1), (16, 1), (40, 3)):
+        assert weight_of(held, vouching) == 1
+    for held, vouching in ((17, 1), (200, 2), (1000, 50)):
+        weight = weight_of(held, vouching)
+        assert VOUCHED * vouching / held / 2**0.5 < weight <= VOUCHED * vouching / held
+
+
+def test_answers_about_other_events_are_no_trust() -> None:
+    """Nothing that was said confirms what the starting model is sure of: nothing is held."""
+    scene, w = plain_scene(), untrained_model().weights
+    moves = far_apart(6)
+    said = says(scene, swapped(scene, moves[:1], w))
+    found = hold_sure(build_training_set([with_annotations(scene, said)]), w)
+    assert (found.asked, found.against, found.vouching) == (1, 1, 0)
+    assert found.data.n_held == found.data.held_weight == 0
+    told = hold_sure(build_training_set([confirmed(scene, moves)]), w)
+    assert told.vouching > 0
+    assert told.data.n_held > 0
+    assert 0 < told.data.held_weight <= 1
 
 
 def swapped(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -260,6 +284,8 @@ def test_a_session_learns_what_training_learns() -> None:
     population = population_of([scene], choices([scene], start))
     options = LearnOptions(precision=1e-4, most_calls=300)
     learned = run(learn(annotate(scene, scene.anchored.annotations), prior, population, options))
-    assert training.result.w == pytest.approx(learned.weights, abs=0.02)
+    # nothing is held by so bad a start, and two learners end a little apart
+    assert training.result.w == pytest.approx(learned.weights, abs=0.1)
+    assert np.abs(learned.weights - start).max() > 5
     assert isinstance(learned.sure, SureEvents)
     assert not np.allclose(learned.weights, start, atol=0.1)

@@ -320,6 +320,10 @@ class ActiveSession:
             return self.prior
         plain = plain_model(self._weights, self.scene.matrix.features)
         note = {"origin": "active learning", "annotations": len(self.scene.constraints)}
+        movies = self._last.learned.movies
+        if movies is not None and movies.target is not None:
+            data = movies.target.data
+            note |= {"held": data.n_held, "held_weight": data.held_weight}
         return replace(
             plain,
             name="active",

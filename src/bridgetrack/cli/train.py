@@ -239,6 +239,7 @@ def describe_training(
         "kept": training.kept,
         "reason": training.reason,
         "annotations": training.n_annotations,
+        "held": {"events": training.held, "weight": training.held_weight},
         "lambda": training.strength,
         "lambda_chosen_by": training.chosen_by,
         **_origin(training),
@@ -285,6 +286,11 @@ def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
         f"({record['lambda_chosen_by']}), gap {gap}",
         str(record["reason"]),
     ]
+    if record["held"]["events"]:
+        lines.append(
+            f"{plural(record['held']['events'], 'event')} near them that the starting model is "
+            f"sure of held, each as {record['held']['weight']:.2g} of an annotation"
+        )
     if record.get("sources"):
         lines.insert(0, f"{record['strategy']} from {', '.join(record['sources'])}")
     if record["estimate_words"]:

@@ -5,9 +5,9 @@ test (`paired`). For a movie that is alone the starting weights have the benefit
 
 1. More annotations gained than lost: the learned weights are kept; the words say how likely chance
    alone gains as much. Fewer: the starting weights are.
-2. A tie goes to the starting weights. Only where they contradict `REPAIRED` annotations that the
-   learned ones explain are these kept: too few annotations to learn such a thing from some of
-   them and to see it in the others. A single one may be a slip.
+2. A tie goes to the starting weights. Only where these contradict `CONTRADICTED` annotations or
+   more, and the learned ones fewer, are the learned ones kept: too few annotations to learn such a
+   thing from some of them and to see it in the others. A single one may be a slip.
 
 Earlier movies are evidence of their own, so what was learned with them is given up only where it
 is worse by more than chance (`MISLED`). ``benchmarks/keep_rule.py`` says how often the rule errs.
@@ -28,8 +28,8 @@ from bridgetrack.training.validation import HeldOut, Validation, clearly_larger,
 
 Array = NDArray[np.float64]
 
-REPAIRED = 2
-"""Annotations that the starting weights contradict, and the learned ones do not, to lose a tie."""
+CONTRADICTED = 2
+"""Annotations that the starting weights have to contradict to lose a tie."""
 
 MISLED = 0.25
 """Chance from which on what was learned with earlier movies is not believed to be worse."""
@@ -109,8 +109,8 @@ def keep_better(
         if np.allclose(w, movies.prior):
             return Decision(KeepReason.AGREES, agrees, held, prior)
         part = target.data.annotation_sample
-        repaired = compare(after.wrong, prior.wrong, part).gained
-        return _compared_alone(held, prior, compare(held.wrong, prior.wrong, part), repaired)
+        explains = compare(after.wrong, prior.wrong, part).net > 0
+        return _compared_alone(held, prior, compare(held.wrong, prior.wrong, part), explains)
     before = judge(target, movies.prior)
     if not after.risk < before.risk:
         return Decision(KeepReason.AGREES, agrees)
@@ -127,8 +127,12 @@ def keep_better(
     )
 
 
-def _compared_alone(held: HeldOut, prior: HeldOut, found: Comparison, repaired: int) -> Decision:
-    """What was learned from one movie, where it is better; it explains ``repaired`` more in all."""
+def _compared_alone(held: HeldOut, prior: HeldOut, found: Comparison, explains: bool) -> Decision:
+    """What was learned from one movie, where it is better.
+
+    ``explains``: whether it contradicts fewer of all annotations than the starting weights.
+    """
+    contradicted = int((prior.wrong > 0.5).sum())
     rates = _rates(held, prior, found)
     if found.net > 0:
         reason = KeepReason.BETTER
@@ -139,12 +143,12 @@ def _compared_alone(held: HeldOut, prior: HeldOut, found: Comparison, repaired: 
     elif found.net < 0:
         reason = KeepReason.WORSE
         words = f"is worse than the starting model ({rates}), which is kept"
-    elif repaired >= REPAIRED:
+    elif explains and contradicted >= CONTRADICTED:
         reason = KeepReason.REPAIRS
         words = (
             f"is right on as many held-out annotations as the starting model ({rates}); it "
-            f"is kept because it explains {repaired} annotations that the starting model "
-            "contradicts"
+            f"is kept because the starting model contradicts {contradicted} annotations, and it "
+            "fewer"
         )
     else:
         reason = KeepReason.TIE

@@ -83,6 +83,9 @@ class Training:
     suited
         Whether there are no more of them than slips explain; otherwise the starting model does
         not suit the movie.
+    held, held_weight
+        How many events that the starting model is sure of were held, and what each of them counts
+        in annotations.
     """
 
     model: Model
@@ -98,6 +101,8 @@ class Training:
     origin: tuple[str, ...] = ()
     doubtful: tuple[Annotation, ...] = ()
     suited: bool = True
+    held: int = 0
+    held_weight: float = 0.0
 
     @property
     def kept(self) -> str:
@@ -143,7 +148,7 @@ def trained_model(
     strength: float,
     result: TrainingResult,
     scenes: Sequence[Scene],
-    n_annotations: int,
+    data: TrainingSet | None,
 ) -> Model:
     """Learned weights with what is to be known of them, but for the estimate of their accuracy."""
     history = result.history
@@ -161,7 +166,9 @@ def trained_model(
         },
         provenance={
             "movies": [source.replace("\\", "/").rsplit("/", 1)[-1] for source in sources],
-            "annotations": n_annotations,
+            "annotations": 0 if data is None else data.n_annotations,
+            "held": 0 if data is None else data.n_held,
+            "held_weight": 0.0 if data is None else data.held_weight,
             "prior": prior.name,
             "image": all(bool(s.detections.channels) for s in scenes),
             "scaling": "features are divided by the cell diameter and the robust spread of the "

@@ -51,7 +51,8 @@ class TrackingModel:
     features and task losses carry the sample's importance as a factor, which makes the risk a
     weighted one without the learners knowing.
 
-    Events that are held although nobody annotated them (`TrainingSet.sure`) count as annotations.
+    Events that are held although nobody annotated them (`TrainingSet.sure`) are annotations of
+    another weight (`TrainingSet.sure_weight`) in the task loss.
 
     Parameters
     ----------
@@ -71,8 +72,10 @@ class TrackingModel:
         self.exact = exact
         # what outputs are compared with: annotations, and below them the events that are held
         self._sets, self._owner, allowed = _with_sure(data)
-        self._credit = np.asarray(self._sets.sum(axis=0)).ravel()
-        self._n_of = np.bincount(self._owner, minlength=len(data.samples)).astype(float)
+        n_rows = len(self._owner)
+        self._weight = np.where(np.arange(n_rows) < data.n_annotations, 1.0, data.sure_weight)
+        self._credit = np.asarray(self._sets.T @ self._weight).ravel()
+        self._n_of = np.bincount(self._owner, self._weight, minlength=len(data.samples))
         self._cut = data.cut
         self._agreeing = replace(data, allowed=allowed)
         known = None if earlier is None else earlier.programs
@@ -163,7 +166,7 @@ class TrackingModel:
             (x[used], (self.data.column_sample[used], np.arange(len(used)))), shape=(n, len(used))
         )
         features = np.asarray((picked @ self.data.phi[used]).todense())
-        kept = np.bincount(self._owner, self._sets @ x, minlength=n)
+        kept = np.bincount(self._owner, self._weight * (self._sets @ x), minlength=n)
         losses = np.asarray(self._n_of - kept, dtype=np.float64)
         losses[np.abs(losses) < 1e-9] = 0.0
         values = np.bincount(self.data.column_sample[used], x[used] * scores[used], minlength=n)
@@ -186,7 +189,7 @@ class TrackingModel:
         return hidden_entropies(self._agreeing, samples, w, ENOUGH)[0]
 
     def sizes(self, samples: Sequence[Sample]) -> Array:
-        """Annotations and events held in every sample times its importance, shape (n,)."""
+        """Weights of annotations and held events of every sample, by its importance, (n,)."""
         weighted = self._n_of * self.data.importance
         return np.asarray(weighted[_numbers(samples)], dtype=np.float64)
 
@@ -217,12 +220,13 @@ class TrackingModel:
         return np.asarray(feature * self.data.importance[x])
 
     def task_loss(self, y_star: tuple[int, ...], y: Array) -> float:
-        """Annotations, and events that are held, that a choice contradicts."""
+        """Weight of the annotations, and of the events held, that a choice contradicts."""
         if not y_star:
             return 0.0
         x = int(self.data.annotation_sample[y_star[0]])
-        sets = self._sets_of(x, y_star)
-        return float(sets.shape[0] - (sets @ y).sum()) * float(self.data.importance[x])
+        rows = self._rows_of(x, y_star)
+        missed = 1.0 - self._sets[rows][:, self.columns(x)] @ y
+        return float(self._weight[rows] @ missed) * float(self.data.importance[x])
 
     def inference(self, x: int, w: Array) -> Inferred:
         """Maximise f over all outputs."""
@@ -249,16 +253,16 @@ class TrackingModel:
         """Maximise f + Delta over the incompatible outputs, exactly; None if there are none."""
         columns = self.columns(x)
         scores = self.data.phi[columns] @ w - self._credit[columns]
-        chosen = cheapest_flip(self._problem(x), scores, self._sets_of(x, y_star))
+        sets = sp.csr_matrix(self._sets[self._rows_of(x, y_star)][:, columns])
+        chosen = cheapest_flip(self._problem(x), scores, sets)
         if chosen is None:
             return None
         return self._inferred(x, y_star, chosen, scores, float(self._n_of[x]))
 
-    def _sets_of(self, x: int, y_star: tuple[int, ...]) -> sp.csr_matrix:
-        """Sets of some annotations of a sample and of the events held there, over its columns."""
+    def _rows_of(self, x: int, y_star: tuple[int, ...]) -> list[int]:
+        """Some annotations of a sample and the events held there, among all sets."""
         held = np.arange(self.data.n_annotations, len(self._owner))
-        rows = [*y_star, *held[self._owner[held] == x].tolist()]
-        return sp.csr_matrix(self._sets[rows][:, self.columns(x)])
+        return [*y_star, *held[self._owner[held] == x].tolist()]
 
     def _one(
         self,

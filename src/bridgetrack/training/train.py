@@ -293,7 +293,7 @@ def _train(
     model = prior
     if trained:
         plain = plain_model(fitted.w, features)
-        model = trained_model(plain, prior, options, strength, fitted, targets, count)
+        model = trained_model(plain, prior, options, strength, fitted, targets, known)
     return Training(
         model=replace(model, estimate={} if estimate is None else estimate.to_json()),
         decision=decision,
@@ -307,6 +307,8 @@ def _train(
         notes=(*notes, *(() if sure is None else sure.notes(doubtful))),
         doubtful=doubtful,
         suited=sure is None or sure.trusted,
+        held=0 if known is None else known.n_held,
+        held_weight=0.0 if known is None else known.held_weight,
     )
 
 

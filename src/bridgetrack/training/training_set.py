@@ -65,6 +65,8 @@ class TrainingSet:
     sure
         Columns that are held as if they were confirmed, shape (H,), see `sure.hold_sure`; None
         where there are none.
+    sure_weight
+        What a contradiction of one of these counts, in contradicted annotations.
     """
 
     phi: sp.csr_matrix
@@ -83,6 +85,17 @@ class TrainingSet:
     samples: tuple[Sample, ...]
     names: tuple[bytes, ...] = ()
     sure: Mask | None = None
+    sure_weight: float = 1.0
+
+    @property
+    def n_held(self) -> int:
+        """Number of events that are held."""
+        return 0 if self.sure is None else int(self.sure.sum())
+
+    @property
+    def held_weight(self) -> float:
+        """What each of them counts; 0 where there are none."""
+        return self.sure_weight if self.n_held else 0.0
 
     @property
     def n_annotations(self) -> int:
