@@ -1,7 +1,7 @@
 """What clicks that mend masks are worth: some parts of frames are mended, then all is redone.
 
     python benchmarks/mask_clicks.py [--data ../shared/data] [--clicks 50] [--seeds 5]
-        [--frames A:B] [NAME ...]
+        [--strokes 0] [--frames A:B] [NAME ...]
 
 A person looks at areas around places drawn at random, half as wide and high as the picture where
 they do not reach beyond it, as masks were chosen from the image alone, and mends what is wrong
@@ -10,7 +10,7 @@ the truth has it), and presses for other outlines, where a cell is not drawn wel
 and for some that could be drawn better. Every place clicked and every press is a click, also in
 vain; one more says that all in view is right. This goes on until the clicks are spent. Then masks
 are chosen again with these answers, movies are tracked with the shipped weights, and scored as in
-`masks.py`.
+`masks.py`. With strokes, a person paints these before, on five frames.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.regions.outlines import usual_ratio
 from bridgetrack.regions.regions import Regions, labels_of, regions_of_labels
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.masks import MovieMasks
+from strokes import draw_strokes
 
 Labels = NDArray[np.int32]
 Index = NDArray[np.int64]
@@ -47,6 +49,7 @@ RIGHT = 0.5  # overlap above which a cell is found
 POOR = 0.7  # overlap below which its outline could be better
 BETTER = 0.05  # by which an outline must overlap more to be taken
 PRESSES = 2  # for another outline, after which the person gives up
+PAINTED = 5  # frames
 OUTLINES = 3  # looked at in each part, of cells that are found
 
 
@@ -215,8 +218,24 @@ def answered(
     return mine.answers, usual_ratio(mine.answers.outline_ratios)
 
 
-def remember() -> None:
-    """Keep what is read of an image between choices: it does not hang on answers."""
+def painted(task: masks.Task, count: int, seed: int) -> PixelModel | None:
+    """What strokes teach that somebody paints who knows the truth."""
+    if not count:
+        return None
+    n = len(task.truth)
+    frames = [round((k + 0.5) * n / PAINTED) for k in range(PAINTED)]
+    shape = task.truth[0].shape
+    strokes = np.zeros((n, *shape), dtype=np.uint8)
+    for t, marks in draw_strokes(task.truth.__getitem__, frames, shape, count, seed).items():
+        strokes[t] = marks
+    return bt.learn_pixels(task.image, strokes)
+
+
+def remember() -> dict[Any, Any]:
+    """Keep what is read of an image between choices: it does not hang on answers.
+
+    What is kept must go where strokes teach anew.
+    """
     proposed, read = mask_candidates.propose_frame, mask_candidates.segment_frame
     kept: dict[Any, Any] = {}
 
@@ -233,6 +252,7 @@ def remember() -> None:
 
     mask_candidates.propose_frame = propose_frame
     mask_candidates.segment_frame = segment_frame
+    return kept
 
 
 def chosen(image: Any, given: GivenMasks) -> list[Labels]:
@@ -248,10 +268,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*masks.SETS, []])
     parser.add_argument("--data", type=Path, default=masks.DATA)
     parser.add_argument("--clicks", type=int, default=50)
+    parser.add_argument("--strokes", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--frames", type=lambda text: tuple(map(int, text.split(":"))))
     args = parser.parse_args()
-    remember()
+    kept = remember()
     print("| movie | clicks | edge F1 | divisions | complete | TRA | DET | SEG |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in args.names or ["hela", "psc"]:
@@ -268,8 +289,13 @@ def main() -> None:
         print(row(name, "0", np.array([figures(shown)])), flush=True)
         rows = []
         for seed in range(args.seeds):
+            pixels = painted(task, args.strokes, seed)
+            if pixels is not None:
+                kept.clear()
+                shown = chosen(image, GivenMasks(pixels=pixels))
+                print(f"{name}, seed {seed}: strokes alone, {figures(shown)}", file=sys.stderr)
             answers, ratio = answered(task, shown, args.clicks, seed)
-            frames = chosen(image, GivenMasks(answers=answers))
+            frames = chosen(image, GivenMasks(answers=answers, pixels=pixels))
             rows.append(figures(frames))
             seen = sum(len(a.right) for a in answers if a.kind == MendKind.CHECK)
             said = f"{len(answers)} answers, {seen} cells in view, outlines {ratio:.2f} as large"
