@@ -36,7 +36,6 @@ from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import choose_masks
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.regions.outlines import usual_ratio
 from bridgetrack.regions.regions import Regions, labels_of, regions_of_labels
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.masks import MovieMasks
@@ -215,7 +214,7 @@ def answered(
         if t not in views:
             views.add(t)
             person.look(t, low, high)
-    return mine.answers, usual_ratio(mine.answers.outline_ratios)
+    return mine.answers, mine.answers.outline_ratio
 
 
 def painted(task: masks.Task, count: int, seed: int) -> PixelModel | None:

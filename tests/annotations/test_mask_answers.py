@@ -251,6 +251,8 @@ def test_outlines_are_compared_with_what_was_shown_at_first() -> None:
     assert other.outline_ratios == (81 / 36, 64 / 36)
     assert other.added(said(MendKind.REMOVE, [], [large])).outline_ratios == (64 / 36,)
     assert MaskAnswers(MOVIE).added(CUT).outline_ratios == ()
+    mended = said(MendKind.OUTLINE, [BOTH], [box(5, 2, 10, 3)])  # this was hardly the cell
+    assert MaskAnswers(MOVIE).added(mended).outline_ratios == ()
 
 
 def test_cells_found_right_stand_for_the_outlines_that_others_were_given() -> None:

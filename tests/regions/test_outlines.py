@@ -30,6 +30,11 @@ def test_a_habit_is_what_most_corrections_share(ratios: list[float], usual: floa
     assert usual_ratio(ratios) == pytest.approx(usual, rel=0.08)
 
 
+def test_few_corrections_among_many_cells_found_right_are_no_habit() -> None:
+    assert usual_ratio([1.5] * 6, checked=120) == pytest.approx(1.5)
+    assert usual_ratio([1.5] * 6, checked=130) == 1.0
+
+
 def test_a_cell_is_redrawn_by_the_candidate_of_the_wanted_size_around_it() -> None:
     cells = sp.vstack([discs(6), discs(6, middle=45.0)], format="csr")
     offered = sp.vstack([discs(5, 6, 7.3, 9), discs(7.3, middle=32.0)], format="csr")

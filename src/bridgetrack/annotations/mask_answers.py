@@ -18,7 +18,7 @@ from bridgetrack.annotations.annotation import now
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
-from bridgetrack.regions.outlines import redrawn
+from bridgetrack.regions.outlines import redrawn, usual_ratio
 from bridgetrack.regions.regions import Regions, concatenate, no_regions
 
 Index = NDArray[np.int64]
@@ -36,6 +36,7 @@ _SAME = 0.8  # overlap above which a candidate is the set of pixels that somebod
 _GONE = 0.5  # the same where nothing is right in its place
 _RIGHT = 0.5  # overlap from which a candidate may be the cell
 _BEST = 0.1  # by how much it may be worse than the best candidate
+_OUTLINE = 0.4  # overlap from which one outline is another one of the same cell
 _TAKEN = 0.25  # of the smaller of two, from which one cuts or swallows the other
 
 
@@ -135,10 +136,6 @@ def pixels_of(runs: Iterable[tuple[int, int]]) -> Index:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _area(runs: Runs) -> int:
-    return sum(length for _, length in runs)
-
-
 def runs_of(pixels: Index) -> Runs:
     """Runs of pixels given by their places, ascending."""
     return tuple(run[:2] for run in change_of(pixels, pixels * 0, pixels * 0))
@@ -212,13 +209,22 @@ class MaskAnswers:
 
     @property
     def outline_ratios(self) -> tuple[float, ...]:
-        """Area of every outline that was corrected, divided by that of the one shown at first."""
-        first: dict[tuple[int, Runs], int] = {}  # area shown at first, by the outline that stands
+        """Area of every outline that was corrected, divided by that of the one shown at first.
+
+        Where the two hardly overlap, a wrong cell was mended, not an outline.
+        """
+        first: dict[tuple[int, Runs], Runs] = {}  # what was shown, by the outline that stands
         for a in self.past:
-            shown = [first.pop((a.frame, runs), _area(runs)) for runs in a.wrong]
+            shown = [first.pop((a.frame, runs), runs) for runs in a.wrong]
             if a.outlines and len(shown) == 1:
                 first[a.frame, a.right[0]] = shown[0]
-        return tuple(_area(right) / shown for (_, right), shown in first.items())
+        pairs = [(pixels_of(now), pixels_of(shown)) for (_, now), shown in first.items()]
+        return tuple(len(a) / len(b) for a, b in pairs if _likeness(a, b) >= _OUTLINE)
+
+    @property
+    def outline_ratio(self) -> float:
+        """How many times as large cells are to be drawn, see `usual_ratio`."""
+        return usual_ratio(self.outline_ratios, self.checked)
 
     def added(self, mend: Mend) -> MaskAnswers:
         """With what a change of masks says; what was taken back can no longer be repeated."""

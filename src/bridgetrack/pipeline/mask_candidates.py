@@ -23,12 +23,12 @@ from bridgetrack.pipeline.joint import (
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
-from bridgetrack.regions.outlines import redrawn_rows, usual_ratio
+from bridgetrack.regions.outlines import redrawn_rows
 from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
-from bridgetrack.regions.taught import FEW, MovieScore, choice_targets, share_of, teach
+from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
 from bridgetrack.segmentation.backends import segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge
@@ -108,7 +108,7 @@ class MaskReader:
     @cached_property
     def outline_ratio(self) -> float:
         """How many times as large cells are to be drawn as they were, by those corrected."""
-        return 1.0 if self.given.answers is None else usual_ratio(self.given.answers.outline_ratios)
+        return 1.0 if self.given.answers is None else self.given.answers.outline_ratio
 
     @cached_property
     def drawn(self) -> Regions | None:
@@ -232,6 +232,10 @@ def learned_score(
     if answers.checked >= FEW:
         said = yield from _said_of(reader, _answered(answers))
         share = share_of(answers.checked, _wrong(said, score, per_cell, joint.bias))
+        if reader.outline_ratio != 1.0:
+            share = max(share, HALF)  # the starting score knows other outlines
+        if not share:
+            return score
         return teach(score, *_joined([(one.features, t) for one, t in said]), share)
     lessons: list[_Lesson] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):

@@ -11,6 +11,8 @@ from bridgetrack.regions.regions import Array, Index, Mask, Regions
 
 FEW_OUTLINES = 5
 """Fewer corrected outlines are no habit."""
+_SHARE = 0.05
+"""Share of the cells in areas found right that must have been corrected."""
 _AGREE = 0.8
 """Share of them that must be larger, or smaller, than what was shown."""
 _ALIKE = 1.1
@@ -20,13 +22,15 @@ _TAKEN = 0.25  # of the smaller of two, from which an outline takes a part of a 
 _SAME_CELL = 0.45  # overlap from which two outlines may be of one cell
 
 
-def usual_ratio(ratios: Sequence[float], few: int = FEW_OUTLINES) -> float:
+def usual_ratio(ratios: Sequence[float], checked: int = 0, few: int = FEW_OUTLINES) -> float:
     """How many times as large corrected outlines are as those shown before.
 
     Parameters
     ----------
     ratios
         Area of each corrected outline, divided by that of the one in whose place it came.
+    checked
+        Cells in areas that were found right; a habit shows in one of twenty of them at least.
     few
         How many there must be.
 
@@ -35,7 +39,7 @@ def usual_ratio(ratios: Sequence[float], few: int = FEW_OUTLINES) -> float:
     float
         Their median; 1.0 where they are too few, do not agree, or are much like those before.
     """
-    if len(ratios) < few:
+    if len(ratios) < max(few, _SHARE * checked):
         return 1.0
     logs = np.log(np.asarray(ratios, dtype=np.float64))
     middle = float(np.median(logs))

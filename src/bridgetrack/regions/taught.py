@@ -2,8 +2,8 @@
 
 The starting score knows cells in general. Where somebody has looked at all of some areas and said
 that everything there is right, the candidates in them are examples of cells and of what is none as
-they are in this movie. Trees fitted to them have half of the say, and more where the starting score
-is often wrong there.
+they are in this movie. Trees fitted to them have the more of a say, the more often the starting
+score is wrong there, and none where it is seldom wrong.
 Single answers are about errors, which are no fair sample: with those alone trees are fitted to what
 was chosen at some places together with the cells' events, with the answers in its place where there
 are any, and have half of the say.
@@ -24,9 +24,11 @@ _ALIKE = 0.6
 FEW = 25
 """Fewer cells in areas that were checked are no sample of the movie."""
 _ENOUGH = 100
-"""Cells in such areas after which the movie's own trees may have more than half of the say."""
+"""Cells in such areas after which the movie's own trees may have all of the say."""
 _OFTEN = 0.2
 """Share of wrong ones among what the starting score takes for cells, from which it has no say."""
+_SELDOM = 0.1
+"""The same, up to which it has all of the say: the movie's own trees know less than it does."""
 HALF = 0.5
 
 
@@ -91,7 +93,7 @@ def choice_targets(regions: Regions, chosen: Mask) -> Targets:
 
 
 def share_of(checked: int, wrong: float) -> float:
-    """How much of a say trees of areas that were checked have, at least half.
+    """How much of a say trees of areas that were checked have; none where the start is right.
 
     Parameters
     ----------
@@ -100,7 +102,8 @@ def share_of(checked: int, wrong: float) -> float:
     wrong
         Share of wrong ones among what is taken for cells there without them.
     """
-    return HALF + HALF * min(1.0, wrong / _OFTEN) * min(1.0, checked / _ENOUGH)
+    needed = (wrong - _SELDOM) / (_OFTEN - _SELDOM)
+    return min(1.0, max(0.0, needed)) * min(1.0, checked / _ENOUGH)
 
 
 def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:

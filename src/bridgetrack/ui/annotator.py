@@ -343,7 +343,7 @@ class Annotator:
             with session.telling():
                 session.propose_same(session.mend(kind, frame, *step.places))
                 if kind == MendKind.OUTLINE:
-                    self._say(_outline_words(session.outline_ratios))
+                    self._say(_outline_words(session.outline_ratios, session.checked))
         self._refresh()
 
     @property
@@ -535,14 +535,14 @@ def _checked_words(now: int, all_in_all: int) -> str:
     return f"{told}W chooses all masks again by what cells look like in this movie."
 
 
-def _outline_words(ratios: Sequence[float]) -> str:
+def _outline_words(ratios: Sequence[float], checked: int) -> str:
     """What is told after an outline was corrected."""
-    ratio, left = usual_ratio(ratios), FEW_OUTLINES - len(ratios)
+    ratio, left = usual_ratio(ratios, checked), FEW_OUTLINES - len(ratios)
     if ratio != 1.0:
         return f"W draws all cells about {ratio:.1f} times as large, as you drew these."
     if left > 0:
         return f"Kept. After {left} more that go the same way, W draws all cells so."
-    return "Kept. They do not go the same way, so W leaves the size of other cells."
+    return "Kept. Too few go the same way for W to change the size of other cells."
 
 
 def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:
