@@ -103,7 +103,7 @@ def share_of(checked: int, wrong: float) -> float:
         Share of wrong ones among what is taken for cells there without them.
     """
     needed = (wrong - _SELDOM) / (_OFTEN - _SELDOM)
-    return min(1.0, max(0.0, needed)) * min(1.0, checked / _ENOUGH)
+    return min(1.0, max(0.0, needed)) * (HALF + HALF * min(1.0, checked / _ENOUGH))
 
 
 def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:
