@@ -65,7 +65,7 @@ def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:
     )
     for source, target, link in graph.edges(data=True):
         assert graph.nodes[source]["frame"] < graph.nodes[target]["frame"]
-        assert {"event", "score", "margin"} <= set(link)
+        assert {"event", "score", "margin_at_least"} <= set(link)
     divisions = [n for n in graph if graph.out_degree(n) == 2]
     assert len(divisions) == (tables.events["event"] == "divide").sum() > 0
     assert repr(result) == (

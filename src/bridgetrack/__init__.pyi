@@ -19,6 +19,7 @@ from .evaluation.sample import draw_sample as draw_sample
 from .evaluation.true_events import true_events as true_events
 from .export.coloured import save_coloured as save_coloured
 from .export.results import write_results as write_results
+from .hypotheses.kinds import EventKinds as EventKinds
 from .importing.ctc import read_ctc as read_ctc
 from .importing.detections_csv import read_detections_csv as read_detections_csv
 from .importing.geff import read_geff as read_geff

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet
+from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.importing.detections_csv import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
@@ -19,7 +20,7 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.room import parse_memory
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
-from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.tracking import Margins, Tracking
 from bridgetrack.pipeline.windows import InPieces, track_movie
 from bridgetrack.progress import Progress, run
 from bridgetrack.spread import on
@@ -51,6 +52,8 @@ def track(
     annotations: AnnotationSet | Path | str | None = None,
     features: FeatureSet | None = None,
     *,
+    margins: Margins = "bounds",
+    without: Sequence[str] = (),
     memory: str | float | None = None,
     window: int | None = None,
     gap: float = 0.0,
@@ -73,6 +76,12 @@ def track(
         Events that must or must not hold, or a file of them; optional.
     features
         The features; the built-in ones where None.
+    margins
+        ``"exact"``: how much worse the best explanation without an event is, for every event.
+        ``"bounds"`` are at most that, often half of it, and cost nothing.
+    without
+        Kinds of events that do not occur in the movie, such as ``"merges"`` or ``"gaps"``; see
+        `EventKinds`.
     memory
         Memory to keep to, such as ``"4GB"`` or a number of bytes; what the machine has free where
         None. A movie that needs more is tracked a few frames at a time.
@@ -100,11 +109,18 @@ def track(
     BridgetrackError
         Where the input cannot be used; the message says why and what to do.
     """
+    if margins not in get_args(Margins):
+        known = ", ".join(get_args(Margins))
+        raise InputError(f"there are no margins {margins!r}; choose from {known}")
     cells, pixels = open_cells(labels, image, **reading)
     answers = _answers(annotations)
+    kinds = EventKinds.without(without)
     bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
     pieces = InPieces(bytes_, window, gap, on(client))
-    return run(track_movie(cells, pixels, _model(model), answers, features, pieces), progress)
+    steps = track_movie(
+        cells, pixels, _model(model), answers, features, pieces, margins=margins, kinds=kinds
+    )
+    return run(steps, progress)
 
 
 def train(
@@ -116,6 +132,7 @@ def train(
     start: Model | Path | str | None = None,
     strategy: Strategy | None = None,
     options: TrainingOptions | None = None,
+    without: Sequence[str] = (),
     progress: Report | None = None,
     **reading: Any,
 ) -> TrainedModel:
@@ -138,6 +155,8 @@ def train(
         None. See `bridgetrack.training.train`.
     options
         Choices; the defaults need no thought.
+    without
+        Kinds of events that do not occur in the movie; a `Tracking` or a `Scene` knows its own.
     progress
         Called with every step, ``print`` for instance.
     **reading
@@ -160,9 +179,12 @@ def train(
     answers = _answers(clicks)
     if not isinstance(scene, Scene):
         cells, pixels = open_cells(labels, image, **reading)
-        scene = run(prepare(cells, pixels, answers), progress)
-    elif image is not None or reading:
-        raise InputError("a movie that was tracked or prepared has its image; give labels instead")
+        scene = run(prepare(cells, pixels, answers, None, EventKinds.without(without)), progress)
+    elif image is not None or reading or without:
+        raise InputError(
+            "a movie that was tracked or prepared has its image and its kinds of events; give "
+            "labels instead"
+        )
     elif answers is not None:
         scene = annotate(scene, answers)
     if strategy is None:

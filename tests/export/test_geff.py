@@ -36,7 +36,7 @@ def test_the_metadata_is_complete(tmp_path: Path) -> None:
     assert notes == ()
     assert metadata.directed
     assert set(metadata.node_props_metadata) == set(graph["node_props"])
-    assert set(metadata.edge_props_metadata) == {"event", "score", "margin"}
+    assert set(metadata.edge_props_metadata) == {"event", "score", "margin_at_least"}
     axes = [(a.name, a.unit, a.scale, a.scaled_unit) for a in metadata.axes or []]
     assert axes == [
         ("t", "frame", 3.0, "minute"),

@@ -8,6 +8,7 @@ import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.importing.tracks_csv import read_tracks_csv
+from bridgetrack.tracks.tracks import MARGINS
 
 PARENTS = "t,y,x,id,parent_id\n0,1,1,0,\n1,1,2,1,0\n2,1,1,2,1\n2,1,4,3,1\n3,1,5,4,3\n"
 
@@ -57,11 +58,12 @@ def test_files_beside_the_table_are_found(tmp_path: Path) -> None:
     assert read_tracks_csv(path).events["event"].tolist() == ["move", "appear"]
 
 
-def test_the_margin_of_an_answered_event_is_infinite(tmp_path: Path) -> None:
-    edges = "source,target,event,score,margin\n0,1,move,2.5,inf\n"
+@pytest.mark.parametrize("name", MARGINS)
+def test_the_margin_of_an_answered_event_is_infinite(tmp_path: Path, name: str) -> None:
+    edges = f"source,target,event,score,{name}\n0,1,move,2.5,inf\n"
     cells = "t,y,x,id\n0,1,1,0\n1,1,2,1\n"
     tracks = read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=edges))
-    assert tracks.edges["margin"].tolist() == [float("inf")]
+    assert tracks.edges[name].tolist() == [float("inf")]
     edges = edges.replace("2.5,inf", "inf,1")
     with pytest.raises(InputError, match="score"):
         read_tracks_csv(put(tmp_path, detections__csv=cells, edges__csv=edges))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference import branch, solver
 from bridgetrack.inference.branch import greedy_choice
+from bridgetrack.inference.cover import small_cover
 from bridgetrack.inference.solve import SolverLimits, solve
 from bridgetrack.inference.solver import Program, solve_integer
 from partition_problems import brute_force, problem_of, random_covers, tracking_problem
@@ -41,6 +42,12 @@ def test_branching_is_exact_with_and_without_a_start(
     np.testing.assert_array_equal(problem.by_slot @ chosen, 1)
     assert scores[chosen].sum() == pytest.approx(best, abs=1e-6)
     assert bound == pytest.approx(best, abs=1e-5)
+    costs = problem.by_slot.T @ relaxed.duals - scores
+    covered = small_cover(problem.by_slot, costs, relaxed.duals)
+    solved = solve_integer(problem.by_slot, scores, None, 10_000, 60.0)
+    assert covered is not None
+    assert scores[covered].sum() == pytest.approx(best, abs=1e-6)
+    assert solved.value == pytest.approx(best, abs=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -123,6 +130,7 @@ def test_the_child_process_gives_the_same_answer(
         calls.append(args)
         return child(*args)  # type: ignore[arg-type]
 
+    monkeypatch.setattr(branch, "_FEW", 0)
     monkeypatch.setattr(branch, "_SMALL", 0)
     monkeypatch.setattr(branch, "solve_bounded", counted)
     there = solve(problem, scores)
@@ -138,6 +146,7 @@ def test_the_child_process_says_that_a_program_is_impossible() -> None:
 
 
 def test_a_child_that_overstays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch, "_FEW", 0)
     monkeypatch.setattr(branch, "_SMALL", 0)
     monkeypatch.setattr(solver, "_GRACE", 0.001 - 600.0)
     ended = []
@@ -163,6 +172,7 @@ def test_a_child_that_breaks_leaves_the_start(monkeypatch: pytest.MonkeyPatch) -
     def broken(command: list[str], **_: object) -> object:
         return subprocess.CompletedProcess(command, 1, b"", b"")
 
+    monkeypatch.setattr(branch, "_FEW", 0)
     monkeypatch.setattr(branch, "_SMALL", 0)
     monkeypatch.setattr(subprocess, "run", broken)
     problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
@@ -174,6 +184,7 @@ def test_a_child_that_breaks_leaves_the_start(monkeypatch: pytest.MonkeyPatch) -
 def test_without_a_program_to_start_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, scores = tracking_problem(np.random.default_rng(1), 14, frames=3)
     expected = solve(problem, scores)
+    monkeypatch.setattr(branch, "_FEW", 0)
     monkeypatch.setattr(branch, "_SMALL", 0)
     monkeypatch.setattr(solver.sys, "executable", "no-such-program")
     solution = solve(problem, scores)
@@ -182,6 +193,7 @@ def test_without_a_program_to_start_the_work_is_done_here(monkeypatch: pytest.Mo
 
 
 def test_a_child_without_an_answer_and_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch, "_FEW", 0)
     monkeypatch.setattr(branch, "_SMALL", 0)
     monkeypatch.setattr(branch, "solve_bounded", lambda *_: None)
     monkeypatch.setattr(branch, "repair", lambda *_: None)

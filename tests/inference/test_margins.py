@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import SolverError
+from bridgetrack.inference.exact_margins import exact_margins
 from bridgetrack.inference.margins import (
     best_without,
     exact_margin,
@@ -16,6 +17,7 @@ from bridgetrack.inference.margins import (
     reduced_costs,
 )
 from bridgetrack.inference.solve import SolverLimits, solve
+from bridgetrack.progress import run
 from partition_problems import (
     brute_force,
     problem_of,
@@ -40,12 +42,15 @@ def test_margins_against_enumeration(seed: int, n_slots: int, n_wide: int, pinne
     bounds = margin_bounds(problem, scores, solution, allowed)
     np.testing.assert_array_equal(np.isnan(bounds), ~solution.chosen)
     tolerance = 1e-5 * max(1.0, np.abs(scores).max())
+    at_once = run(exact_margins(problem, scores, solution, allowed))
+    np.testing.assert_array_equal(np.isnan(at_once), ~solution.chosen)
     for column in np.flatnonzero(solution.chosen).tolist():
         rest = np.ones(problem.n_columns, bool) if allowed is None else allowed.copy()
         rest[column] = False
         true = solution.value - brute_force(problem, scores, rest)
         margin = exact_margin(problem, scores, solution, column, allowed)
         assert margin == pytest.approx(max(true, 0.0), abs=tolerance)
+        assert at_once[column] == pytest.approx(max(true, 0.0), abs=tolerance)
         for guess in (0.0, 0.3, 1e3):
             again = exact_margin(problem, scores, solution, column, allowed, guess)
             assert again == pytest.approx(max(true, 0.0), abs=tolerance)
@@ -100,8 +105,11 @@ def test_bounds_never_exceed_exact_margins_on_tracking_problems(seed: int) -> No
     solution = solve(problem, scores)
     bounds = margin_bounds(problem, scores, solution)
     checked = rng.permutation(np.flatnonzero(solution.chosen))[:8].tolist()
+    at_once = run(exact_margins(problem, scores, solution))
+    assert (bounds <= at_once + 1e-5)[solution.chosen].all()
     for column in checked:
         exact = exact_margin(problem, scores, solution, column)
+        assert at_once[column] == pytest.approx(exact, abs=1e-5)
         assert bounds[column] <= exact + 1e-5
         forbidden = np.arange(problem.n_columns) != column
         again = solve(problem, scores, forbidden)

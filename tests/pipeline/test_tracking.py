@@ -333,3 +333,31 @@ def test_labels_opened_from_files(tmp_path: Path) -> None:
     tifffile.imwrite(path, labels, photometric="minisblack", metadata={"axes": "TYX"})
     result = track(open_labels(path))
     assert cells_of(result) == cells_of(track(BY_NAME["a division"].movie))
+
+
+def test_kinds_of_events_that_do_not_occur_are_not_proposed(sample) -> None:
+    labels, image = (movie.array[:14, 0].compute() for movie in sample[:2])
+    usual = track(labels, image)
+    found = {e for e in Event if (usual.scene.hypotheses.event == e).any()}
+    assert {Event.MERGE, Event.FALSE, Event.SPLIT} <= found
+    without = ("merges", "skip", "specks", "splits", "appearances")
+    result = track(labels, image, without=without)
+    kinds = set(result.scene.hypotheses.event.tolist())
+    assert kinds & {Event.MERGE, Event.SKIP, Event.FALSE, Event.SPLIT} == set()
+    # Cells that nothing else explains still appear, and no others.
+    last = int((result.scene.hypotheses.event == Event.APPEAR).sum())
+    before = int((usual.tracks.events["event"] == "appear").sum())
+    assert 0 < last < before
+    assert (result.tracks.events["event"] == "appear").sum() == last
+    result.solution.check(result.scene.problem, result.scores)
+    assert result.scene.kinds.words == ("appearances", "gaps", "splits", "merges", "specks")
+
+    event = usual.scene.hypotheses.take(usual.scene.hypotheses.of(Event.MERGE)[:1])
+    (ref,) = event_refs(usual.scene.detections, event)
+    answers = annotated(usual.scene.detections, Annotation("m1", Kind.CONFIRM, (ref,)))
+    for others in (("merges",), ("merges", "appearances")):
+        with pytest.raises(ContradictionError, match=r"m1 says: .*without merges; remove"):
+            track(labels, image, annotations=answers, without=others)
+    assert track(labels, image, annotations=answers, without=("gaps",)).scene.constraints.ids
+    with pytest.raises(InputError, match="'wonders' is no kind of event"):
+        track(labels, image, without=("wonders",))

@@ -136,11 +136,11 @@ def test_scores_and_margins_go_with_their_events() -> None:
     tracks = build_tracks(detections, hypotheses, chosen, scores, scores + 0.5)
     divide = int(hypotheses.of(Event.DIVIDE)[0])
     row = tracks.events[tracks.events["event"] == "divide"].iloc[0]
-    assert (row["score"], row["margin"]) == (divide, divide + 0.5)
+    assert (row["score"], row["margin_at_least"]) == (divide, divide + 0.5)
     edges = tracks.edges[tracks.edges["event"] == "divide"]
     assert edges["score"].tolist() == [divide, divide]
     unscored = build_tracks(detections, hypotheses, chosen)
-    assert unscored.events[["score", "margin"]].isna().all(axis=None)
+    assert unscored.events[["score", "margin_at_least"]].isna().all(axis=None)
 
 
 def test_one_detection() -> None:

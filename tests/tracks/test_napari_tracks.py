@@ -46,10 +46,10 @@ def test_a_merge_has_several_parents() -> None:
 
 def test_margins_come_from_edges_and_appearances() -> None:
     tracks = tracks_of([(0, 1, 1, 1, 1), (1, 1, 1, 1, 1), (1, 2, 9, 9, 2)], [(0, 1, "move")])
-    tracks.edges["margin"] = 2.5
-    tracks.events.loc[tracks.events["event"] == "appear", "margin"] = 0.5
+    tracks.edges["margin_at_least"] = 2.5
+    tracks.events.loc[tracks.events["event"] == "appear", "margin_at_least"] = 0.5
     _, properties, _ = to_napari(tracks)
-    assert np.array_equal(properties["margin"], [np.nan, 2.5, 0.5], equal_nan=True)
+    assert np.array_equal(properties["margin_at_least"], [np.nan, 2.5, 0.5], equal_nan=True)
     assert properties["event"].tolist() == ["start", "move", "appear"]
 
 

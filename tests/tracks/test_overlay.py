@@ -49,12 +49,14 @@ def family(lineage: int = 7, ndim: int = 2) -> Tracks:
             "target": [1, 2, 3],
             "event": ["move", "divide", "divide"],
             "score": 1.0,
-            "margin": 1.0,
+            "margin_at_least": 1.0,
         }
     )
     links = pd.DataFrame({"track_id": [8, 9], "parent_id": 7, "event": "divide"})
     shape, scale = (SHAPE, (1.0, 1.0)) if ndim == 2 else ((3, *SHAPE), (2.0, 1.0, 1.0))
-    events = pd.DataFrame(columns=["frame", "event", "sources", "targets", "score", "margin"])
+    events = pd.DataFrame(
+        columns=["frame", "event", "sources", "targets", "score", "margin_at_least"]
+    )
     return Tracks(nodes, edges, events, links, Geometry(3, shape, scale, frame_interval=10.0))
 
 

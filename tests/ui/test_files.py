@@ -167,10 +167,10 @@ def test_certainty_is_the_smallest_margin(session):
     tracks = session.tracking.tracks
     margins = node_margins(tracks)
     doubt = least_certain(tracks, 5)
-    assert doubt["margin"].is_monotonic_increasing
+    assert doubt["margin_at_least"].is_monotonic_increasing
     first = (doubt.iloc[0]["sources"] or doubt.iloc[0]["targets"])[0]
     known = dict(zip(tracks.nodes["id"], margins, strict=True))
-    assert known[first] == pytest.approx(doubt.iloc[0]["margin"])
+    assert known[first] == pytest.approx(doubt.iloc[0]["margin_at_least"])
     assert "tracks in" in summary(tracks)
 
 

@@ -21,6 +21,7 @@ from bridgetrack.cli.sources import (
 )
 from bridgetrack.errors import InputError
 from bridgetrack.export.may_write import RUN_FILE
+from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.placing import recover
 
 if TYPE_CHECKING:
@@ -150,7 +151,9 @@ def _given(
         content: dict[str, Any] = json_library.loads(run.read_text(encoding="utf-8"))
         named = {k: None if v is None else Path(v) for k, v in content["input"].items()}
         settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
-        known = RunInputs(reading=MovieOptions(**settings), **named)  # type: ignore[arg-type]
+        without = tuple(settings.pop("without", ()))
+        EventKinds.without(without)
+        known = RunInputs(reading=MovieOptions(**settings), without=without, **named)  # type: ignore[arg-type]
         if named["labels"] is None:
             raise ValueError("no labels")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -170,7 +173,8 @@ def _tracked(given: RunInputs) -> Tracking:
     if given.project is not None:
         return _tracked_project(given.project, given.image, weights, answers)
     cells, pixels = open_sources(given.labels, given.image, given.reading, [])
-    return show(track_steps(cells, pixels, weights, answers))
+    kinds = EventKinds.without(given.without)
+    return show(track_steps(cells, pixels, weights, answers, kinds=kinds))
 
 
 def _tracked_project(

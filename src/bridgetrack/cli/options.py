@@ -16,6 +16,7 @@ import typer
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.export.may_write import refuse_other
 from bridgetrack.files import refuse_inputs
+from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.option import Option, options_of
 
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -31,6 +32,25 @@ def parse_choice(text: str, known: tuple[str, ...], option: str) -> str:
     return text
 
 
+Without = Annotated[
+    str,
+    typer.Option(
+        "--without",
+        metavar="LIST",
+        help="Kinds of events that do not occur in the movie, out of divisions, appearances, "
+        "disappearances, gaps, splits, merges, specks (masks that are no cells).",
+        show_default=False,
+    ),
+]
+ExactMargins = Annotated[
+    str,
+    typer.Option(
+        "--margins",
+        metavar="KIND",
+        help="exact: how much worse the best explanation without an event is, for every event; "
+        "bounds: at most that, at no cost.",
+    ),
+]
 Labels = Annotated[
     Path,
     typer.Argument(
@@ -139,6 +159,14 @@ def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, 
         wrong = unknown[0] if unknown else text
         raise typer.BadParameter(f"{option} {wrong!r} is unknown; choose from {','.join(known)}")
     return words
+
+
+def parse_kinds(text: str) -> EventKinds:
+    """What can happen in a movie, from words for what cannot, parted by commas."""
+    try:
+        return EventKinds.without(w for w in (p.strip().lower() for p in text.split(",")) if w)
+    except InputError as error:
+        raise typer.BadParameter(f"--without: {error}") from error
 
 
 def keep_inputs(targets: Sequence[Path], inputs: Iterable[Path | None]) -> None:

@@ -163,6 +163,7 @@ def describe(
         "settings": {
             "format": list(given.formats),
             "preset": given.preset,
+            "without": list(given.without),
             **asdict(given.reading),
         },
         "geometry": geometry_record(tracking.tracks.geometry),
@@ -173,6 +174,7 @@ def describe(
             "hypotheses": _hypotheses(tracking),
             "objective": solution.value,
             "gap": solution.gap,
+            "margins": "exact" if tracking.exact else "bounds",
             **_windows(tracking),
         },
         "least_certain": least_certain(tracking),

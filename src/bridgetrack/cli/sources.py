@@ -15,6 +15,7 @@ from bridgetrack.cli.console import show
 from bridgetrack.cli.options import MovieOptions, parse_scale
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError, ModelError
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import Note, NoteKind
 
@@ -45,6 +46,7 @@ class RunInputs:
     command: str = "track"
     repair: bool = False  # the labels were mended first, see `cli.repair`
     found_here: bool = False  # the labels were found on the way and stand among the results
+    without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
 
     @property
     def inputs(self) -> tuple[Path | None, ...]:
@@ -119,12 +121,13 @@ def open_scene(
     watch: Callable[[Progress], None] | None = None,
     *,
     named: Path | None = None,
+    kinds: EventKinds = EVERYTHING,
 ) -> Scene:
     """Open and prepare a movie with its answers, out of the file `named`; adds to `notes`."""
     from bridgetrack.pipeline.scene import prepare
 
     cells, pixels = open_sources(labels, image, reading, notes)
-    scene = show(prepare(cells, pixels, answers), watch)
+    scene = show(prepare(cells, pixels, answers, None, kinds), watch)
     if named is not None:
         check_belonging(scene, labels, named, notes)
     return scene

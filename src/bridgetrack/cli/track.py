@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from bridgetrack.cli.console import Stopwatch, answer, show
 from bridgetrack.cli.options import (
+    ExactMargins,
     Image,
     Json,
     Labels,
@@ -18,8 +19,11 @@ from bridgetrack.cli.options import (
     OutFolder,
     Scheduler,
     Weights,
+    Without,
     answers_option,
+    parse_choice,
     parse_choices,
+    parse_kinds,
     reads_movie,
 )
 from bridgetrack.cli.sources import (
@@ -47,6 +51,7 @@ def track(
         str,
         typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff, zarr."),
     ] = "csv",
+    margins: ExactMargins = "bounds",
     repair: Annotated[
         bool,
         typer.Option(
@@ -80,6 +85,7 @@ def track(
         ),
     ] = 0.0,
     scheduler: Scheduler = None,
+    without: Without = "",
     reading: MovieOptions,
     json: Json = False,
 ) -> None:
@@ -95,12 +101,19 @@ def track(
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.room import parse_memory
     from bridgetrack.pipeline.summary import misfit
+    from bridgetrack.pipeline.tracking import Margins
     from bridgetrack.pipeline.windows import InPieces, track_movie
 
     wanted = parse_choices(formats, FORMATS, "--format")
+    exact: Margins = (
+        "exact" if parse_choice(margins, get_args(Margins), "--margins") == "exact" else "bounds"
+    )
     limit = None if memory is None else parse_memory(memory)
+    kinds = parse_kinds(without)
     model = None if model is None else find_model_file(model)
-    given = RunInputs(labels, image, model, annotations, reading, wanted, repair=repair)
+    given = RunInputs(
+        labels, image, model, annotations, reading, wanted, repair=repair, without=kinds.words
+    )
     check_run(out, given)
     notes: list[Note] = []
     with collecting_warnings([]), ExitStack() as temporary:
@@ -114,7 +127,10 @@ def track(
             cells = show(repaired_labels(cells, pixels, weights, beside, out), watch)
         with collecting_warnings(notes):
             pieces = InPieces(limit, window, gap, temporary.enter_context(cluster_at(scheduler)))
-            tracking = show(track_movie(cells, pixels, weights, answers, pieces=pieces), watch)
+            work = track_movie(
+                cells, pixels, weights, answers, pieces=pieces, margins=exact, kinds=kinds
+            )
+            tracking = show(work, watch)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
         done = finish(tracking, out, given, watch, notes, beside)
@@ -126,6 +142,7 @@ def run(
         Path, typer.Argument(metavar="PROJECT", help="Project file saved from the plugin.")
     ],
     out: OutFolder,
+    margins: ExactMargins = "bounds",
     json: Json = False,
 ) -> None:
     """Track the movie of a project with its model and its answers, and write what it asks for.
@@ -135,8 +152,10 @@ def run(
     from bridgetrack.cli.record import check_run, finish
     from bridgetrack.models.model import check_usable
     from bridgetrack.pipeline.project import load_project, run_project
+    from bridgetrack.pipeline.tracking import Margins, exact_steps
     from bridgetrack.session.project import found_of
 
+    exact = parse_choice(margins, get_args(Margins), "--margins") == "exact"
     loaded = load_project(project)
     check_usable(loaded.model, f"{project}, model")
     image = loaded.image
@@ -150,13 +169,14 @@ def run(
     pixels = None if image is None else image.path
     given = RunInputs(
         loaded.labels.path, pixels, None, None, reading, loaded.formats, project, loaded.preset,
-        "run",
+        "run", without=loaded.without,
     )  # fmt: skip
     check_run(out, given)
     notes: list[Note] = []
     watch = Stopwatch()
     with collecting_warnings(notes):
         tracking = show(run_project(loaded), watch)
+        tracking = show(exact_steps(tracking), watch) if exact else tracking
     done = finish(tracking, out, given, watch, notes, found=found_of(loaded, project))
     summary = {
         "tracks": tracking.tracks.n_tracks,

@@ -16,11 +16,13 @@ from bridgetrack.cli.options import (
     Json,
     Labels,
     MovieOptions,
+    Without,
     answers_option,
     check_file,
     make,
     one_option_each,
     out_option,
+    parse_kinds,
     parse_positive,
     reads_movie,
 )
@@ -110,6 +112,7 @@ def train(
     source: SourceFiles = None,
     strategy: StrategyName = None,
     rho: Rho = "auto",
+    without: Without = "",
     reading: MovieOptions,
     json: Json = False,
     **how: Any,
@@ -125,7 +128,7 @@ def train(
     check_file(out, labels, annotations, image, *used)
     options = make(TrainingOptions, strength=parse_positive(strength, "--lambda"), **how)
     notes: list[Note] = []
-    watch = Stopwatch()
+    kinds, watch = parse_kinds(without), Stopwatch()
     if annotations is None and (not source or strategy in ("target", "prior", "delta")):
         raise typer.BadParameter(
             "--annotations is missing; only with --source PROJECT can a movie do without"
@@ -135,7 +138,9 @@ def train(
         name = _strategy(source or [], strategy, tie, start)
         sources = _open_sources(name, source or [], watch)
         answers = open_answers(annotations)
-        scene = open_scene(labels, image, answers, reading, notes, watch, named=annotations)
+        scene = open_scene(
+            labels, image, answers, reading, notes, watch, named=annotations, kinds=kinds
+        )
         steps = strategy_steps(name, scene, sources, start, options, tie=tie)
         training = learn(steps, out, watch, options)
     record = describe_training(training, out, watch, notes)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bridgetrack.export.csv import as_plain
 from bridgetrack.files import program_version, refuse_foreign, staged_files
 from bridgetrack.movie.geometry import Geometry, geometry_to_json
-from bridgetrack.tracks.tracks import Tracks, chains, components, edge_rows
+from bridgetrack.tracks.tracks import Tracks, chains, components, edge_rows, margin_column
 
 _OURS = (".zgroup", ".zattrs", "zarr.json", "nodes", "edges", ".zmetadata")
 _DESCRIPTIONS = {
@@ -146,6 +146,7 @@ def _same_groups(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 def _extra(tracks: Tracks) -> dict[str, Any]:
     events, links = tracks.events, tracks.links
+    margin = margin_column(events)
     return {
         "version": program_version(),
         "format": 1,
@@ -157,7 +158,7 @@ def _extra(tracks: Tracks) -> dict[str, Any]:
             "sources": [[int(i) for i in ids] for ids in events["sources"]],
             "targets": [[int(i) for i in ids] for ids in events["targets"]],
             "score": _nullable(events["score"].tolist()),
-            "margin": _nullable(events["margin"].tolist()),
+            margin: _nullable(events[margin].tolist()),
         },
         "notes": list(tracks.notes),
     }

@@ -18,7 +18,10 @@ from bridgetrack.hypotheses.candidates import (
 )
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 
+LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
+"""Without events of these kinds there may be no choice at all."""
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
@@ -37,7 +40,10 @@ class _Pair:
 
 
 def generate_hypotheses(
-    evidence: Evidence, required: Events | None = None, limits: Reach | None = None
+    evidence: Evidence,
+    required: Events | None = None,
+    limits: Reach | None = None,
+    kinds: EventKinds = EVERYTHING,
 ) -> Events:
     """Propose the events of a movie.
 
@@ -49,6 +55,8 @@ def generate_hypotheses(
         Events that annotations name; they are always included.
     limits
         Numbers of candidates; the default serves every movie.
+    kinds
+        What can happen; appearances and disappearances are proposed in any case.
 
     Returns
     -------
@@ -58,7 +66,7 @@ def generate_hypotheses(
     limits = limits or Reach()
     rare = rare_events(evidence, limits)
     frames = range(evidence.detections.geometry.n_frames)
-    parts = [events_between(evidence, frames, rare, limits)]
+    parts = [events_between(evidence, frames, rare, limits, kinds)]
     events = parts[0] if required is None else Events.join([*parts, required]).unique()
     covered = events.touching(active_slots(evidence.detections))
     return events if covered.all() else events.take(covered)
@@ -72,7 +80,11 @@ def rare_events(evidence: Evidence, limits: Reach | None = None) -> Events:
 
 
 def events_between(
-    evidence: Evidence, frames: range, rare: Events, limits: Reach | None = None
+    evidence: Evidence,
+    frames: range,
+    rare: Events,
+    limits: Reach | None = None,
+    kinds: EventKinds = EVERYTHING,
 ) -> Events:
     """The events of a movie that name cells of some frames alone.
 
@@ -84,8 +96,8 @@ def events_between(
         Successive frames.
     rare
         See `rare_events`.
-    limits
-        Numbers of candidates.
+    limits, kinds
+        See `generate_hypotheses`.
 
     Returns
     -------
@@ -102,7 +114,9 @@ def events_between(
     first, last = offsets[frames.start], offsets[frames.stop]
     within = (rare.sources[:, 0] >= first) & (rare.sources[:, 0] < last)
     parts.append(rare.take(within & (rare.targets[:, 0] < last)))
-    return Events.join(parts).unique()
+    found = Events.join(parts).unique()
+    absent = kinds.absent - LAST_RESORT
+    return found.take(~np.isin(found.event, list(absent))) if absent else found
 
 
 def _pairs(evidence: Evidence, frames: range) -> Iterator[_Pair]:

@@ -18,7 +18,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry, GeometryField
 from bridgetrack.movie.raw import micrometers, minutes
 from bridgetrack.schema import OpenEntry, check
-from bridgetrack.tracks.tracks import Tracks, assemble_tracks
+from bridgetrack.tracks.tracks import AT_LEAST, MARGINS, Tracks, assemble_tracks, margin_column
 
 _UNSAFE = ("pickle",)
 
@@ -145,7 +145,7 @@ def _refuse_unsafe(path: Path) -> None:
 def _edges(graph: Any) -> pd.DataFrame:
     pairs = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)
     edges = pd.DataFrame({"source": pairs[:, 0], "target": pairs[:, 1]})
-    for name in ("event", "score", "margin"):
+    for name in ("event", "score", *MARGINS):
         if name in graph["edge_props"]:
             edges[name] = _values(graph["edge_props"][name])
     return edges
@@ -166,7 +166,8 @@ class _Events(OpenEntry):
     sources: list[list[int]]
     targets: list[list[int]]
     score: list[float | None]
-    margin: list[float | None]
+    margin: list[float | None] | None = None
+    margin_at_least: list[float | None] | None = None
 
 
 class _Links(OpenEntry):
@@ -190,10 +191,12 @@ def _own(graph: Any, edges: pd.DataFrame, extra: Any, path: Path) -> Tracks:
     for name, prop in graph["node_props"].items():
         nodes["frame" if name == "t" else name] = _values(prop)
     ours: _Own = check(_Own, extra, f"{path}, its 'extra' part")
-    events = pd.DataFrame(ours.events.model_dump())
+    events = pd.DataFrame(ours.events.model_dump(exclude_none=True))
+    if ours.events.margin is None and ours.events.margin_at_least is None:
+        events[AT_LEAST] = np.nan
     for column in ("sources", "targets"):
         events[column] = [tuple(ids) for ids in events[column]]
-    numbers = {"frame": np.int64, "score": np.float64, "margin": np.float64}
+    numbers = {"frame": np.int64, "score": np.float64, margin_column(events): np.float64}
     links = pd.DataFrame(ours.links.model_dump())
     return assemble_tracks(
         nodes,

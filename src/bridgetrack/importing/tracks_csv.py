@@ -15,7 +15,14 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_track_table
 from bridgetrack.importing.detections_csv import NOTHING, CellTable, read_cells
 from bridgetrack.importing.text_table import Columns, TextTable, plain_names, read_text_table
-from bridgetrack.tracks.tracks import EDGE_EVENTS, EVENT_COLUMNS, Tracks, assemble_tracks
+from bridgetrack.tracks.tracks import (
+    AT_LEAST,
+    EDGE_EVENTS,
+    EVENT_COLUMNS,
+    MARGINS,
+    Tracks,
+    assemble_tracks,
+)
 
 _SOURCE = ("source", "source_id", "spot_source_id", "parent", "from")
 _TARGET = ("target", "target_id", "spot_target_id", "child", "to")
@@ -252,7 +259,7 @@ def _column(cells: CellTable, name: str, dtype: str) -> np.ndarray:
 
 
 def _read_edges(path: Path) -> pd.DataFrame:
-    """Read ``source`` and ``target``, and ``event``, ``score``, ``margin`` where they are there."""
+    """Read ``source`` and ``target``, and ``event``, ``score``, margins where they are there."""
     text = read_text_table(path)
     plain = plain_names(text.header)
     source = next((plain[n] for n in _SOURCE if n in plain), None)
@@ -263,10 +270,10 @@ def _read_edges(path: Path) -> pd.DataFrame:
     if "event" in plain:
         known = ", ".join(EDGE_EVENTS)
         edges["event"] = _kinds(text, plain["event"], EDGE_EVENTS, f" of edges; known are {known}")
-    for name in ("score", "margin"):
+    for name in ("score", *MARGINS):
         if name in plain:
             # an event that answers settle has no rival, and an infinite margin
-            edges[name] = text.numbers(plain[name], empty=np.nan, infinite=name == "margin")
+            edges[name] = text.numbers(plain[name], empty=np.nan, infinite=name in MARGINS)
     return edges
 
 
@@ -275,6 +282,9 @@ def _own_events(detections: Path) -> pd.DataFrame | None:
     text = _table_beside(detections, "events.csv", EVENT_COLUMNS)
     if text is None:
         return None
+    margin = next((name for name in MARGINS if name in text.header), None)
+    if margin is None:
+        raise InputError(f"{text.source}: the column {AT_LEAST!r} is missing")
     named = {column: _id_lists(text, column) for column in ("sources", "targets")}
     return pd.DataFrame(
         {
@@ -282,7 +292,7 @@ def _own_events(detections: Path) -> pd.DataFrame | None:
             "event": _kinds(text, "event", [e.key for e in Event]),
             **named,
             "score": text.numbers("score", empty=np.nan),
-            "margin": text.numbers("margin", empty=np.nan, infinite=True),
+            margin: text.numbers(margin, empty=np.nan, infinite=True),
         }
     )
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.errors import BridgetrackError, SolverError
+from bridgetrack.inference.cover import small_cover
 from bridgetrack.inference.problem import components, members
 from bridgetrack.inference.solver import Integral, solve_bounded, solve_integer
 
@@ -18,6 +19,8 @@ Mask = NDArray[np.bool_]
 
 _SMALL = 4_000
 """Columns up to which a program is solved in this process."""
+_FEW = 100
+"""Columns up to which a program is solved by looking at all choices, as far as that is quick."""
 _REACH = 1.0
 """Reduced cost up to which a column may be part of a repair."""
 _LARGEST = 3_000
@@ -155,16 +158,28 @@ def branch(
             bound += float(scores[columns] @ inside)
             continue
         sub = sp.csr_matrix(rows[slots][:, columns])
+        optional = None if free is None else free[slots]
+        if len(columns) <= _FEW:
+            few = _looked_at(sub, scores[columns], duals[slots], optional)
+            if few is not None:
+                chosen[columns[few]] = True
+                bound += float(scores[columns[few]].sum())
+                continue
         begin = start[columns] if start is not None else None
         left = deadline - time.monotonic()
         if left <= 0 and begin is not None:
             best = Integral(begin, float(scores[columns][begin].sum()), np.inf)
         else:
-            optional = None if free is None else free[slots]
             best = _integer(sub, scores[columns], begin, max_nodes, max(0.1, left), optional)
         chosen[columns[best.x]] = True
         bound += min(best.bound, float(scores[columns] @ inside) + 1e-9)
     return chosen, bound
+
+
+def _looked_at(rows: sp.csr_matrix, scores: Array, duals: Array, free: Mask | None) -> Mask | None:
+    """The best choice of a very small program, or None where that takes long."""
+    costs = np.maximum(rows.T @ duals - scores, 0.0)
+    return small_cover(rows, costs, duals, free)
 
 
 def _integer(

@@ -16,6 +16,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.export.csv import PRESETS
 from bridgetrack.export.results import FORMATS
 from bridgetrack.files import program_version, write_text
+from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.importing.detections_csv import read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.movie import Movie, open_labels, open_movie
@@ -67,6 +68,8 @@ class Project:
     start
         What the model began with, where it learned from these answers: training begins there
         again. None where it did not.
+    without
+        Kinds of events that do not occur, in the words of `EventKinds`.
     """
 
     labels: MovieFile
@@ -82,8 +85,10 @@ class Project:
     preset: str = "plain"
     notes: dict[str, Any] = field(default_factory=dict)
     start: Model | None = None
+    without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        EventKinds.without(self.without)
         if not self.formats or not set(self.formats) <= set(FORMATS):
             raise InputError(
                 f"the formats {list(self.formats)} must be out of {', '.join(FORMATS)}"
@@ -146,7 +151,8 @@ def run_project(project: Project) -> Steps[Tracking]:
     if isinstance(cells, Detections):
         # Without masks there is nothing to measure the image in.
         image = None
-    return (yield from track_movie(cells, image, project.model, project.history.annotations))
+    kinds, answers = EventKinds.without(project.without), project.history.annotations
+    return (yield from track_movie(cells, image, project.model, answers, kinds=kinds))
 
 
 _MovieField = Annotated[MovieFile, of_dataclass(MovieFile)]
@@ -170,6 +176,7 @@ class _Content(OpenEntry):
     start: Annotated[Model, MODEL_FILE.nested] | None = None
     annotations: Annotated[AnswerHistory, ANNOTATION_FILE.nested]
     notes: JsonObject
+    without: list[str] = Field(default_factory=list)
 
     def project(self) -> Project:
         return Project(
@@ -186,6 +193,7 @@ class _Content(OpenEntry):
             preset=self.export.preset,
             notes=self.notes,
             start=self.start,
+            without=tuple(self.without),
         )
 
 
@@ -226,6 +234,7 @@ def save_project(project: Project, path: Path | str) -> Path:
         "start": None if project.start is None else model_to_json(project.start),
         "annotations": json.loads(encode(project.history)),
         "notes": project.notes,
+        "without": list(project.without),
     }
     return write_text(path, json_text(content, "the project", ascii_only=False), "the project")
 

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.anchor import Anchored, anchor
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
+from bridgetrack.annotations.words import describe
 from bridgetrack.detections.labels import checked_labels, refuse_image
 from bridgetrack.detections.measure import (
     assemble,
@@ -23,18 +25,29 @@ from bridgetrack.detections.measure import (
     measure_one,
 )
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import (
+    BridgetrackWarning,
+    ContradictionError,
+    InfeasibleError,
+    InputError,
+)
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix, FeatureSet, compute_features
 from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
-from bridgetrack.hypotheses.generate import generate_hypotheses
+from bridgetrack.hypotheses.generate import LAST_RESORT, generate_hypotheses
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.solve import solve
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.spread import Here, Workers
 
 Index = NDArray[np.int64]
+
+_DEAR = 1000.0
+"""What an appearance costs that is a last resort; scores are a few units."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,9 @@ class Scene:
         Number in `Events` of every slot of the problem, shape (S,).
     anchored, constraints
         The annotations, tied to detections and to hypotheses.
+    kinds
+        What can happen in the movie; nothing else is among the hypotheses, but appearances and
+        disappearances without which cells could not be explained.
     """
 
     labels: Movie | None
@@ -67,6 +83,7 @@ class Scene:
     slots: Index
     anchored: Anchored
     constraints: Constraints
+    kinds: EventKinds = EVERYTHING
 
     @property
     def detections(self) -> Detections:
@@ -79,6 +96,7 @@ def prepare(
     image: Movie | None = None,
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
+    kinds: EventKinds = EVERYTHING,
 ) -> Steps[Scene]:
     """Measure a movie and propose its events.
 
@@ -93,6 +111,8 @@ def prepare(
         Annotations; the events they name are always among the hypotheses.
     features
         The features; the built-in ones where None.
+    kinds
+        What can happen in the movie.
 
     Yields
     ------
@@ -106,12 +126,14 @@ def prepare(
     ------
     InputError
         Where labels, image or annotations do not fit each other.
+    ContradictionError
+        Where an annotation names an event of a kind that does not occur.
     """
     labels = source if isinstance(source, Movie) else None
     detections = yield from measure(source, image)
     evidence = yield from gather_evidence(detections, labels)
     yield Progress("Proposing events", 0.0)
-    return propose(evidence, labels, annotations, features)
+    return propose(evidence, labels, annotations, features, kinds)
 
 
 def measure(
@@ -161,11 +183,15 @@ def propose(
     labels: Movie | None = None,
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
+    kinds: EventKinds = EVERYTHING,
 ) -> Scene:
     """Propose events and compute their features; see `prepare`."""
     annotations = annotations or AnnotationSet(evidence.detections.geometry)
+    check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
-    hypotheses = generate_hypotheses(evidence, required_events(anchored))
+    hypotheses = generate_hypotheses(evidence, required_events(anchored), kinds=kinds)
+    if kinds.absent & LAST_RESORT:
+        hypotheses = _without_last_resort(evidence, hypotheses, anchored, kinds)
     # Features of others are computed at once, so that mistakes in them are told here.
     usual = features is None or features == default_features()
     matrix = compute_features(evidence, hypotheses, features or default_features(), on_demand=usual)
@@ -173,14 +199,62 @@ def propose(
     slots = np.flatnonzero(active)
     problem = Problem(hypotheses.covering(active))
     constraints = compile_constraints(anchored, hypotheses)
-    return Scene(labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints)
+    return Scene(labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints, kinds)
+
+
+def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
+    """Refuse annotations that name events of kinds that do not occur.
+
+    Raises
+    ------
+    ContradictionError
+        Naming the first such annotation.
+    """
+    if not kinds.absent:
+        return
+    for annotation in annotations:
+        named = [e.event for e in annotation.events]
+        meant = annotation.kind in (Kind.CONFIRM, Kind.ONE_OF)
+        if meant and kinds.absent.issuperset(named):
+            name = kind_words(named[0])
+            raise ContradictionError(
+                f"the annotation {annotation.id} says: {describe(annotation)}, but the movie is "
+                f"said to be without {name}; remove the annotation, or let there be {name}"
+            )
+
+
+def _without_last_resort(
+    evidence: Evidence, hypotheses: Events, anchored: Anchored, kinds: EventKinds
+) -> Events:
+    """The hypotheses without appearances or disappearances, but those that cannot be spared.
+
+    These are the ones that are chosen where each of them costs more than all else can win.
+    """
+    matrix = compute_features(evidence, hypotheses, default_features(), on_demand=True)
+    last = np.isin(hypotheses.event, list(kinds.absent & LAST_RESORT))
+    scores = matrix.scores(shipped_model().aligned(matrix.features)) - _DEAR * last
+    allowed = np.ones(len(hypotheses), dtype=bool)
+    allowed[compile_constraints(anchored, hypotheses).forbidden] = False
+    problem = Problem(hypotheses.covering(active_slots(evidence.detections)))
+    try:
+        chosen = solve(problem, scores, allowed).chosen
+    except InfeasibleError:
+        return hypotheses  # annotations contradict each other, which tracking tells
+    asked = required_events(anchored)
+    named = np.zeros(len(hypotheses), dtype=bool)
+    named[hypotheses.find(asked)] = True
+    return hypotheses.take(~last | chosen | named)
 
 
 def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
     """The same movie with other annotations; hypotheses are made anew only where needed."""
     anchored = anchor(annotations, scene.detections, scene.labels)
-    if (scene.hypotheses.find(required_events(anchored)) < 0).any():
-        return propose(scene.evidence, scene.labels, annotations, scene.matrix.features)
+    again = (scene.hypotheses.find(required_events(anchored)) < 0).any()
+    # What cannot be spared hangs on the answers.
+    if again or scene.kinds.absent & LAST_RESORT:
+        features = scene.matrix.features
+        return propose(scene.evidence, scene.labels, annotations, features, scene.kinds)
+    check_kinds(annotations, scene.kinds)
     constraints = compile_constraints(anchored, scene.hypotheses)
     return replace(scene, anchored=anchored, constraints=constraints)
 
@@ -228,4 +302,4 @@ def remeasure(
             tables.append(old.table.iloc[old.rows(t)].drop(columns="frame"))
     detections = assemble(tables, labels, image)
     evidence = yield from gather_evidence(detections, labels, (scene.evidence, frames))
-    return propose(evidence, labels, features=scene.matrix.features)
+    return propose(evidence, labels, None, scene.matrix.features, scene.kinds)

@@ -36,6 +36,10 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     if tracking.windows is not None:
         rows = tracking.windows.doubtful[:count]
         found = {row: float(tracking.margins[row]) for row in rows.tolist()}
+    elif tracking.exact:
+        order = np.argsort(tracking.margins, kind="stable")[:count]
+        known = order[np.isfinite(tracking.margins[order])]
+        found = {row: float(tracking.margins[row]) for row in known.tolist()}
     else:
         scene, allowed = tracking.scene, allowed_by(tracking.scene)
         found = smallest_margins(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
 from bridgetrack.export.results import write_results
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.inference.exact_margins import exact_margins
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
@@ -35,6 +37,8 @@ from bridgetrack.tracks.tracks import Tracks, lineage_graph
 if TYPE_CHECKING:
     import networkx as nx
 
+Margins = Literal["bounds", "exact"]
+"""Whether lower bounds on margins are given, which cost nothing, or the margins themselves."""
 Index = NDArray[np.int64]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -112,6 +116,8 @@ class Tracking:
         The chosen hypotheses, with bound and prices.
     margins
         Lower bound on the margin of every chosen hypothesis, NaN for others, shape (H,).
+    exact
+        Whether these are the margins themselves.
     tracks
         The result.
     windows
@@ -126,6 +132,7 @@ class Tracking:
     margins: Array
     tracks: Tracks
     windows: Windows | None = None
+    exact: bool = False
 
     def __repr__(self) -> str:
         tracks = self.tracks
@@ -216,12 +223,38 @@ def _tracked(
     return Tracking(scene, model, scores, solution, margins, tracks)
 
 
+def exact_steps(tracking: Tracking) -> Steps[Tracking]:
+    """The same result with the exact margins of all its events; one that has them is given back.
+
+    Raises
+    ------
+    InputError
+        Where the movie was tracked in windows.
+    """
+    if tracking.windows is not None:
+        raise InputError(
+            "exact margins need the whole movie at once, and it was tracked a few frames at a "
+            "time; leave out --memory, or ask for lower bounds"
+        )
+    if tracking.exact:
+        return tracking
+    scene, chosen = tracking.scene, tracking.solution.chosen
+    yield Progress("Making margins exact", 0.0)
+    work = exact_margins(scene.problem, tracking.scores, tracking.solution, allowed_by(scene))
+    margins = yield from relayed(work, partial(Progress, "Making margins exact"))
+    values = (tracking.scores, margins)
+    tracks = build_tracks(scene.detections, scene.hypotheses, chosen, *values, exact=True)
+    return replace(tracking, margins=margins, tracks=tracks, exact=True)
+
+
 def track_steps(
     source: Movie | Detections,
     image: Movie | None = None,
     model: Model | None = None,
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
+    margins: Margins = "bounds",
+    kinds: EventKinds = EVERYTHING,
 ) -> Steps[Tracking]:
     """Track the cells of a movie.
 
@@ -229,8 +262,10 @@ def track_steps(
     ----------
     source
         Label movie (see `open_labels`), or a table of detections.
-    image, model, annotations, features
+    image, model, annotations, features, margins
         As in `bridgetrack.track`.
+    kinds
+        What can happen in the movie.
 
     Yields
     ------
@@ -245,8 +280,9 @@ def track_steps(
     BridgetrackError
         Where the input cannot be used; the message says why and what to do.
     """
-    scene = yield from prepare(source, image, annotations, features)
-    return (yield from track_scene(scene, model))
+    scene = yield from prepare(source, image, annotations, features, kinds)
+    tracking = yield from track_scene(scene, model)
+    return (yield from exact_steps(tracking)) if margins == "exact" else tracking
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from bridgetrack.hypotheses.candidates import Reach
 from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import events_between, rare_events
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.margins import margin_bounds, reduced_costs, smallest_margins
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.solve import prices, solve_steps
@@ -68,6 +69,8 @@ class WholeMovie:
         Frames where parts meet.
     tries
         How many margins of a window are made exact at most.
+    kinds
+        What can happen in the movie.
     """
 
     evidence: Evidence
@@ -79,6 +82,7 @@ class WholeMovie:
     answered: Index
     meetings: tuple[int, ...]
     tries: int
+    kinds: EventKinds = EVERYTHING
 
     @classmethod
     def of(
@@ -89,6 +93,8 @@ class WholeMovie:
         anchored: Anchored,
         meetings: tuple[int, ...],
         tries: int = 30,
+        *,
+        kinds: EventKinds = EVERYTHING,
     ) -> WholeMovie:
         """Of the evidence and the annotations of a movie, and weights for these features."""
         cells, rare = describe_cells(evidence), rare_events(evidence)
@@ -96,7 +102,7 @@ class WholeMovie:
             rare = Events.join([rare, required_events(anchored)]).unique()
         each = max(tries // (len(meetings) + 1), _TRIES)
         slots = answered_slots(anchored)
-        return cls(evidence, cells, rare, features, weights, anchored, slots, meetings, each)
+        return cls(evidence, cells, rare, features, weights, anchored, slots, meetings, each, kinds)
 
     @property
     def active(self) -> Mask:
@@ -129,7 +135,7 @@ class WholeMovie:
 
     def proposed(self, frames: range) -> tuple[Events, Array]:
         """Events that name cells of some frames alone, with an active slot, and their scores."""
-        events = events_between(self.evidence, frames, self.rare)
+        events = events_between(self.evidence, frames, self.rare, kinds=self.kinds)
         covered = events.touching(self.active)
         events = events if covered.all() else events.take(covered)
         matrix = compute_features(

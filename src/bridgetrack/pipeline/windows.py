@@ -22,11 +22,13 @@ from bridgetrack.annotations.anchor import anchor
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import compile_constraints
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InfeasibleError
+from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
+from bridgetrack.hypotheses.generate import LAST_RESORT
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -95,6 +97,9 @@ def track_movie(
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
     pieces: InPieces | None = None,
+    *,
+    margins: Margins = "bounds",
+    kinds: EventKinds = EVERYTHING,
 ) -> Steps[Tracking]:
     """Track a movie, at once where the memory suffices and in windows otherwise.
 
@@ -104,6 +109,8 @@ def track_movie(
         See `track_steps`.
     pieces
         What is known of memory, windows and workers.
+    margins, kinds
+        See `track_steps`.
 
     Raises
     ------
@@ -118,9 +125,18 @@ def track_movie(
     cuts = _cuts(evidence, pieces)
     if len(cuts) == 1:
         yield Progress("Proposing events", 0.0)
-        return (yield from track_scene(propose(evidence, labels, annotations, features), model))
+        scene = propose(evidence, labels, annotations, features, kinds)
+        tracking = yield from track_scene(scene, model)
+        return (yield from exact_steps(tracking)) if margins == "exact" else tracking
+    if margins == "exact":
+        raise InputError(
+            "exact margins need the whole movie at once, and it would be tracked in windows of "
+            "frames; allow more memory (--memory), or leave out --margins exact"
+        )
     return (
-        yield from track_in_windows(evidence, labels, model, cuts, annotations, features, pieces)
+        yield from track_in_windows(
+            evidence, labels, model, cuts, annotations, features, pieces, kinds
+        )
     )
 
 
@@ -146,6 +162,7 @@ def track_in_windows(
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
     pieces: InPieces | None = None,
+    kinds: EventKinds = EVERYTHING,
 ) -> Steps[Tracking]:
     """Track a movie in windows of frames.
 
@@ -159,23 +176,38 @@ def track_in_windows(
         Frames of each window; the last frame of one is the first of the next.
     annotations, features, pieces
         See `track_movie`.
+    kinds
+        What can happen in the movie.
 
     Raises
     ------
+    InputError
+        Where appearances or disappearances are ruled out: which of them cannot be spared is known
+        of the whole movie only.
     ContradictionError
         Where annotations exclude each other.
     """
+    if kinds.absent & LAST_RESORT:
+        raise InputError(
+            "a movie that is tracked a few frames at a time cannot be without appearances or "
+            "disappearances; allow them, or more memory"
+        )
     features, pieces = features or default_features(), pieces or InPieces()
     model = model or shipped_model(features)
     annotations = annotations or AnnotationSet(evidence.detections.geometry)
+    check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     meetings = tuple(frames.start for frames in windows[1:])
-    movie = WholeMovie.of(evidence, features, model.aligned(features), anchored, meetings)
+    movie = WholeMovie.of(
+        evidence, features, model.aligned(features), anchored, meetings, kinds=kinds
+    )
     work = pieces.workers.map(solve_part, movie, windows)
     try:
         parts = yield from relayed(work, partial(Progress, "Choosing events"))
     except InfeasibleError as error:
-        raise explain_contradiction(propose(evidence, labels, annotations, features)) from error
+        raise explain_contradiction(
+            propose(evidence, labels, annotations, features, kinds)
+        ) from error
     state = _State.of(movie, parts)
     yield from _mend(state, movie, windows, pieces)
     yield Progress("Joining tracks", 0.0)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.movie import Geometry, Movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.scene import Scene, fingerprints, prepare, remeasure
@@ -75,6 +76,7 @@ def measured(
     movie: MovieAndCells,
     known: tuple[Scene, Prints] | None = None,
     touched: Collection[int] | None = None,
+    kinds: EventKinds = EVERYTHING,
 ) -> Steps[tuple[Scene, Prints]]:
     """The cells of a movie with what can happen to them, and marks to notice changes by.
 
@@ -84,11 +86,12 @@ def measured(
     labels = movie.labels
     if labels is None:
         assert movie.table is not None
-        return (yield from prepare(movie.table)), {}
+        return (yield from prepare(movie.table, kinds=kinds)), {}
     if known is None:
         prints = yield from fingerprints(labels)
-        return (yield from prepare(labels, movie.image)), prints
+        return (yield from prepare(labels, movie.image, kinds=kinds)), prints
     scene, before = known
     prints = yield from fingerprints(labels, touched)
     changed = {t for t, mark in prints.items() if mark != before.get(t)}
+    scene = replace(scene, kinds=kinds)
     return (yield from remeasure(scene, labels, movie.image, changed)), {**before, **prints}

@@ -13,6 +13,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import replacing
+from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
@@ -51,6 +52,7 @@ def saving(
     movie, answers, model = session.movie, session.answers, session.model
     if movie is None or answers is None:
         raise InputError("there is no movie to save a project of; choose one first")
+    without = session.kinds.words
     history, known, pixels = answers.history, movie.geometry, session.pixels
     start = None if session.start is model else session.start
     if path.exists() and not is_project(path):
@@ -73,7 +75,14 @@ def saving(
         if movie.found is not None:
             taught[_FOUND] = finding_to_json(movie.found)
         project = Project(
-            labels, image, *extent, known.frame_interval, *what, notes=taught, start=start
+            labels,
+            image,
+            *extent,
+            known.frame_interval,
+            *what,
+            notes=taught,
+            start=start,
+            without=without,
         )
         save_project(project, path)
         beside = project_answers(path, known)
@@ -100,6 +109,7 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
         return False
     if not session.open(movie, path):
         return False
+    session.set_kinds(EventKinds.without(project.without))
     session.set_model(project.model, project.start)
     if _PIXELS in project.notes:
         with session.telling():

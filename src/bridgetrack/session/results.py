@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.table import certainties
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, margin_column
 
 _GOLDEN = 0.618033988749895
 """Families that follow each other get hues that are far apart."""
@@ -100,8 +100,9 @@ class CellsByTrack:
 
 def least_certain(tracks: Tracks, limit: int = 50) -> pd.DataFrame:
     """Events with the smallest margins first, at most `limit` rows of ``tracks.events``."""
-    events = tracks.events[np.isfinite(tracks.events["margin"].to_numpy(dtype=np.float64))]
-    return events.sort_values("margin", kind="stable").head(limit)
+    margin = margin_column(tracks.events)
+    events = tracks.events[np.isfinite(tracks.events[margin].to_numpy(dtype=np.float64))]
+    return events.sort_values(margin, kind="stable").head(limit)
 
 
 def differences(before: Tracks, after: Tracks) -> str:

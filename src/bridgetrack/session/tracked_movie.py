@@ -10,11 +10,12 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.errors import BridgetrackError
+from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
-from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
 from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_tracking, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend
@@ -70,6 +71,8 @@ class TrackedMovie(BackgroundWork):
         The segmentation, as it is mended; None where there is none.
     proposed
         Changes of masks in other frames that the last one suggests, in order of time.
+    kinds
+        What can happen in the movie; see `set_kinds`.
 
     Signals: `masks_changed` with the frames whose masks were changed here.
     """
@@ -79,6 +82,7 @@ class TrackedMovie(BackgroundWork):
     answers_changed = Signal()
     model_changed = Signal()
     tracking_changed = Signal()
+    kinds_changed = Signal()
     masks_changed = Signal(object)
 
     def __init__(self, runner: Runner | None = None) -> None:
@@ -99,6 +103,7 @@ class TrackedMovie(BackgroundWork):
         self._began: _Began | None = None
         self._earlier: list[tuple[Model, _Began | None]] = []
         self._tracked_answers: AnnotationSet | None = None
+        self.kinds = EVERYTHING
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
 
     # ------------------------------------------------------------------ movie
@@ -124,6 +129,7 @@ class TrackedMovie(BackgroundWork):
             return False
         self.close()
         self.movie, self.answers, self.masks = movie, answers, masks
+        self.kinds = EVERYTHING
         self._steps = steps_of(answers.history, None if masks is None else masks.answers)
         self._take_masks()
         answers.changed.connect(self._on_answers)
@@ -176,8 +182,10 @@ class TrackedMovie(BackgroundWork):
         self._touched = touched
         known = None if self._base is None else (self._base, self._prints)
 
+        kinds = self.kinds
+
         def work() -> Steps[tuple[Scene, Scene, Prints]]:
-            base, prints = yield from measured(movie, known, touched)
+            base, prints = yield from measured(movie, known, touched, kinds)
             return base, annotate(base, annotations), prints
 
         self.run("measure", work, self._measured)
@@ -219,6 +227,11 @@ class TrackedMovie(BackgroundWork):
         answers, names = self.answers, self.names
         if answers is not None:
             with self.telling():
+                if kind is Kind.CONFIRM and event.event in self.kinds.absent:
+                    name = kind_words(event.event)
+                    raise InputError(
+                        f"this movie is said to be without {name}; allow them in step 4 first"
+                    )
                 noted, replaced = answers.answer(kind, [event], source, seconds)
                 more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
                 self.message.emit("info", f"Noted: {said_back(noted, names)}.{more}")
@@ -318,6 +331,20 @@ class TrackedMovie(BackgroundWork):
         self.run("collect", work, then)
 
     # ------------------------------------------------------------------ tracking
+
+    def set_kinds(self, kinds: EventKinds) -> None:
+        """Say what can happen in the movie; it is tracked anew.
+
+        Nothing but a message comes of it where answers name events that are ruled out.
+        """
+        if kinds == self.kinds:
+            return
+        with self.telling():
+            if self.annotations is not None:
+                check_kinds(self.annotations, kinds)
+            self.kinds = kinds
+            self.measure(touched=set())
+        self.kinds_changed.emit()
 
     def track(self) -> Tracking | None:
         """Track with the present model and answers; None while that is under way."""

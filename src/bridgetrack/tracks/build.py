@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.tracks.tracks import Tracks, components
+from bridgetrack.tracks.tracks import AT_LEAST, EXACT, Tracks, components
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -33,6 +33,8 @@ def build_tracks(
     chosen: NDArray[np.bool_],
     scores: Array | None = None,
     margins: Array | None = None,
+    *,
+    exact: bool = False,
 ) -> Tracks:
     """Join chosen events into tracks.
 
@@ -44,6 +46,8 @@ def build_tracks(
         Which hypotheses hold, shape (H,); every active slot covered once.
     scores, margins
         Per hypothesis, shape (H,); NaN in the tables where None.
+    exact
+        Whether the margins are that, and not lower bounds.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def build_tracks(
     values = pd.DataFrame(
         {
             "score": np.nan if scores is None else scores[picked],
-            "margin": np.nan if margins is None else margins[picked],
+            EXACT if exact else AT_LEAST: np.nan if margins is None else margins[picked],
         },
         index=range(len(picked)),
     )
@@ -254,7 +258,8 @@ def _edges(events: Events, values: pd.DataFrame) -> pd.DataFrame:
         table.assign(source=events.sources[:, k], target=events.targets[:, m])
         for k, m in ((0, 0), (0, 1), (1, 0))
     ]
-    edges = pd.concat(parts, ignore_index=True)[["source", "target", "event", "score", "margin"]]
+    head = ["source", "target", "event", *values.columns]
+    edges = pd.concat(parts, ignore_index=True)[head]
     edges = edges[(edges["source"] >= 0) & (edges["target"] >= 0)]
     return edges.sort_values(["source", "target"], ignore_index=True)
 

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.tracks import Tracks, assemble_tracks
+from bridgetrack.tracks.tracks import AT_LEAST, MARGINS, Tracks, assemble_tracks, margin_column
 
 Array = NDArray[np.float64]
 Graph = dict[int, list[int]]
-_MEANS = ("margin", "score")
 
 
 def to_napari(tracks: Tracks) -> tuple[Array, dict[str, NDArray[Any]], Graph]:
@@ -31,7 +30,7 @@ def to_napari(tracks: Tracks) -> tuple[Array, dict[str, NDArray[Any]], Graph]:
         One value per row: ``frame``, ``label`` (of the largest piece), ``node_id`` (of the
         largest piece), ``pieces`` (number of detections), ``area`` (their sum), ``lineage_id``,
         ``event`` (how the cell got here: ``start``, ``appear``, ``move``, ``skip``, ``divide``,
-        ``split`` or ``merge``), ``score`` and ``margin`` of that event.
+        ``split`` or ``merge``), ``score`` and margin (one of `MARGINS`) of that event.
     graph
         Track → tracks it came from; several after a merge.
     """
@@ -67,12 +66,13 @@ def _histories(tracks: Tracks, ids: NDArray[np.int64], frame: NDArray[np.int64])
     event = incoming["event"].astype(object).to_numpy(copy=True)
     unknown = incoming["event"].isna().to_numpy(dtype=bool)
     event[unknown] = np.where(frame[unknown] == 0, "start", "appear")
-    values = {name: incoming[name].to_numpy(dtype=np.float64, copy=True) for name in _MEANS}
+    means = (margin_column(tracks.edges), "score")
+    values = {name: incoming[name].to_numpy(dtype=np.float64, copy=True) for name in means}
     appear = tracks.events[tracks.events["event"] == "appear"]
     named = pd.Index([target[0] for target in appear["targets"]], dtype=np.int64)
     at = named.get_indexer(pd.Index(ids))
     fresh = unknown & (at >= 0)
-    for name in _MEANS:
+    for name in means:
         values[name][fresh] = appear[name].to_numpy(dtype=np.float64)[at[fresh]]
     return {"event": np.asarray(event.tolist(), dtype=str), **values}
 
@@ -99,8 +99,8 @@ def from_napari(
     data
         ``ID, T, (Z), Y, X``, shape (n, 4) or (n, 5).
     properties
-        ``label``, ``area``, ``node_id``, ``score``, ``margin`` are understood where they are
-        there and fit; others of the same length are carried along as columns of the nodes.
+        ``label``, ``area``, ``node_id``, ``score`` and one of `MARGINS` are understood where
+        they are there and fit; others of the same length are carried along as columns of the nodes.
     graph
         Track → parent, or list of parents. A track with several parents comes by a merge, one
         whose parent goes on by a split, one that shares its parent with others by a division;
@@ -129,8 +129,9 @@ def from_napari(
         nodes[axis] = data[:, 2 + k]
     nodes["area"] = np.asarray(given.get("area", np.ones(len(data))), dtype=np.float64)
     nodes["track_id"] = track
+    known = {*nodes.columns, "node_id", "event", "lineage_id", "score", *MARGINS}
     for name, values in given.items():
-        if name not in nodes.columns and name not in ("node_id", "event", "lineage_id", *_MEANS):
+        if name not in known:
             nodes[name] = values
     edges, links = _edges(nodes, _parents(graph or {}), given)
     return assemble_tracks(nodes, edges, geometry, links=links, source="the Tracks layer")
@@ -210,7 +211,8 @@ def _edges(
     edges = pd.DataFrame(
         {"source": ids[np.concatenate([source, mothers])], "target": ids[rows], "event": kinds}
     )
-    for name in _MEANS:
+    margin = next((name for name in MARGINS if name in given), AT_LEAST)
+    for name in (margin, "score"):
         values = given.get(name)
         edges[name] = np.nan if values is None else values[rows].astype(np.float64)
     edges = edges.sort_values(["source", "target"], ignore_index=True)

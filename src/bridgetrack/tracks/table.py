@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, margin_column
 
 Rows = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -113,8 +113,9 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
 def certainties(tracks: Tracks) -> pd.Series[float]:
     """How probable the least certain event of every node is, shape (nodes,).
 
-    Against the best alternative: an event of margin m has the probability 1 / (1 + exp(-m)). NaN
-    where nothing is known of a node's events, 1 where answers leave no other.
+    Against the best alternative: an event of margin m has the probability 1 / (1 + exp(-m)). At
+    least so probable, where only a lower bound on the margin is known. NaN where nothing is known
+    of a node's events, 1 where answers leave no other.
     """
     from scipy.special import expit
 
@@ -123,9 +124,13 @@ def certainties(tracks: Tracks) -> pd.Series[float]:
 
 
 def node_margins(tracks: Tracks) -> Array:
-    """Smallest margin of the events of each node, NaN where unknown, shape (nodes,)."""
+    """Smallest margin of the events of each node, NaN where unknown, shape (nodes,).
+
+    A lower bound on it, where that is all that is known of the events.
+    """
+    margin = margin_column(tracks.events)
     long = pd.concat(
-        [tracks.events[[side, "margin"]].explode(side).set_axis(["id", "margin"], axis=1)
+        [tracks.events[[side, margin]].explode(side).set_axis(["id", "margin"], axis=1)
          for side in ("sources", "targets")]
     ).dropna()  # fmt: skip
     least = long["margin"].astype(np.float64).groupby(long["id"].astype(np.int64)).min()

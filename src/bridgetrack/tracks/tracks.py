@@ -35,11 +35,11 @@ class Tracks:
         columns are carried along.
     edges
         ``source``, ``target`` (node ids, source earlier), ``event`` (``move``, ``skip``,
-        ``divide``, ``split``, ``merge``), ``score``, ``margin`` (NaN where unknown).
+        ``divide``, ``split``, ``merge``), ``score``, and one of `MARGINS` (NaN where unknown).
     events
         Every chosen event: ``frame`` (of the later cell; of the last sight for ``disappear`` and
         of the detection for ``false``), ``event``, ``sources``, ``targets`` (tuples of
-        detection ids), ``score``, ``margin``.
+        detection ids), ``score``, and the same of `MARGINS`.
     links
         Which track comes from which: ``track_id``, ``parent_id``, ``event`` (``divide``,
         ``split`` or ``merge``); a track after a merge has two rows.
@@ -61,7 +61,15 @@ class Tracks:
 
 
 EDGE_EVENTS = ("move", "skip", "divide", "split", "merge")
-EVENT_COLUMNS = ["frame", "event", "sources", "targets", "score", "margin"]
+EVENT_COLUMNS = ["frame", "event", "sources", "targets", "score"]
+EXACT, AT_LEAST = "margin", "margin_at_least"
+MARGINS = (EXACT, AT_LEAST)
+"""Columns of margins: how much worse the best explanation without an event is, or a lower bound."""
+
+
+def margin_column(table: pd.DataFrame) -> str:
+    """Which of `MARGINS` a table has; the bound where it has none."""
+    return EXACT if EXACT in table.columns else AT_LEAST
 
 
 def events_from_edges(
@@ -75,6 +83,7 @@ def events_from_edges(
     """
     ids = nodes["id"].to_numpy(dtype=np.int64)
     frame = nodes["frame"].to_numpy(dtype=np.int64)
+    name = margin_column(edges)
     ends = pd.DataFrame(
         {
             "source": ids[src],
@@ -82,15 +91,15 @@ def events_from_edges(
             "frame": frame[tgt],
             "event": edges["event"].to_numpy(dtype=object),
             "score": edges["score"].to_numpy(),
-            "margin": edges["margin"].to_numpy(),
+            name: edges[name].to_numpy(),
         }
     ).sort_values(["source", "target"], kind="stable")
-    parts = [_grouped(kind, ends[ends["event"] == kind]) for kind in EDGE_EVENTS]
+    parts = [_grouped(kind, ends[ends["event"] == kind], name) for kind in EDGE_EVENTS]
     n = len(nodes)
     orphan = (np.bincount(tgt, minlength=n) == 0) & (frame > 0)
     leaf = (np.bincount(src, minlength=n) == 0) & (frame < n_frames - 1)
-    parts.append(_lonely("appear", ids[orphan], frame[orphan]))
-    parts.append(_lonely("disappear", ids[leaf], frame[leaf]))
+    parts.append(_lonely("appear", ids[orphan], frame[orphan], name))
+    parts.append(_lonely("disappear", ids[leaf], frame[leaf], name))
     return sort_events(pd.concat(parts, ignore_index=True))
 
 
@@ -100,10 +109,10 @@ def sort_events(table: pd.DataFrame) -> pd.DataFrame:
     first = np.asarray([(s or t)[0] for s, t in pairs], dtype=np.int64)
     rank = table["event"].map({e.key: int(e) for e in Event}).to_numpy(dtype=np.int64)
     order = np.lexsort((first, rank, table["frame"].to_numpy(dtype=np.int64)))
-    return table.iloc[order][EVENT_COLUMNS].reset_index(drop=True)
+    return table.iloc[order][[*EVENT_COLUMNS, margin_column(table)]].reset_index(drop=True)
 
 
-def _grouped(kind: str, ends: pd.DataFrame) -> pd.DataFrame:
+def _grouped(kind: str, ends: pd.DataFrame, margin: str) -> pd.DataFrame:
     if kind in ("move", "skip"):
         spans = np.arange(len(ends) + 1)
     else:
@@ -123,12 +132,12 @@ def _grouped(kind: str, ends: pd.DataFrame) -> pd.DataFrame:
             "sources": [tuple(sources[a : a + 1 if one_source else b]) for a, b in pairs],
             "targets": [tuple(targets[a : a + 1 if one_target else b]) for a, b in pairs],
             "score": ends["score"].to_numpy(dtype=np.float64)[starts],
-            "margin": ends["margin"].to_numpy(dtype=np.float64)[starts],
+            margin: ends[margin].to_numpy(dtype=np.float64)[starts],
         }
     )
 
 
-def _lonely(kind: str, ids: Rows, frame: Rows) -> pd.DataFrame:
+def _lonely(kind: str, ids: Rows, frame: Rows, margin: str) -> pd.DataFrame:
     named = [(i,) for i in ids.tolist()]
     nobody: list[tuple[int, ...]] = [()] * len(ids)
     return pd.DataFrame(
@@ -138,7 +147,7 @@ def _lonely(kind: str, ids: Rows, frame: Rows) -> pd.DataFrame:
             "sources": named if kind == "disappear" else nobody,
             "targets": named if kind == "appear" else nobody,
             "score": np.full(len(ids), np.nan),
-            "margin": np.full(len(ids), np.nan),
+            margin: np.full(len(ids), np.nan),
         }
     )
 
@@ -166,7 +175,7 @@ def assemble_tracks(
         ``id``, ``frame``, ``label``, the position in pixels, ``area``; optionally ``track_id``
         and ``lineage_id``; other columns are carried along.
     edges
-        ``source``, ``target`` (ids); optionally ``event``, ``score``, ``margin``.
+        ``source``, ``target`` (ids); optionally ``event``, ``score`` and one of `MARGINS`.
     geometry
         Extent, scale and units of the movie.
     events
@@ -259,11 +268,12 @@ def _complete_edges(nodes: pd.DataFrame, edges: pd.DataFrame, src: Rows, tgt: Ro
         kinds[np.bincount(tgt, minlength=n)[tgt] > 1] = "merge"
         kinds[np.bincount(src, minlength=n)[src] > 1] = "divide"
         edges["event"] = kinds
-    for column in ("score", "margin"):
+    margin = margin_column(edges)
+    for column in ("score", margin):
         if column not in edges.columns:
             edges[column] = np.nan
         edges[column] = edges[column].astype(np.float64)
-    head = ["source", "target", "event", "score", "margin"]
+    head = ["source", "target", "event", "score", margin]
     return edges[head + [c for c in edges.columns if c not in head]]
 
 

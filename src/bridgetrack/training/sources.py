@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.feature import FeatureSet
+from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.project import is_project, load_project
@@ -58,7 +59,8 @@ def open_source(given: Path | str) -> Steps[Source]:
             "or give its model with --strategy prior"
         )
     labels, image = project.open()
-    return (yield from prepare(labels, image, annotations))
+    kinds = EventKinds.without(project.without)
+    return (yield from prepare(labels, image, annotations, None, kinds))
 
 
 def name_of(source: Source) -> str:

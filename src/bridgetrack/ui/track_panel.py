@@ -8,6 +8,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QAbstractItemView, QCheckBox, QDockWidget, QTableWidgetItem, QWidget
 
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.session.proposals import proposals
 from bridgetrack.session.results import least_certain, summary
 from bridgetrack.ui.background import EventLoopQueue
@@ -16,11 +17,22 @@ from bridgetrack.ui.check_box import CheckBox
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.export_box import ExportBox
 from bridgetrack.ui.family_tree import LineageView
+from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, text
+
+_KINDS = {
+    "divisions": "Cells divide",
+    "appearances": "Cells come into view",
+    "disappearances": "Cells leave or die",
+    "gaps": "Cells are missed in a frame or two",
+    "splits": "Cells are cut in two",
+    "merges": "Two cells are drawn as one",
+    "specks": "Some masks are no cells",
+}
 
 
 class TrackPanel(Panel):
@@ -64,6 +76,9 @@ class TrackPanel(Panel):
         self.add(folded("Family tree", self.family_words, self.family))
         self.check = CheckBox(self)
         self.add(folded("How right is it?", self.check))
+        self.kinds = SettingsForm(EventKinds, _KINDS)
+        self.kinds.listen(self._on_kinds)
+        self.add(folded("What can happen", self.kinds.native))
         self.export = ExportBox(self)
         self.add(folded("Export", self.export))
         self.batch = BatchBox(self)
@@ -73,6 +88,7 @@ class TrackPanel(Panel):
         self._listed: dict[tuple[int, bool], int] = {}
         self.listen(self.session.message, self.notice.say)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
+        self.follow(self._show_kinds, self.session.kinds_changed, self.session.movie_changed)
         self.follow(
             self._show_family, self.state.annotator.changed, self.state.looks.colour_changed
         )
@@ -80,6 +96,13 @@ class TrackPanel(Panel):
         self.listen(self.state.annotator.stepped, self._step)
 
     # ------------------------------------------------------------------ intents
+
+    def _on_kinds(self) -> None:
+        self.session.set_kinds(self.kinds.applied_to(EventKinds()))
+
+    def _show_kinds(self) -> None:
+        """Show what can happen; also after what was ticked was refused."""
+        self.kinds.show(self.session.kinds)
 
     def track(self) -> None:
         """Show the tracks; they are ready unless the movie is being measured."""
