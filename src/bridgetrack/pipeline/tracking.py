@@ -234,7 +234,7 @@ def exact_steps(tracking: Tracking) -> Steps[Tracking]:
     if tracking.windows is not None:
         raise InputError(
             "exact margins need the whole movie at once, and it was tracked a few frames at a "
-            "time; leave out --memory, or ask for lower bounds"
+            "time; allow more memory, or ask for lower bounds"
         )
     if tracking.exact:
         return tracking

@@ -34,11 +34,13 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.room import Room
-from bridgetrack.pipeline.scene import Scene, measure, propose
+from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
 from bridgetrack.pipeline.tracking import (
+    Margins,
     Tracking,
     Windows,
     allowed_by,
+    exact_steps,
     explain_contradiction,
     track_scene,
 )
@@ -365,7 +367,9 @@ class _State:
         solution.check(problem, scores)
         matrix = compute_features(evidence, events, movie.features, on_demand=True)
         constraints = compile_constraints(anchored, events)
-        scene = Scene(labels, evidence, events, matrix, problem, slots, anchored, constraints)
+        scene = Scene(
+            labels, evidence, events, matrix, problem, slots, anchored, constraints, movie.kinds
+        )
         known = np.flatnonzero(np.isfinite(every.exact))
         doubtful = known[np.argsort(every.exact[known], kind="stable")][:DOUBTFUL]
         margins[doubtful] = every.exact[doubtful]
