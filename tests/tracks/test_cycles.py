@@ -90,6 +90,8 @@ def test_rows_are_chosen_by_words(tracks):
     assert named("divisions > 0") == [1, 2]
     assert named("divisions > 0, generation = 0") == [1]
     assert named("ends in = division") == [1, 2] and named("certainty < 0.5") == []
+    table["verified"] = table["track_id"] == 3
+    assert named("verified = yes") == [3] and named("verified = no, start = 0") == [1]
     for words, said in (("foo", "not understood"), ("blue > 3", "known are"),
                         ("divisions > x", "no number"), ("ends in > x", "= or !=")):  # fmt: skip
         with pytest.raises(bt.BridgetrackError, match=said):

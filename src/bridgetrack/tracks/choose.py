@@ -17,6 +17,7 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le, ">=": operator.ge, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
     "==": operator.eq, "=": operator.eq,
 }  # fmt: skip
+_TRUTH = {"yes": "1", "true": "1", "no": "0", "false": "0"}
 _NUMBERS = re.compile(r"\d+(?:\s*[,;\s]\s*\d+)*[,;\s]*")
 _PART = re.compile(r"\s*([A-Za-z_][\w ]*?)\s*(<=|>=|!=|==|=|<|>)\s*(.*?)\s*")
 
@@ -58,6 +59,8 @@ def rows_named(table: pd.DataFrame, words: str) -> NDArray[np.bool_]:
 
 
 def _holds(column: pd.Series[Any], sign: str, value: str) -> NDArray[np.bool_]:
+    if column.dtype.kind == "b" and value.lower() in _TRUTH:
+        value = _TRUTH[value.lower()]
     if column.dtype.kind in "iufb":
         try:
             number = float(value)

@@ -18,6 +18,7 @@ from bridgetrack.tracks.table import (
     certainties,
     feature_unit,
     generations,
+    sights,
     track_table,
     track_titles,
 )
@@ -132,31 +133,32 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
     known = colourings(tracks)
     if by not in known:
         raise InputError(f"tracks cannot be coloured by {by!r}; choose from {', '.join(known)}")
-    sights = cells_by_track(tracks)
-    track_id = sights["track_id"].to_numpy(dtype=np.int64)
-    palette, low, high, along = "names", np.nan, np.nan, False
+    along = by in cell_features(tracks)
+    seen = cells_by_track(tracks) if along else sights(tracks)
+    track_id = seen["track_id"].to_numpy(dtype=np.int64)
+    palette, low, high = "names", np.nan, np.nan
     if by == "generation":
         palette = "numbers"
         begin = np.flatnonzero(np.r_[True, np.diff(track_id) != 0][: len(track_id)])
-        start = sights["frame"].to_numpy(dtype=np.int64)[begin]
+        start = seen["frame"].to_numpy(dtype=np.int64)[begin]
         number = generations(track_id[begin], start, tracks.links).astype(np.float64)
         low, high = _range(number, whole=True)
         values = pd.Series(_scaled(number, low, high), index=track_id[begin])
         shades = np.asarray(values.reindex(track_id), dtype=np.float64)
     elif by in ("family", "track"):
-        number = sights["lineage_id" if by == "family" else "track_id"].to_numpy(dtype=np.int64)
+        number = seen["lineage_id" if by == "family" else "track_id"].to_numpy(dtype=np.int64)
         shades = np.asarray((number * _GOLDEN) % 1.0)
     elif by == "certainty":
         palette, low, high = "certainty", 0.5, 1.0
         values = certainties(tracks).groupby(tracks.nodes["track_id"]).min()
         shades = _scaled(np.asarray(values.reindex(track_id), dtype=np.float64), low, high)
     else:
-        palette, along = "numbers", by in sights.columns
-        values = sights[by] if along else _of_tracks(tracks, by).reindex(track_id)
+        palette = "numbers"
+        values = seen[by] if along else _of_tracks(tracks, by).reindex(track_id)
         numbers = np.asarray(values, dtype=np.float64)
         low, high = _range(numbers, whole=by == "divisions")
         shades = _scaled(numbers, low, high)
-    frame = sights["frame"].to_numpy(dtype=np.int64)
+    frame = seen["frame"].to_numpy(dtype=np.int64)
     return Colouring(by, known[by], palette, track_id, frame, shades, low, high, along)
 
 

@@ -69,7 +69,7 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
         nothing is known of its events). Units stand in brackets in the header: um, min and 1/h
         where scale and interval are known, else px, frames and 1/frame.
     """
-    steps = _by_sight(tracks)
+    steps = sights(tracks)
     geometry = tracks.geometry
     interval = geometry.frame_interval or 1.0
     first = steps.groupby("track_id").first()
@@ -149,7 +149,7 @@ def cells_by_track(tracks: Tracks) -> pd.DataFrame:
         Units: see `feature_unit`.
     """
     geometry, more = tracks.geometry, _measured(tracks)
-    table = _by_sight(tracks, more)
+    table = sights(tracks, more)
     step = table[["frame", *geometry.axes]].diff().to_numpy()
     step[~table["track_id"].duplicated().to_numpy(dtype=bool)] = np.nan
     interval = geometry.frame_interval or 1.0
@@ -174,7 +174,7 @@ def _measured(tracks: Tracks) -> list[str]:
     return [c for c in columns if not c.startswith("axis_")]
 
 
-def _by_sight(tracks: Tracks, more: Sequence[str] = ()) -> pd.DataFrame:
+def sights(tracks: Tracks, more: Sequence[str] = ()) -> pd.DataFrame:
     """One row per track and frame: centroid in the unit, summed area in pixels, other means.
 
     All means are weighted by the areas of the pieces.

@@ -24,7 +24,9 @@ from bridgetrack.ui.widgets import Column, row, text
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_FIRST = ("track_id", "lineage_id", "generation", "certainty", "divisions", "ends_in")
+_FIRST = (
+    "track_id", "lineage_id", "generation", "certainty", "verified", "divisions", "ends_in",
+)  # fmt: skip
 _HEADS = {"track_id": "track", "lineage_id": "family", "parent_id": "comes from"}
 
 
@@ -196,6 +198,8 @@ class TrackList(Column):
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.4g}"
     return str(value)

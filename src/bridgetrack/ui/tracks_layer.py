@@ -97,6 +97,9 @@ class ResultLayer:
         def convert() -> None:
             _ = session.layer_data
 
+        def shade() -> None:
+            self._looks.colouring(tracking.tracks)
+
         def build() -> None:
             found = session.layer_data
             if found is None:
@@ -118,7 +121,7 @@ class ResultLayer:
             if fresh:
                 fresh[0].visible = True
 
-        self._queue.begin(convert, build, add, draw)
+        self._queue.begin(convert, shade, build, add, draw)
 
     def _set_data(self, layer: Any, found: TracksData, tracking: Tracking) -> None:
         before, self._shown = self._shown, found
