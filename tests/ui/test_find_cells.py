@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
@@ -12,6 +14,7 @@ from bridgetrack.movie import open_movie
 from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
 from bridgetrack.progress import Progress
 from bridgetrack.regions.mend import MendKind
+from bridgetrack.segmentation import movie as movie_module
 from bridgetrack.segmentation import segment_movie
 from bridgetrack.ui.layers import find_role, tags_of
 
@@ -202,3 +205,38 @@ def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     pace.held = False
     qtbot.wait(300)
     assert find_role(viewer.layers, "labels") is None and state.session.movie is None
+
+
+def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
+    opened, viewer, image, qtbot, monkeypatch
+):
+    state, widget = opened
+    find, source = widget.segment.find, widget.segment.source.labels
+    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(find))
+    section.expand(animate=False)
+    find.choice["choose"].value = "plain"
+    looked, held, real = [], threading.Event(), movie_module.SegmentedFrame
+
+    def slow(t, *rest):
+        if len(looked) == 2:
+            held.wait(30)
+        looked.append(t)
+        return real(t, *rest)
+
+    monkeypatch.setattr(movie_module, "SegmentedFrame", slow)
+    find.go.click()
+    qtbot.waitUntil(lambda: len(looked) == 2 and find._search.done == [0, 1], timeout=60_000)
+    qtbot.mouseClick(find.work.stop, Qt.MouseButton.LeftButton)
+    held.set()
+    assert "the cells of 2 of 3 frames are kept" in widget.segment.notice.text()
+    part = source.layer
+    assert part.data[:2].any(axis=(1, 2)).all() and not part.data[2].any()
+    settled(state, qtbot, part)
+    looked.clear()
+    layer = found(state, widget, qtbot)
+    assert set(looked) <= {2}, "the other frames are not looked at again"
+    assert part not in viewer.layers
+    monkeypatch.undo()
+    settings = tags_of(layer)["found"].settings
+    whole = [frame.labels for frame in segment_movie(open_movie(image, axes="TYX"), settings)]
+    np.testing.assert_array_equal(layer.data, whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
@@ -101,6 +101,7 @@ class Finding:
         *,
         channel: int | str = 0,
         workers: Workers | None = None,
+        frames: Sequence[int] | None = None,
     ) -> Iterator[Progress | SegmentedFrame]:
         """Find the cells, giving each frame's labels between the steps of the work.
 
@@ -116,6 +117,8 @@ class Finding:
             Number or name of the channel that shows the cells.
         workers
             Who looks at the frames; this process where None.
+        frames
+            Which frames, where masks are not chosen; all where None.
         """
         if self.chooses:
             given = self._known(answers, self.learned)
@@ -124,10 +127,10 @@ class Finding:
             )
             return
         yield Progress("Finding cells", 0.0)
-        frames = segment_movie(
+        found = segment_movie(
             image, self.settings, channel=channel, backend=self.backend, model=self.model,
-            workers=workers,
+            workers=workers, frames=frames,
         )  # fmt: skip
-        for done in frames:
+        for done in found:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)

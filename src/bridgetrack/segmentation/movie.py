@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -62,6 +62,7 @@ def segment_movie(
     backend: str = "builtin",
     model: PixelModel | str | None = None,
     workers: Workers | None = None,
+    frames: Iterable[int] | None = None,
 ) -> Iterator[SegmentedFrame]:
     """Segment a movie frame by frame; close the generator to cancel.
 
@@ -75,6 +76,8 @@ def segment_movie(
         Number or name of the channel that shows the cells.
     workers
         Who segments the frames; this process where None.
+    frames
+        Which frames, in order of time; all where None.
 
     Yields
     ------
@@ -89,9 +92,10 @@ def segment_movie(
         Where the back end is not installed.
     """
     number = movie.channel_number(channel)
-    frames = _Frames(movie, number, backend, *_decided(movie, settings, number, backend, model))
-    found = (workers or Here()).stream(_segment, frames, range(movie.n_frames))
-    for t, labels in enumerate(found):
+    todo = list(range(movie.n_frames) if frames is None else frames)
+    shared = _Frames(movie, number, backend, *_decided(movie, settings, number, backend, model))
+    found = (workers or Here()).stream(_segment, shared, todo)
+    for t, labels in zip(todo, found, strict=True):
         yield SegmentedFrame(t, movie.n_frames, labels)
 
 

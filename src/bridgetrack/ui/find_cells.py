@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 from superqt.utils import qdebounced
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.progress import Progress, Steps
@@ -31,6 +29,7 @@ from bridgetrack.segmentation.readings import (
     reading_at,
 )
 from bridgetrack.segmentation.settings import Appearance, MaskChoice
+from bridgetrack.session.search import CellSearch
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, role_of, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
@@ -61,20 +60,6 @@ def preview(
         backend=backend,
         model=model,
     )
-
-
-def segment_all(
-    movie: Movie, finding: Finding, answers: MaskAnswers | None, weights: Model
-) -> Steps[tuple[NDArray[Any], Finding]]:
-    """Cells of all frames, shape (T, [Z,] Y, X), and how they were found."""
-    finding = yield from finding.taught(movie, answers, weights)
-    labels = np.zeros((movie.n_frames, *(movie.geometry.shape or ())), dtype=np.int32)
-    for step in finding.steps(movie, answers, weights):
-        if isinstance(step, Progress):
-            yield step
-        else:
-            labels[step.frame] = step.labels
-    return labels, finding
 
 
 def size_at(movie: Movie, places: NDArray[np.float64]) -> Steps[Reading | None]:
@@ -129,6 +114,9 @@ class FindCells(QWidget):
         super().__init__()
         self._panel, self._source = panel, source
         self._decided: tuple[Any, SettingsEstimate] | None = None
+        self._search: CellSearch | None = None
+        self._looked_in: Any = None  # its layer
+        self._searched: Any = None  # the layer that is looked at, None while none is
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)
@@ -163,7 +151,7 @@ class FindCells(QWidget):
             "Find cells in all frames", "Makes a Labels layer", self.run, icon="find", hot="Alt+C"
         )
         box.addWidget(self.go)
-        self.work = Work(panel, "segment", "settings", "size")
+        self.work = Work(panel, "segment", "settings", "size", cancelled=self._cancelled)
         box.addWidget(self.work)
         self.words = text()
         box.addWidget(self.words)
@@ -363,27 +351,51 @@ class FindCells(QWidget):
         except BridgetrackError as error:
             self._failed(error)
             return
+        before = self._search if self._looked_in is layer else None
+        search = self._search = CellSearch.of(movie, finding, before)
+        if search.done:
+            self.words.setText(f"Going on after {len(search.done)} frames.")
+        self._searched = self._looked_in = layer
         session.run(
             "segment",
-            lambda: segment_all(movie, finding, answers, weights),
+            lambda: search.steps(answers, weights),
             lambda found: self._add(layer, *found),
             self._failed,
         )
 
-    def _add(self, layer: Any, labels: Any, finding: Finding) -> None:
-        viewer = self._panel.state.viewer
+    def _cancelled(self) -> str:
+        """Keep the frames that a search found before it was cancelled; what is told."""
+        search, layer = self._search, self._searched
+        self._searched = None
+        if search is None or search.complete or not search.done or layer is None:
+            return ""
+        n = len(search.done)
+        self._add(layer, search.labels.copy(), search.finding, partial=True)
+        more = "masks chosen over time are looked for from the start again"
+        if not search.finding.chooses:
+            more = "the button goes on from there"
+        words = f"Cancelled: the cells of {n} of {search.movie.n_frames} frames are kept; {more}."
+        self.words.setText(words)
+        return words
+
+    def _add(self, layer: Any, labels: Any, finding: Finding, partial: bool = False) -> None:
+        viewer, session = self._panel.state.viewer, self._panel.session
+        self._searched = None
         if viewer is None:
             return
         self.live.setChecked(False)
-        # Of several searches the last one is looked at.
+        # Of several searches the last one is looked at; a part of it that nobody touched goes.
+        said = session.masks is not None and len(session.masks.answers) > 0
+        gone = []
         for earlier in viewer.layers:
             if tags_of(earlier).get("found") is not None:
                 earlier.visible = False
+                gone += [earlier] if tags_of(earlier).get("partial") and not said else []
         interval = tags_of(layer).get("frame_interval")
         made = viewer.add_labels(
             labels,
             name="Cells found",
-            metadata=tag("labels", frame_interval=interval, found=finding),
+            metadata=tag("labels", frame_interval=interval, found=finding, partial=partial),
             opacity=0.3,
             **placed_like(layer),
         )
@@ -392,3 +404,5 @@ class FindCells(QWidget):
             "tools of this layer."
         )
         self._source.labels.choose(made)
+        for earlier in gone:
+            viewer.layers.remove(earlier)

@@ -248,8 +248,15 @@ class Notice(QLabel):
 class Work(QWidget):
     """Progress of named work with a Cancel button; hidden while nothing is done."""
 
-    def __init__(self, panel: Panel, *names: str, cancel: bool = True) -> None:
+    def __init__(
+        self,
+        panel: Panel,
+        *names: str,
+        cancel: bool = True,
+        cancelled: Callable[[], str] | None = None,
+    ) -> None:
         super().__init__()
+        self._cancelled = cancelled
         self._names, self._session = names, panel.session
         box = QHBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -257,7 +264,12 @@ class Work(QWidget):
         self.bar.setRange(0, 100)
         self.bar.setTextVisible(True)
         box.addWidget(self.bar, 1)
-        self.stop = button("Cancel", "Stop; nothing is changed", self._cancel, icon="stop")
+        self.stop = button(
+            "Cancel",
+            "Stop; what was there stays as it is",
+            self._cancel,
+            icon="stop",
+        )
         self.stop.setVisible(cancel)
         box.addWidget(self.stop)
         self.hide()
@@ -276,4 +288,6 @@ class Work(QWidget):
         for name in running:
             self._session.cancel(name)
         if running:
-            self._session.message.emit("info", "Cancelled: everything is as it was before.")
+            kept = "" if self._cancelled is None else self._cancelled()
+            told = kept or "Cancelled: everything is as it was before."
+            self._session.message.emit("info", told)
