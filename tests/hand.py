@@ -55,10 +55,11 @@ class Hand:
         self.qtbot.mouseClick(self.canvas, Qt.MouseButton.LeftButton, pos=self._pixel(world))
         self.qtbot.wait(10)
 
-    def key(self, key: str, control: bool = False) -> None:
+    def key(self, key: str, control: bool = False, shift: bool = False) -> None:
         """Press a key, e.g. ``"Z"`` or ``"Return"``."""
         from qtpy.QtCore import Qt
 
         held = Qt.KeyboardModifier.ControlModifier if control else Qt.KeyboardModifier.NoModifier
+        held = Qt.KeyboardModifier.ShiftModifier if shift else held
         self.qtbot.keyClick(self.canvas, getattr(Qt.Key, f"Key_{key}"), held)
         self.qtbot.wait(10)

@@ -6,7 +6,7 @@ slot exclude each other; a rejected event or an ambiguous answer excludes what i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -143,6 +143,22 @@ def conflicts_with(annotations: AnnotationSet, new: Annotation) -> list[Contradi
     before = {frozenset(c.ids) for c in find_contradictions(near.values())}
     after = find_contradictions([*near.values(), new])
     return [c for c in after if frozenset(c.ids) not in before]
+
+
+def conflicts_of(
+    annotations: AnnotationSet, new: Sequence[Annotation]
+) -> dict[str, tuple[Contradiction, ...]]:
+    """Annotations that more of them, free of contradictions themselves, would contradict, by id."""
+    near = _touching(annotations, list(new))
+    near = _touching(annotations, [*new, *(a for a in near.values() if a.kind == Kind.ONE_OF)])
+    before = {frozenset(c.ids) for c in find_contradictions(near.values())}
+    mine = {a.id for a in new}
+    found: dict[str, tuple[Contradiction, ...]] = {}
+    for c in find_contradictions([*near.values(), *new]):
+        if frozenset(c.ids) not in before:
+            for i in set(c.ids) - mine:
+                found[i] = (*found.get(i, ()), c)
+    return found
 
 
 def _touching(annotations: AnnotationSet, of: list[Annotation]) -> dict[str, Annotation]:

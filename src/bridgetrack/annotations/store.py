@@ -19,7 +19,7 @@ from bridgetrack.annotations.annotation_set import (
     AnswerHistory,
     natural_key,
 )
-from bridgetrack.annotations.contradictions import conflicts_with
+from bridgetrack.annotations.contradictions import conflicts_of, conflicts_with
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import Event, EventName
@@ -403,8 +403,35 @@ class AutosavingStore:
                 return a, 0
         gone = {i for c in conflicts_with(have, new) for i in c.ids} - {new.id}
         gone.update(i for i in instead_of if i in have)
-        self.edit(sorted(gone), [new])
+        self.edit(self._may_go(gone, have), [new])
         return new, len(gone)
+
+    def answer_all(
+        self, said: Iterable[tuple[Kind, EventRef]], source: str
+    ) -> tuple[list[Annotation], int]:
+        """Add answers in place of those that they contradict, as one step; raises as `answer`.
+
+        Returns
+        -------
+        list of Annotation, int
+            The answers that were not there before, and how many earlier ones they replaced.
+        """
+        have, created = self.annotations, now()
+        known = {(a.kind, a.events[0].key) for a in have if a.kind in (Kind.CONFIRM, Kind.REJECT)}
+        fresh = [s for s in said if (s[0], s[1].key) not in known]
+        stem, first, _ = natural_key(have.next_id())
+        new = [
+            Annotation(f"{stem}{first + k}", kind, (event,), created, source)
+            for k, (kind, event) in enumerate(fresh)
+        ]
+        gone = self._may_go(conflicts_of(have, new), have)
+        if new:
+            self.edit(gone, new)
+        return new, len(gone)
+
+    def _may_go(self, ids: Iterable[str], have: AnnotationSet) -> list[str]:
+        """Answers that others are to replace; who locks some of them raises InputError."""
+        return sorted(i for i in ids if i in have)
 
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> AnnotationSet:
         """Remove and add annotations as one step.

@@ -15,6 +15,17 @@ READERS = {".csv": read_tracks_csv, ".geff": read_geff, ".xml": read_trackmate}
 """What reads tracks without masks, by the end of a name."""
 
 
+def track_path(chosen: Path) -> Path:
+    """What to give `read_tracks` where a dialog can choose files only.
+
+    For a file inside a store or a folder of tracks that store or folder, else the file.
+    """
+    if chosen.suffix.lower() in READERS:
+        return chosen
+    inside = (p for p in (chosen, *chosen.parents) if p.suffix.lower() == ".geff")
+    return next(inside, chosen.parent if chosen.name.endswith("track.txt") else chosen)
+
+
 def read_tracks(path: Path | str) -> Tracks:
     """Read tracks from a file or folder, as its name says.
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.words import describe
 from bridgetrack.detections.table import Detections
@@ -33,6 +34,7 @@ from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.tracks.table import track_table
 from bridgetrack.tracks.tracks import Tracks, lineage_graph
+from bridgetrack.tracks.verified import with_verified
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -220,6 +222,7 @@ def _tracked(
 ) -> Tracking:
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
+    tracks = _with_verified(tracks, scene, solution.chosen)
     return Tracking(scene, model, scores, solution, margins, tracks)
 
 
@@ -244,7 +247,19 @@ def exact_steps(tracking: Tracking) -> Steps[Tracking]:
     margins = yield from relayed(work, partial(Progress, "Making margins exact"))
     values = (tracking.scores, margins)
     tracks = build_tracks(scene.detections, scene.hypotheses, chosen, *values, exact=True)
+    tracks = _with_verified(tracks, scene, chosen)
     return replace(tracking, margins=margins, tracks=tracks, exact=True)
+
+
+def _with_verified(tracks: Tracks, scene: Scene, chosen: Mask) -> Tracks:
+    """The tracks, told which of them answers confirm altogether."""
+    anchored = scene.anchored
+    said = np.array([kind == Kind.CONFIRM for kind in anchored.kind], dtype=bool)[anchored.owner]
+    if not said.any():
+        return tracks
+    found = scene.hypotheses.find(anchored.events.take(said))
+    rows = np.flatnonzero(chosen)
+    return with_verified(tracks, scene.hypotheses.take(rows), np.isin(rows, found))
 
 
 def track_steps(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,11 @@ from psygnal import Signal
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
+from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
+
+VERIFIED = "verified"
+"""Source of answers that a verified track rests on."""
 
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"
@@ -50,6 +55,17 @@ class Answers(AutosavingStore):
         kept = super()._keep(history)
         self.changed.emit()
         return kept
+
+    def _may_go(self, ids: Iterable[str], have: AnnotationSet) -> list[str]:
+        """Answers that verified tracks rest on stay."""
+        found = super()._may_go(ids, have)
+        locked = [a for a in map(have.__getitem__, found) if a.source == VERIFIED]
+        if locked:
+            raise InputError(
+                f"this contradicts a track that is verified and locked, at {locked[0].cells[0]}; "
+                "release it first: press Shift-V and click it"
+            )
+        return found
 
     def put_aside(self) -> Path:
         """Keep a copy of all answers; returns where it is."""

@@ -18,6 +18,7 @@ from bridgetrack.annotations.words import FATE, HISTORY
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.tracks.verified import verified_tracks
 
 Name = Callable[[CellRef], str]
 """What a cell is called."""
@@ -31,7 +32,7 @@ def by_label(cell: CellRef) -> str:
 class CellNames:
     """Names of cells: the number of the track, e.g. ``#12``; by the label where there is none.
 
-    Two pieces of one cell in the same frame are ``#12a`` and ``#12b``.
+    Two pieces of one cell in the same frame are ``#12a`` and ``#12b``; verified tracks have a tick.
 
     Parameters
     ----------
@@ -55,6 +56,10 @@ class CellNames:
         letters = zip(shared["id"].tolist(), place.tolist(), strict=True)
         return track, {int(row): chr(ord("a") + k % 26) for row, k in letters}
 
+    @cached_property
+    def _verified(self) -> frozenset[int]:
+        return frozenset() if self._tracking is None else verified_tracks(self._tracking.tracks)
+
     def track(self, cell: CellRef) -> int:
         """Number of the track of a cell, 0 where it has none."""
         return self._found(cell)[0]
@@ -73,7 +78,9 @@ class CellNames:
     def __call__(self, cell: CellRef) -> str:
         """What a cell is called."""
         track, letter = self._found(cell)
-        return f"#{track}{letter}" if track else by_label(cell)
+        if not track:
+            return by_label(cell)
+        return f"#{track}{letter}{'✓' if track in self._verified else ''}"
 
 
 # ---------------------------------------------------------------------- events

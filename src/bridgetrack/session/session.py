@@ -37,6 +37,7 @@ from bridgetrack.session.project import found_of, resume, saving
 from bridgetrack.session.questions import Question, Questions
 from bridgetrack.session.results import TracksData, layer_data
 from bridgetrack.session.start_choice import StartChoice
+from bridgetrack.session.track_edits import TrackEdits
 from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training
@@ -117,6 +118,11 @@ class Session(MendedMovie):
     def starts(self) -> StartChoice:
         """What training can start from; looks at the library of models from the first use on."""
         return StartChoice(self, self.trainer, self._library)
+
+    @cached_property
+    def edits(self) -> TrackEdits:
+        """Correcting and verifying whole tracks."""
+        return TrackEdits(self)
 
     @cached_property
     def keeper(self) -> ModelKeeper:

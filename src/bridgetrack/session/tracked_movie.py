@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from psygnal import Signal
 
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.taken_over import Said
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.models.model import Model
@@ -235,6 +236,22 @@ class TrackedMovie(BackgroundWork):
                 noted, replaced = answers.answer(kind, [event], source, seconds)
                 more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
                 self.message.emit("info", f"Noted: {said_back(noted, names)}.{more}")
+
+    def note_all(self, said: Sequence[Said], source: str, told: str) -> None:
+        """Write answers down as one step, in place of those that they contradict, and say so.
+
+        Raises
+        ------
+        InputError
+            Where a verified track is locked against one of them.
+        OutputError
+            Where they cannot be written down; then nothing has changed.
+        """
+        if self.answers is not None:
+            noted, replaced = self.answers.answer_all(said, source)
+            more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
+            same = "" if noted else " It was so already."
+            self.message.emit("info", f"{told}{same}{more}")
 
     @property
     def can_undo(self) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import Tracks, margin_column
+from bridgetrack.tracks.verified import VERIFIED
 
 Rows = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -66,7 +67,8 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
         own diameter of the frame's edge) or ``unknown``; ``divisions`` (of it and its
         descendants); ``mean_area``; ``growth`` (slope of the logarithm of the area, empty below
         three sights or where sizes are unknown); ``certainty`` (see `certainties`; empty where
-        nothing is known of its events). Units stand in brackets in the header: um, min and 1/h
+        nothing is known of its events); ``verified`` where some tracks are: whether answers
+        confirm all of its events. Units stand in brackets in the header: um, min and 1/h
         where scale and interval are known, else px, frames and 1/frame.
     """
     steps = sights(tracks)
@@ -87,6 +89,9 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
     parents, kinds = _parents(ids, tracks.links)
     title = track_titles(geometry)
     elapsed = np.where(duration > 0, duration, np.nan)
+    known = {}
+    if VERIFIED in tracks.nodes.columns:
+        known[VERIFIED] = tracks.nodes.groupby("track_id")[VERIFIED].first().to_numpy()
     return pd.DataFrame(
         {
             "track_id": ids,
@@ -106,6 +111,7 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
             title["mean_area"]: steps.groupby("track_id")["area"].mean() * size,
             title["growth"]: _growth(steps, geometry),
             "certainty": certainties(tracks).groupby(tracks.nodes["track_id"]).min().to_numpy(),
+            **known,
         }
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QButtonGroup,
+    QFileDialog,
     QListWidget,
     QPushButton,
     QTableWidgetItem,
@@ -17,14 +19,26 @@ from qtpy.QtWidgets import (
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.annotations.words import MASKS, NOUN, describe, describe_masks
+from bridgetrack.importing.tracks import track_path
 from bridgetrack.session.names import event_words, short_answer, short_words
+from bridgetrack.session.track_edits import JOB
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import shortcut
-from bridgetrack.ui.widgets import Column, KeyedTable, button, dress_table, grid, heading, row, text
+from bridgetrack.ui.widgets import (
+    Column,
+    KeyedTable,
+    button,
+    dress_table,
+    folded,
+    grid,
+    heading,
+    row,
+    text,
+)
 
 _MODES = (
     (Mode.REVIEW, "Review"), (Mode.MOVE, "Connect"), (Mode.DIVIDE, "Divides"),
@@ -36,10 +50,17 @@ _MENDING = (
     (Mode.CUT, "Two cells"), (Mode.JOIN, "One cell"), (Mode.GROW, "New cell"),
     (Mode.REMOVE, "No cell"), (Mode.OUTLINE, "Outline"), (Mode.CHECK, "All right"),
 )  # fmt: skip
+_TRACKS = (
+    (Mode.VERIFY, "Verify"), (Mode.FAMILY, "Verify family"), (Mode.DELETE, "Delete"),
+    (Mode.TIE, "Join"), (Mode.DRAW, "Draw"),
+)  # fmt: skip
 _ACTIONS = (
     ("accept", "Yes", "yes"), ("reject", "No", "no"), ("undo", "Undo", "undo"),
     ("redo", "Redo", "redo"), ("history", "Where from?", "past"),
 )  # fmt: skip
+
+
+_TRACK_FILES = "Tracks (*.csv *.xml *track.txt zarr.json .zgroup .zattrs);;All files (*)"
 
 
 class AnswersTable(KeyedTable):
@@ -102,6 +123,7 @@ class AnnotatePanel(Panel):
         self.annotator = self.state.annotator
         self.hint = self.add(text())
         self.column.addWidget(self._modes())
+        self.column.addWidget(folded("Edit tracks", self._tracks()))
         self.add(heading("Mend the masks"))
         self.column.addWidget(self._mending())
         self.same = self.add(self._same())
@@ -139,11 +161,28 @@ class AnnotatePanel(Panel):
     # ------------------------------------------------------------------ parts
 
     def _modes(self) -> QWidget:
-        self.modes = {m: self._mode_button(m, words) for m, words in (*_MODES, *_MENDING)}
+        self.modes = {m: self._mode_button(m, words) for m, words in (*_MODES, *_TRACKS, *_MENDING)}
         group = QButtonGroup(self)
         for made in self.modes.values():
             group.addButton(made)
         return grid([self.modes[mode] for mode, _ in _MODES], 3, last=2)
+
+    def _tracks(self) -> QWidget:
+        box = Column()
+        box.add(grid([self.modes[mode] for mode, _ in _TRACKS], 2, last=2))
+        self.take_over = box.add(button(
+            "Take over tracks…", "Tracks of this movie from a CSV, GEFF, TrackMate's XML or a "
+            "Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
+            icon="open", hot="Alt+O",
+        ))  # fmt: skip
+        box.add(Work(self, JOB))
+        return box
+
+    def _ask_tracks(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Tracks of this movie", "", _TRACK_FILES)
+        if name:
+            with self.session.telling():
+                self.session.edits.take_over(track_path(Path(name)))
 
     def _mending(self) -> QWidget:
         return grid([self.modes[mode] for mode, _ in _MENDING], 3)

@@ -213,8 +213,49 @@ class Annotator:
             self._swap_with(row)
         elif self.picking.mode == Mode.BREAK:
             self._break_link(row)
+        elif self.picking.mode.edits and self.finder is not None:
+            self._edit_track(self.finder.ref(row))
         elif self.finder is not None:
             self._follow(picking.click(self.picking, self.finder.ref(row)))
+
+    # ------------------------------------------------------------------ whole tracks
+
+    def _edit_track(self, cell: CellRef) -> None:
+        """Verify, delete, join or draw the track of a cell."""
+        edits, mode, picked = self._session.edits, self.picking.mode, self.picking.sources
+        with self._session.telling():
+            if mode == Mode.DRAW:
+                self._draw_through(cell)
+            elif mode == Mode.TIE and not picked:
+                self.picking = Picking(mode, (cell,))
+            elif mode == Mode.TIE:
+                self.picking = Picking(mode)
+                edits.join(picked[0], cell)
+            elif mode == Mode.DELETE:
+                edits.delete(cell)
+            elif mode == Mode.FAMILY:
+                edits.verify_family(cell)
+            else:
+                edits.verify(cell)
+        self._refresh()
+
+    def _draw_through(self, cell: CellRef) -> None:
+        """One more cell of the track that is drawn, in place of another one of its frame."""
+        kept = [c for c in self.picking.sources if c.frame != cell.frame]
+        self.picking = Picking(Mode.DRAW, tuple(sorted((*kept, cell), key=lambda c: c.frame)))
+        scene = self._session.scene
+        if scene is not None and cell.frame + 1 < scene.detections.geometry.n_frames:
+            self.hovered = -1
+            self.show.emit(cell.frame + 1, None)
+        else:
+            self._finish_drawing()
+
+    def _finish_drawing(self) -> None:
+        """The track that is drawn is complete."""
+        cells, self.picking = self.picking.sources, Picking(Mode.DRAW)
+        with self._session.telling():
+            self._session.edits.draw(cells)
+        self._refresh()
 
     def _follow(self, step: PickStep) -> None:
         self.picking = step.picking
@@ -423,6 +464,8 @@ class Annotator:
             self.choose(1)
         elif self.picking.mode.mends is not None:
             self._mend_here()
+        elif self.picking.mode == Mode.DRAW and not self.picking.empty:
+            self._finish_drawing()
         elif self.outlined >= 0:
             self._pick(self.outlined)
         else:
@@ -451,6 +494,11 @@ class Annotator:
             asked = self._question()
             if asked is not None:
                 self._questions.reject(asked)
+        elif self.picking.mode == Mode.DRAW and len(self.picking.sources) > 1:
+            *kept, last = self.picking.sources
+            self.picking = Picking(Mode.DRAW, tuple(kept))
+            self.show.emit(last.frame, None)
+            self._refresh()
         elif self.picking.mode != Mode.REVIEW:
             self.cancel()
         elif self.proposals and self.outlined >= 0:

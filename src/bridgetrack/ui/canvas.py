@@ -415,7 +415,8 @@ class Canvas(SliceInView):
             if row >= 0 and not annotator.asking:
                 draw_pointed(drawing, outline, mode_look(picked.mode), view)
             detections = session.scene.detections
-            rows = [detections.row_of(*c.cell) for c in picked.sources]
+            shown = picked.sources[-1:] if picked.mode == Mode.DRAW else picked.sources
+            rows = [detections.row_of(*c.cell) for c in shown]
             outlines = [finder.outline(r) for r in rows]
             draw_ghost(drawing, outlines, picked.targets, view)
         shape = session.scene.detections.geometry.shape

@@ -56,7 +56,15 @@ MEND_SIGNS = {
     MendKind.CHECK: "☑",
 }
 
-_OTHER_MODES = {Mode.SWAP: "Swap", Mode.BREAK: "Break"}
+_OTHER_MODES = {
+    Mode.SWAP: "Swap",
+    Mode.BREAK: "Break",
+    Mode.VERIFY: "Verify this track",
+    Mode.FAMILY: "Verify this family",
+    Mode.DELETE: "Delete this track",
+    Mode.TIE: "Join this track",
+    Mode.DRAW: "Draw through this cell",
+}
 
 
 def mode_look(mode: Mode) -> tuple[str, str]:

@@ -30,6 +30,11 @@ class Mode(StrEnum):
     REMOVE = "remove"
     OUTLINE = "outline"
     CHECK = "check"
+    VERIFY = "verify"
+    FAMILY = "family"
+    DELETE = "delete_track"
+    TIE = "tie"
+    DRAW = "draw"
 
     @property
     def mends(self) -> MendKind | None:
@@ -37,12 +42,18 @@ class Mode(StrEnum):
         return MendKind(self.value) if self in _MENDING else None
 
     @property
+    def edits(self) -> bool:
+        """Whether this mode is about whole tracks."""
+        return self in _TRACKS
+
+    @property
     def event(self) -> Event | None:
         """The event that this mode annotates, None where it annotates none."""
-        others = (Mode.REVIEW, Mode.SWAP, Mode.BREAK, Mode.SUGGEST, *_MENDING)
+        others = (Mode.REVIEW, Mode.SWAP, Mode.BREAK, Mode.SUGGEST, *_MENDING, *_TRACKS)
         return None if self in others else Event.from_key(self.value)
 
 
+_TRACKS = (Mode.VERIFY, Mode.FAMILY, Mode.DELETE, Mode.TIE, Mode.DRAW)
 _MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
 
 
@@ -75,6 +86,13 @@ class Picking:
             return "Click on the other side: the line between cuts. Esc: never mind."
         if self.mode == Mode.JOIN:
             return "Click the other piece. Esc: never mind."
+        if self.mode == Mode.TIE:
+            return "Click any cell of the other track, in any frame. Esc: never mind."
+        if self.mode == Mode.DRAW:
+            return (
+                f"{len(self.sources)} so far: click the same cell here; frames may be left out. "
+                "Enter: done. Bksp: take the last one back. Esc: never mind."
+            )
         if self.mode == Mode.SWAP:
             return "Click the other cell, in the same frame."
         if not self.waits_for_target:
@@ -110,6 +128,11 @@ _FIRST = {
     Mode.FALSE: "Click what is not a cell.",
     Mode.SWAP: "Click two cells whose next steps were exchanged.",
     Mode.BREAK: "Click a cell whose link to the next frame is wrong.",
+    Mode.VERIFY: "Click a cell whose track is right: it is locked. Again: it is released.",
+    Mode.FAMILY: "Click a cell whose family is right, with all daughters: it is locked.",
+    Mode.DELETE: "Click a cell of a track that is none: its cells are no cells.",
+    Mode.TIE: "Click any cell of a track, then any cell of the track that goes on where it ends.",
+    Mode.DRAW: "Click the first cell of a new track, then the same cell frame by frame.",
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
     "U: cannot tell. G: another one. Esc: stop.",
     Mode.CUT: "Click two cells that are drawn as one. To draw the cut, click beside them instead, "

@@ -43,6 +43,19 @@ MODE_SHORTCUTS = (
     Shortcut("suggest", ("G",), "Go to the event whose answer helps most", Annotator.suggest),
 )  # fmt: skip
 
+TRACK_SHORTCUTS = (
+    Shortcut("verify", ("Shift-V",), "This track is right: lock it; again: release it",
+             _begin(Mode.VERIFY)),
+    Shortcut("family", ("Shift-F",), "This family is right, with all daughters: lock it",
+             _begin(Mode.FAMILY)),
+    Shortcut("delete_track", ("Shift-D",), "This track is none: its cells are no cells",
+             _begin(Mode.DELETE)),
+    Shortcut("tie", ("Shift-C",), "Two tracks are one: the later goes on where the earlier ends",
+             _begin(Mode.TIE)),
+    Shortcut("draw", ("Shift-N",), "Draw a track by clicking its cells one after the other",
+             _begin(Mode.DRAW)),
+)  # fmt: skip
+
 MASK_SHORTCUTS = (
     Shortcut("cut", ("K",), "These are two cells: cut the mask, or draw the cut",
              _begin(Mode.CUT)),
@@ -76,7 +89,7 @@ NUMBER_SHORTCUTS = tuple(
     Shortcut(f"choose_{k}", (str(k),), f"Alternative number {k}", _choose(k)) for k in range(1, 10)
 )
 
-SHORTCUTS = MODE_SHORTCUTS + MASK_SHORTCUTS + ACTION_SHORTCUTS + NUMBER_SHORTCUTS
+SHORTCUTS = MODE_SHORTCUTS + TRACK_SHORTCUTS + MASK_SHORTCUTS + ACTION_SHORTCUTS + NUMBER_SHORTCUTS
 
 
 def shortcut(name: str) -> Shortcut:

@@ -1,0 +1,128 @@
+"""Whole tracks are verified, corrected, drawn and taken over; each act is one step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bridgetrack as bt
+from bridgetrack.annotations.annotation import CellRef, Kind
+from bridgetrack.errors import InputError
+from bridgetrack.importing.tracks import read_tracks
+from bridgetrack.tracks.table import track_table
+from bridgetrack.tracks.verified import verified_tracks
+
+PLACES = ((10, 10), (10, 40), (40, 20))
+FRAMES = 5
+
+
+@pytest.fixture
+def labels():
+    """Three cells that stand still, the labels of which are shuffled; the third is missed once."""
+    made = np.zeros((FRAMES, 60, 60), dtype=np.uint16)
+    for t in range(FRAMES):
+        for k, (y, x) in enumerate(PLACES):
+            if (t, k) != (2, 2):
+                made[t, y - 4 : y + 5, x - 4 : x + 5] = 1 + (k + t) % 3
+    return made
+
+
+@pytest.fixture
+def session(labels):
+    made = bt.Session(labels)
+    made.message.connect(lambda *_: None)  # as a window: errors are told there
+    return made
+
+
+def cell(session, t, k):
+    """Reference to the k-th cell in frame t."""
+    return CellRef(t, 1 + (k + t) % 3, tuple(map(float, PLACES[k])))
+
+
+def track(session, t, k):
+    return session.names.track(cell(session, t, k))
+
+
+def links(tracks):
+    nodes = tracks.nodes.set_index("id")
+    ends = [(nodes.loc[e.source], nodes.loc[e.target]) for e in tracks.edges.itertuples()]
+    return {(a.frame, round(a.x), b.frame, round(b.x)) for a, b in ends}
+
+
+def test_a_verified_track_is_locked_exported_and_released(session, tmp_path):
+    one = cell(session, 1, 0)
+    assert session.edits.verify(one)
+    assert verified_tracks(session.tracking.tracks) == {track(session, 1, 0)}
+    assert session.names(one).endswith("✓")
+    table = track_table(session.tracking.tracks).set_index("track_id")
+    assert table["verified"].tolist() == [k == track(session, 1, 0) for k in table.index]
+    session.tracking.save(tmp_path / "out", ("csv", "geff", "ctc", "zarr"))
+    written = (tmp_path / "out" / "tracks.csv").read_text().splitlines()
+    assert "verified" in written[0] and sum("True" in line for line in written) == 1
+    assert read_tracks(tmp_path / "out" / "tracks.geff").n_tracks == table.shape[0]
+    # Neither single answers nor edits of tracks change it until it is released.
+    before = session.annotations
+    with pytest.raises(InputError, match="locked"):
+        session.edits.delete(one)
+    with pytest.raises(InputError, match="locked"):
+        session.edits.cut(one)
+    assert session.annotations == before
+    assert not session.edits.verify(one)
+    assert not len(session.annotations) and not verified_tracks(session.tracking.tracks)
+    session.undo()
+    assert session.annotations == before and verified_tracks(session.tracking.tracks)
+
+
+def test_a_family_is_verified_as_one_step(session):
+    session.edits.verify_family(cell(session, 0, 1))
+    assert len(verified_tracks(session.tracking.tracks)) == 1
+    session.undo()
+    assert not len(session.annotations)
+
+
+def test_tracks_are_cut_joined_deleted_and_drawn(session):
+    first, start = cell(session, 1, 0), links(session.tracking.tracks)
+    session.edits.cut(first)
+    assert track(session, 2, 0) != track(session, 1, 0)
+    session.edits.join(cell(session, 4, 0), cell(session, 0, 0))
+    assert track(session, 4, 0) == track(session, 0, 0)
+    assert [a.kind for a in session.annotations] == [Kind.CONFIRM], "the cut is replaced"
+    session.edits.delete(first)
+    assert {track(session, t, 0) for t in range(FRAMES)} == {0}
+    session.undo()
+    session.undo()
+    assert track(session, 2, 0) != track(session, 1, 0)
+    session.undo()
+    assert links(session.tracking.tracks) == start
+    # Drawn across all cells, and over the frame in which the third one is missed.
+    session.edits.draw([cell(session, 3, 2), cell(session, 1, 2), cell(session, 0, 0)])
+    assert len({track(session, 0, 0), track(session, 1, 2), track(session, 3, 2)}) == 1
+    session.undo()
+    assert links(session.tracking.tracks) == start
+    for wrong in (
+        lambda: session.edits.join(first, cell(session, 3, 0)),
+        lambda: session.edits.join(first, cell(session, 1, 1)),
+        lambda: session.edits.draw([first]),
+        lambda: session.edits.cut(cell(session, 4, 0)),
+        lambda: session.edits.verify(CellRef(0, 77, (0.0, 0.0))),
+    ):
+        with pytest.raises(InputError):
+            wrong()
+    assert not len(session.annotations)
+
+
+@pytest.mark.parametrize("name", ["csv", "geff", "ctc"])
+def test_tracks_from_elsewhere_are_taken_over_as_answers(session, labels, tmp_path, name):
+    other = bt.Session(labels)
+    other.message.connect(lambda *_: None)
+    other.edits.cut(cell(other, 1, 0))
+    wanted = links(other.tracking.tracks)
+    out = tmp_path / "other"
+    other.tracking.save(out, (name,))
+    path = {"csv": out / "detections.csv", "geff": out / "tracks.geff", "ctc": out / "ctc"}[name]
+    assert links(session.tracking.tracks) != wanted
+    session.edits.take_over(path)
+    assert {a.source for a in session.annotations} == {"import"}
+    assert links(session.tracking.tracks) == wanted
+    session.undo()
+    assert not len(session.annotations)

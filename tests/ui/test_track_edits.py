@@ -1,0 +1,122 @@
+"""Tracks are verified, deleted, cut, joined, drawn and taken over by keys and clicks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QFileDialog
+
+import bridgetrack as bt
+from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.tracks.verified import verified_tracks
+from bridgetrack.ui.picking import Mode
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PLACES = ((12, 12), (12, 44), (44, 24))
+FRAMES = 5
+
+
+@pytest.fixture
+def labels():
+    """Three cells that stand still."""
+    made = np.zeros((FRAMES, 60, 60), dtype=np.uint16)
+    for k, (y, x) in enumerate(PLACES, 1):
+        made[:, y - 5 : y + 6, x - 5 : x + 6] = k
+    return made
+
+
+def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_path, monkeypatch):
+    from bridgetrack.ui.panel import state_of
+
+    viewer.add_labels(labels, name="cells")
+    widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
+    state = state_of(viewer)
+    session = state.session
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    widget.open_step(1)
+
+    def settled():
+        qtbot.waitUntil(lambda: not session.busy("correct", "track"), timeout=20_000)
+
+    def track(t, k):
+        return session.names.track(CellRef(t, k + 1, tuple(map(float, PLACES[k]))))
+
+    def act(key, *clicks):
+        hand.key(key, shift=True)
+        before = session.annotations
+        for t, k in clicks:
+            state.canvas.show(t, None)
+            assert session.annotations is before, "it takes all clicks"
+            hand.click(PLACES[k])
+        settled()
+
+    notice = widget.annotate.notice
+    # A key alone says nothing; a click verifies, and the name has a tick on the image.
+    act("V")
+    assert state.annotator.picking.mode == Mode.VERIFY and not len(session.annotations)
+    assert widget.annotate.modes[Mode.VERIFY].isChecked()
+    act("V", (1, 0))
+    assert verified_tracks(session.tracking.tracks) == {track(0, 0)}
+    hand.key("V")
+    hand.point(PLACES[0])
+    texts = [str(t) for t in state.canvas.marks_layer.features["text"]]
+    assert f"#{track(0, 0)}✓" in texts
+    # It is locked: against edits, and against single answers.
+    kept = session.annotations
+    act("D", (2, 0))
+    assert "locked" in notice.text() and session.annotations is kept
+    hand.key("V")
+    hand.point(PLACES[0])
+    hand.key("Backspace")
+    assert "locked" in notice.text() and session.annotations is kept
+    act("V", (3, 0))
+    assert not len(session.annotations), "released"
+    # Deleted, and there again by one Undo.
+    act("D", (2, 0))
+    assert track(0, 0) == track(4, 0) == 0
+    hand.key("Z")
+    settled()
+    assert track(0, 0) == track(4, 0) > 0
+    # Cut by B, joined by any cells of both.
+    state.canvas.show(1, None)
+    hand.key("B")
+    hand.click(PLACES[1])
+    settled()
+    assert track(1, 1) != track(2, 1)
+    act("C", (4, 1), (0, 1))
+    assert track(0, 1) == track(4, 1)
+    hand.key("Z")
+    hand.key("Z")
+    settled()
+    assert not len(session.annotations)
+    # Drawn from cell to cell: the view goes on by itself, Backspace takes one back.
+    state.canvas.show(0, None)
+    hand.key("N", shift=True)
+    hand.click(PLACES[0])
+    assert state.canvas.frame == 1
+    hand.click(PLACES[1])
+    hand.key("Backspace")
+    assert state.canvas.frame == 1
+    hand.click(PLACES[2])
+    hand.key("Return")
+    settled()
+    assert track(0, 0) == track(1, 2) and len(session.annotations) == 1
+    hand.key("Z")
+    settled()
+    # Taken over from a file of another program, and one that is none is told.
+    other = bt.Session(labels)
+    other.edits.cut(CellRef(1, 2, tuple(map(float, PLACES[1]))))
+    other.tracking.save(tmp_path / "other")
+    chosen = [tmp_path / "other" / "units.json", tmp_path / "other" / "detections.csv"]
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(chosen.pop(0)), ""))
+    widget.annotate.take_over.click()
+    qtbot.waitUntil(lambda: "no tracks are known" in notice.text(), timeout=10_000)
+    assert not len(session.annotations)
+    qtbot.keyClick(widget.annotate, Qt.Key.Key_O, Qt.KeyboardModifier.AltModifier)
+    widget.annotate.take_over.click() if chosen else None
+    qtbot.waitUntil(lambda: len(session.annotations) > 0, timeout=20_000)
+    settled()
+    assert track(1, 1) != track(2, 1)
+    assert "Taken over from detections.csv" in notice.text()
