@@ -1,0 +1,241 @@
+"""Damaged files of every format that is read: one sentence, soon, and without much memory.
+
+    BRIDGETRACK_FUZZ=2000 python -m pytest tests/fuzz
+
+tries 2,000 mutations, other ones at each run; without it 200 are tried, always the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import bridgetrack as bt
+from bridgetrack.annotations.truth import draw_annotations
+from bridgetrack.cli.main import main
+from bridgetrack.importing.geff import read_trackmate
+
+TRIES = os.environ.get("BRIDGETRACK_FUZZ")
+SECONDS = 30
+MOST = 400e6
+"""Bytes that reading one damaged file of a few kB may take."""
+
+TRACKMATE = """<?xml version="1.0" encoding="UTF-8"?>
+<TrackMate version="7.11.1">
+<Model spatialunits="pixel" timeunits="frame">
+<FeatureDeclarations>
+<SpotFeatures>
+<Feature feature="QUALITY" name="Q" shortname="Q" dimension="QUALITY" isint="false" />
+<Feature feature="POSITION_X" name="X" shortname="X" dimension="POSITION" isint="false" />
+<Feature feature="POSITION_Y" name="Y" shortname="Y" dimension="POSITION" isint="false" />
+<Feature feature="POSITION_Z" name="Z" shortname="Z" dimension="POSITION" isint="false" />
+<Feature feature="POSITION_T" name="T" shortname="T" dimension="TIME" isint="false" />
+<Feature feature="FRAME" name="Frame" shortname="F" dimension="NONE" isint="true" />
+<Feature feature="RADIUS" name="R" shortname="R" dimension="LENGTH" isint="false" />
+<Feature feature="VISIBILITY" name="V" shortname="V" dimension="NONE" isint="true" />
+</SpotFeatures>
+<EdgeFeatures>
+<Feature feature="SPOT_SOURCE_ID" name="S" shortname="S" dimension="NONE" isint="true" />
+<Feature feature="SPOT_TARGET_ID" name="T" shortname="T" dimension="NONE" isint="true" />
+</EdgeFeatures>
+<TrackFeatures>
+<Feature feature="TRACK_ID" name="ID" shortname="ID" dimension="NONE" isint="true" />
+</TrackFeatures>
+</FeatureDeclarations>
+<AllSpots nspots="3">
+<SpotsInFrame frame="0"><Spot ID="1" name="ID1" POSITION_X="5.0" POSITION_Y="6.0"
+ POSITION_Z="0.0" POSITION_T="0.0" FRAME="0" RADIUS="3.0" VISIBILITY="1"/></SpotsInFrame>
+<SpotsInFrame frame="1"><Spot ID="2" name="ID2" POSITION_X="5.5" POSITION_Y="6.0"
+ POSITION_Z="0.0" POSITION_T="1.0" FRAME="1" RADIUS="3.0" VISIBILITY="1"/>
+<Spot ID="3" name="ID3" POSITION_X="15.5" POSITION_Y="6.0"
+ POSITION_Z="0.0" POSITION_T="1.0" FRAME="1" RADIUS="3.0" VISIBILITY="1"/></SpotsInFrame>
+</AllSpots><AllTracks><Track name="Track_0" TRACK_ID="0">
+<Edge SPOT_SOURCE_ID="1" SPOT_TARGET_ID="2" TRACK_ID="0"/></Track></AllTracks>
+<FilteredTracks><TrackID TRACK_ID="0"/></FilteredTracks></Model>
+<Settings><ImageData filename="x" folder="" width="64" height="64" nslices="1" nframes="2"
+ pixelwidth="1.0" pixelheight="1.0" voxeldepth="1.0" timeinterval="1.0"/></Settings>
+</TrackMate>"""
+
+
+def all_frames(path: Path, opened: Callable[..., bt.Movie]) -> None:
+    """Open a movie and look at its pixels."""
+    movie = opened(path)
+    assert np.prod(movie.array.shape, dtype=float) < 1e9, "a few kB are no such movie"
+    for t in range(min(movie.n_frames, 4)):
+        movie.frame(t)
+
+
+def command(*words: Any) -> None:
+    """Run a command; its own errors are those of the library."""
+    assert main([str(word) for word in words]) in (0, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Path], Any]]:
+    """Good files of all formats, and how each is read."""
+    root = tmp_path_factory.mktemp("corpus")
+    few = bt.SimulationSettings(frames=5, cells=4, size=40, division_rate=0.05)
+    movie = bt.simulate(few)
+    tifffile.imwrite(root / "labels.tif", movie.labels.astype(np.uint16), metadata={"axes": "TYX"})
+    tifffile.imwrite(root / "movie.ome.tif", movie.image, metadata={"axes": "TYX"})
+    np.save(root / "labels.npy", movie.labels)
+    labels = bt.open_labels(root / "labels.tif", axes="TYX")
+    tracking = bt.track(labels)
+    tracking.save(root / "result", ["csv", "ctc", "geff", "zarr"])
+    answers = draw_annotations(
+        tracking.scene.hypotheses.take(tracking.solution.chosen), tracking.scene.detections, count=5
+    )
+    bt.save_annotations(answers, root / "answers.json")
+    bt.save_model(bt.shipped_model(), root / "model.json")
+    (root / "trackmate.xml").write_text(TRACKMATE, encoding="utf-8")
+    words = ["track", root / "labels.tif", "--axes", "TYX", "--out", root / "run"]
+    command(*words)
+    readers: dict[Path, Callable[[Path], Any]] = {
+        root / "labels.tif": lambda p: all_frames(p, bt.open_labels),
+        root / "movie.ome.tif": lambda p: all_frames(p, bt.open_movie),
+        root / "labels.npy": lambda p: all_frames(p, bt.open_labels),
+        root / "result" / "labels.ome.zarr": lambda p: all_frames(p, bt.open_labels),
+        root / "result" / "detections.csv": bt.read_detections_csv,
+        root / "result" / "tracks.geff": bt.read_tracks,
+        root / "result" / "ctc": bt.read_tracks,
+        root / "trackmate.xml": read_trackmate,
+        root / "answers.json": bt.load_annotations,
+        root / "model.json": bt.load_model,
+        root / "run": lambda p: command("explain", p, "--frame", "1", "--cell", "1"),
+    }
+    beside = root / "result" / "units.json"
+    readers[beside] = lambda p: bt.read_detections_csv(p.parent / "detections.csv")
+    readers = {path: read for path, read in readers.items() if path.exists()}
+    for path, read in readers.items():
+        read(path)  # what is whole is read
+    assert len(readers) >= 10
+    return readers
+
+
+def files_of(path: Path) -> list[Path]:
+    """A file, or the files that make a folder what it is."""
+    if path.is_file():
+        return [path]
+    if path.name == "run":
+        return [path / "run.json"]
+    return sorted(p for p in path.rglob("*") if p.is_file() and p.stat().st_size)
+
+
+WILD = [
+    b"-1", b"1e300", b"1e999", b"Infinity", b"NaN", b"99999999999999999999", b"100000000", b"null",
+    b'"x"', b"[]", b"{}", b"0", b"-0.5", b"true", b"[" * 300, b'{"a":' * 300, b"\xff\xfe", b"\x00",
+    b"'", b",", b"=cmd()", b"<!ENTITY a 'b'>",
+]  # fmt: skip
+NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][+-]?\d+)?|null|true|false|\"[^\"]*\"")
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> Callable[[bytes], bytes]:
+    """What is done to a file."""
+    kind = draw(st.sampled_from(["cut", "flip", "value", "value", "value", "twice", "insert"]))
+    where, more = draw(st.floats(0, 1)), draw(st.integers(1, 8))
+    wild, byte = draw(st.sampled_from(WILD)), draw(st.integers(0, 255))
+
+    def change(content: bytes) -> bytes:
+        place = int(where * max(len(content) - 1, 0))
+        if kind == "cut":
+            return content[:place]
+        if kind == "flip":
+            return content[:place] + bytes([byte] * more) + content[place + more :]
+        if kind == "twice":
+            return content[:place] + content[place // 2 :]
+        if kind == "value":
+            found = list(NUMBER.finditer(content[:200_000]))
+            if found:
+                one = found[int(where * (len(found) - 1))]
+                return content[: one.start()] + wild + content[one.end() :]
+        return content[:place] + wild + content[place:]
+
+    return change
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """Fail what hangs, rather than wait for ever."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise AssertionError(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def highest() -> float:
+    """Bytes that this process has held at most."""
+    if not sys.platform.startswith("linux"):
+        return 0.0
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1024 * float(status.split("VmHWM:")[1].split()[0])
+
+
+def test_damaged_files_are_refused_in_a_sentence(
+    corpus: dict[Path, Callable[[Path], Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    formats = [(path, files_of(path)) for path in corpus]
+    refused = []
+
+    @settings(
+        max_examples=int(TRIES or 200),
+        derandomize=TRIES is None,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.sampled_from(formats), st.floats(0, 1), mutations())
+    def damaged(
+        chosen: tuple[Path, list[Path]], which: float, change: Callable[[bytes], bytes]
+    ) -> None:
+        path, files = chosen
+        file = files[int(which * (len(files) - 1))]
+        content, before = file.read_bytes(), highest()
+        broken = change(content)
+        file.write_bytes(broken)
+        told = f"{file.name}: {broken[:300]!r}"
+        try:
+            with within(SECONDS), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                corpus[path](path)
+            said = capsys.readouterr().err
+            assert "unexpected error" not in said, f"{told}\n{said}"
+            own = [w for w in caught if not issubclass(w.category, (UserWarning,))]
+            assert not own, f"{told}\n{own[0].message}"
+        except bt.BridgetrackError as error:
+            refused.append(str(error))
+            assert str(error).strip(), told
+        except Exception as error:
+            raise AssertionError(f"{told}\n{type(error).__name__}: {error}") from error
+        finally:
+            file.write_bytes(content)
+        assert highest() - before < MOST + 100 * len(broken), told
+
+    damaged()
+    assert len(refused) > int(TRIES or 200) // 5
+    assert json.dumps(refused)
