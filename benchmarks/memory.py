@@ -1,11 +1,12 @@
 """Memory of tracking per detection, stage by stage, against the numbers of frames and of cells.
 
-    python benchmarks/memory.py [--sizes 300x50 300x100 1000x50 1000x100] [--masks]
+    python benchmarks/memory.py [--sizes 300x50 300x100 1000x50 1000x100] [--masks] [--window N]
 
 Makes a table of cells that walk at random and divide (with ``--masks`` simulated masks and images,
 which takes longer), tracks it in a process of its own and prints a table in markdown: the highest
 resident memory at the end of each stage above that of a process that has imported everything, in kB
-per detection.
+per detection, and the whole process in MB with its processor time. ``--window`` tracks so many
+frames at a time.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ STAGES = (
     "Comparing frames",
     "Proposing events",
     "Choosing events",
+    "Joining windows",
     "Joining tracks",
     "Writing tables",
 )
@@ -67,7 +69,7 @@ def peak() -> float:
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
-def measure(source: Path) -> dict[str, Any]:
+def measure(source: Path, window: int | None) -> dict[str, Any]:
     """Track a movie in this process; peaks above what the imports take."""
     import bridgetrack as bt
 
@@ -83,18 +85,22 @@ def measure(source: Path) -> dict[str, Any]:
 
         if source.is_dir():
             labels, image = source / "01_GT" / "TRA", source / "01"
-            tracking = bt.track(labels, image, progress=watch)
+            tracking = bt.track(labels, image, progress=watch, window=window)
         else:
-            tracking = bt.track(source, progress=watch)
+            tracking = bt.track(source, progress=watch, window=window)
         watch(bt.Progress(STAGES[-1], 0.0))
         tracking.save(Path(folder) / "out")
         watch(bt.Progress("", 0.0))
-    n = len(tracking.scene.detections)
+    n, windows = len(tracking.scene.detections), tracking.windows
+    hypotheses = len(tracking.scene.hypotheses) if windows is None else windows.hypotheses
     return {
         "detections": n,
-        "hypotheses": len(tracking.scene.hypotheses),
+        "hypotheses": hypotheses,
         "kB": {stage: kilo / n for stage, kilo in peaks.items()},
         "objective": tracking.solution.value,
+        "gap": tracking.solution.gap,
+        "MB": peak() / 1024,
+        "seconds": resource.getrusage(resource.RUSAGE_SELF).ru_utime,
     }
 
 
@@ -103,12 +109,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", nargs="*", default=["300x50", "300x100", "1000x50", "1000x100"])
     parser.add_argument("--masks", action="store_true")
+    parser.add_argument("--window", type=int)
     parser.add_argument("--child", type=Path)
     options = parser.parse_args()
     if options.child:
-        sys.stdout.write(json.dumps(measure(options.child)))
+        sys.stdout.write(json.dumps(measure(options.child, options.window)))
         return
-    head = ["cells x frames", "detections", "hypotheses", *STAGES, "objective"]
+    head = ["cells x frames", "detections", "hypotheses", *STAGES, "MB", "s", "gap", "objective"]
     sys.stdout.write(f"| {' | '.join(head)} |\n|{' --- |' * len(head)}\n")
     for size in options.sizes:
         cells, frames = map(int, size.split("x"))
@@ -116,10 +123,12 @@ def main() -> None:
             source = Path(folder) if options.masks else Path(folder) / "cells.csv"
             (simulate if options.masks else walk)(cells, frames, source)
             words = [sys.executable, __file__, "--child", str(source)]
+            words += [] if options.window is None else ["--window", str(options.window)]
             done = subprocess.run(words, capture_output=True, text=True, check=True)
         found = json.loads(done.stdout)
         kilos = [f"{found['kB'][s]:.2f}" if s in found["kB"] else "-" for s in STAGES]
         row = [size, f"{found['detections']:,}", f"{found['hypotheses']:,}", *kilos]
+        row += [f"{found['MB']:.0f}", f"{found['seconds']:.1f}", f"{found['gap']:.3g}"]
         sys.stdout.write(f"| {' | '.join(row)} | {found['objective']!r} |\n")
         sys.stdout.flush()
 
