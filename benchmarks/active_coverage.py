@@ -1,6 +1,6 @@
 """How often the interval of the estimated accuracy holds the true accuracy.
 
-    python benchmarks/active_coverage.py [--seeds 10] [--sets S ...] [--log FILE]
+    python benchmarks/active_coverage.py [--seeds 10] [--sets S ...] [--clicks 100] [--log FILE]
 
 Sessions with a simulated annotator who makes no mistakes; one suggestion in five is random.
 The truth is the share of the true events of the part annotated that the tracking holds, answers
@@ -25,7 +25,7 @@ from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by, true_accuracy
 from bridgetrack.progress import run
-from common import Task, arguments, frame_pair, header, load_task, row
+from common import Task, arguments, frame_pair, header, load_task, option, row
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "active"
 SETS = ("HeLa, every 4th", "bacteria", "DIC", "epidermis")
@@ -34,8 +34,8 @@ WAYS = ("prequential", "held out")
 SHOWN = WAYS[-1]
 
 
-def one_run(task: Task, seed: int) -> list[dict[str, Any]]:
-    """Truth and both estimates along one session."""
+def one_run(task: Task, seed: int, most: int = max(CLICKS)) -> list[dict[str, Any]]:
+    """Truth and both estimates along one session of so many clicks."""
     last = int(frame_pair(task.train.scene, task.train.events).max()) + 1
     options = SessionOptions()
     options = replace(options, suggest=replace(options.suggest, seed=seed, frames=(0, last)))
@@ -43,7 +43,7 @@ def one_run(task: Task, seed: int) -> list[dict[str, Any]]:
     session = ActiveSession(task.train.scene, options=options)
     session.adopt(run(session.update()))
     found = []
-    for clicks in range(1, max(CLICKS) + 1):
+    for clicks in range(1, most + 1):
         suggestion = session.next()
         if suggestion is None:
             break
@@ -67,7 +67,7 @@ def one_run(task: Task, seed: int) -> list[dict[str, Any]]:
     return found
 
 
-def measure(task: Task, seeds: int, log: Path) -> list[list[dict[str, Any]]]:
+def measure(task: Task, seeds: int, log: Path, most: int) -> list[list[dict[str, Any]]]:
     """All runs of a movie; those in the log are not repeated."""
     known = {}
     if log.exists():
@@ -76,7 +76,7 @@ def measure(task: Task, seeds: int, log: Path) -> list[list[dict[str, Any]]]:
             known[entry["set"], entry["seed"]] = entry["run"]
     for seed in range(seeds):
         if (task.name, seed) not in known:
-            known[task.name, seed] = one_run(task, seed)
+            known[task.name, seed] = one_run(task, seed, most)
             entry = {"set": task.name, "seed": seed, "run": known[task.name, seed]}
             with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
@@ -150,12 +150,13 @@ def main() -> None:
         at = sys.argv.index("--log")
         log = Path(sys.argv[at + 1])
         del sys.argv[at : at + 2]
+    most = int(option("--clicks", max(CLICKS)))
     given = arguments(__doc__, 10, SETS)
     results = {}
     for name in given.sets:
         task = load_task(name, given.data)
         if task is not None:
-            results[name] = measure(task, given.seeds, log)
+            results[name] = measure(task, given.seeds, log, most)
     if results:
         print(table(results), flush=True)
         draw(results)

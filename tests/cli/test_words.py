@@ -79,7 +79,7 @@ def test_why_weights_were_kept_is_said() -> None:
     lines = training_lines(record, notes)
     assert record["reason"] in lines
     assert any(
-        "40 events near them" in line and "as 0.5 of an annotation" in line for line in lines
+        "40 events near them held" in line and "as 0.5 of an annotation" in line for line in lines
     )
     assert "warning: mixed up" in lines
     assert "note: annotation files are old" in lines

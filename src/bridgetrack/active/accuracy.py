@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from bridgetrack.active.questions import random_order, slot_numbers, within
 from bridgetrack.active.records import Point, Record
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.estimate import ErrorEstimate
+from bridgetrack.training.estimate import ErrorEstimate, right_share
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,6 @@ ENOUGH = 20
 ENOUGH_RANDOM = 10
 """Random answers that the estimate of accuracy rests on before one is told to stop."""
 
-_JEFFREYS = 0.5
 _RECENT = 20
 _BORROWED = 4.0
 
@@ -55,6 +54,8 @@ class AskedSlot:
     width: int  # slots that the event covers: it is met that much more often
     # error of the present model, which has learned from the answer; None: as ``wrong``
     least: float | None = None
+    # the cell that was asked about, whose fate and history err together; None: like no other
+    cell: int | None = None
 
 
 def random_answers(
@@ -72,8 +73,12 @@ def random_answers(
         least = error if error is None else min(judged.seen.get(r.id, error), error)
         found.update(dict.fromkeys(r.slots, AskedSlot(r.id, error, len(r.slots), least)))
     numbers = slot_numbers(scene, list(found)).tolist()
-    asked = dict(zip(numbers, found.values(), strict=True))
-    asked.pop(-1, None)
+    n_cells = len(scene.detections)
+    asked = {
+        number: replace(known, cell=int(scene.slots[number]) % n_cells)
+        for number, known in zip(numbers, found.values(), strict=True)
+        if number >= 0
+    }
     passed = frozenset(slot_numbers(scene, list(skipped)).tolist())
     return fair_sample(scene, asked, options.seed, passed, options.frames)
 
@@ -107,30 +112,22 @@ def fair_sample(
 def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     """Accuracy with its 95 % interval; None without any answer.
 
-    Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers (a ratio
-    estimate); the interval is Jeffreys' for the effective number of answers,
-    ``(sum v)**2 / sum v**2``. Its lower end goes by the errors of models that had not seen the
-    answers, which learned from less and err more often than the present one; its upper end by the
-    errors of the present model, which errs less often on what it learned from: the truth lies
-    between. Weighting strata of the model's own doubt was tried and covered the truth less often,
-    because the model doubts more than it errs.
+    Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers, and
+    answers about one cell as one where errors cluster (`right_share`). The lower end goes by the
+    errors of models that had not seen the answers, which learned from less and err more often than
+    the present one; the upper end allows for the errors of the present model, which errs less often
+    on what it learned from: the truth lies between. Weighting strata of the model's own doubt was
+    tried and covered the truth less often, because the model doubts more than it errs.
     """
     if not sample:
         return None
     weight = np.asarray([1.0 / o.width for o in sample])
     wrong = np.asarray([o.wrong for o in sample], dtype=np.float64)
     least = np.asarray([o.wrong if o.least is None else o.least for o in sample], dtype=np.float64)
-    low, high = _ends(weight, wrong)[0], _ends(weight, least)[1]
-    accuracy = 1.0 - float((weight * wrong).sum() / weight.sum())
-    return ErrorEstimate(accuracy, min(low, accuracy), max(high, accuracy), len(sample), True, ())
-
-
-def _ends(weight: Array, wrong: Array) -> tuple[float, float]:
-    """Jeffreys' 95 % interval of the share that is right."""
-    error = float((weight * wrong).sum() / weight.sum())
-    n = float(weight.sum() ** 2 / (weight**2).sum())
-    low, high = _interval(n * (1 - error) + _JEFFREYS, n * error + _JEFFREYS)
-    return 0.0 if error >= 1 else low, 1.0 if error <= 0 else high
+    own = (-1 - k for k in range(len(sample)))
+    cells = [k if o.cell is None else o.cell for o, k in zip(sample, own, strict=True)]
+    accuracy, low, high = right_share(weight, wrong, np.asarray(cells), least)
+    return ErrorEstimate(accuracy, low, high, len(sample), True, ())
 
 
 def _interval(a: float, b: float) -> tuple[float, float]:

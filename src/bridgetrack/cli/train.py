@@ -293,8 +293,8 @@ def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
     ]
     if record["held"]["events"]:
         lines.append(
-            f"{plural(record['held']['events'], 'event')} near them that the starting model is "
-            f"sure of held, each as {record['held']['weight']:.2g} of an annotation"
+            f"{plural(record['held']['events'], 'event')} near them held because the starting "
+            f"model is sure, each as {record['held']['weight']:.2g} of an annotation"
         )
     if record.get("sources"):
         lines.insert(0, f"{record['strategy']} from {', '.join(record['sources'])}")

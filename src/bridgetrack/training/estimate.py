@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from bridgetrack.hypotheses.events import Event
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
-_DRAWS = 20_000
-_PRIOR = 0.5
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class ErrorEstimate:
         Whether they were drawn at random, which makes the estimate unbiased.
     per_event
         For each event annotated: name, how many, how many right.
+    parts
+        Parts of the movie that they lie in; 0 where that is not known.
     """
 
     accuracy: float
@@ -38,11 +40,12 @@ class ErrorEstimate:
     n_annotations: int
     random: bool
     per_event: tuple[tuple[str, int, float], ...]
+    parts: int = 0
 
     @property
     def words(self) -> str:
         """The estimate as a sentence."""
-        scope = "" if self.random else " on cells like those you annotated"
+        scope = "" if self.random else ", if those you chose are like others of their kind"
         if all(right > n - 1e-9 for _, n, right in self.per_event):
             return (
                 f"at least {100 * self.low:.1f} % of the events are right{scope} (95 % interval "
@@ -52,14 +55,21 @@ class ErrorEstimate:
             f"about {100 * self.accuracy:.1f} % of the events are right{scope} "
             f"(95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %, from "
             f"{self.n_annotations} annotation{'' if self.n_annotations == 1 else 's'} that the "
-            "model had not seen)"
+            f"model had not seen{self._where})"
         )
+
+    @property
+    def _where(self) -> str:
+        if not 1 < self.parts < self.n_annotations:
+            return ""
+        return f", in {self.parts} parts of the movie that count as one each where errors cluster"
 
     @property
     def _all_right(self) -> str:
         if self.n_annotations == 1:
             return "the only annotation that the model had not seen was right"
-        return f"all {self.n_annotations} annotations that the model had not seen were right"
+        found = f"all {self.n_annotations} annotations that the model had not seen were right"
+        return f"{found}{self._where}"
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as JSON values."""
@@ -69,6 +79,7 @@ class ErrorEstimate:
             "high": self.high,
             "annotations": self.n_annotations,
             "random": self.random,
+            "parts": self.parts,
             "per_event": [
                 {"event": name, "annotations": n, "right": right}
                 for name, n, right in self.per_event
@@ -81,42 +92,78 @@ def estimate_accuracy(
     event: NDArray[np.int8],
     population: Array,
     random: bool,
-    seed: int = 0,
+    part: Index | None = None,
+    seen: Array | None = None,
 ) -> ErrorEstimate:
     """Estimate the share of right events of a movie from errors (A,) on held-out annotations.
 
     Annotations rarely occur in the proportions of the movie: rare events are sought out. So
-    every kind of event is a stratum, weighted by how often the tracked movie has it
-    (``population``, shape (len(Event),)), and the estimate and its interval come from the Jeffreys
-    posterior of every stratum: with a handful of annotations of a kind, all of them right does not
-    mean that all of that kind are. Kinds without any annotation share the posterior of all
-    annotations together. Where the annotations were drawn at random there is one stratum.
+    every annotation of a kind weighs what the tracked movie has of that kind (``population``, shape
+    (len(Event),)) divided by the annotations of it; drawn at random all weigh alike. Kinds without
+    any annotation are taken to err as the others do. ``part`` (A,) is the component of every
+    annotation, within which errors are not independent; ``seen`` (A,) are the errors of the
+    final model, which has learned from them. See `right_share`.
     """
-    rng = np.random.default_rng(seed)
+    weight = np.ones(len(wrong))
+    if not random:
+        counts = np.bincount(event, minlength=len(population))
+        # a kind that was annotated, and that the tracked movie does not have, still counts
+        share = np.maximum(population, 0.5) / max(float(population.sum()), 1.0)
+        weight = share[event] / counts[event]
+    part = np.arange(len(wrong)) if part is None else part
+    accuracy, low, high = right_share(weight, wrong, part, seen)
     right = 1.0 - wrong
-    if random:
-        draws = rng.beta(right.sum() + _PRIOR, wrong.sum() + _PRIOR, _DRAWS)
-        accuracy = float(right.mean())
-    else:
-        weight = population / max(population.sum(), 1.0)
-        draws = np.zeros(_DRAWS)
-        for kind in Event:
-            mine = event == kind
-            part = mine if mine.any() else np.ones(len(wrong), dtype=bool)
-            share = rng.beta(right[part].sum() + _PRIOR, wrong[part].sum() + _PRIOR, _DRAWS)
-            draws += weight[kind] * share
-        accuracy = float(draws.mean())
-    low, high = np.quantile(draws, [0.025, 0.975])
     per_event = tuple(
         (kind.key, int((event == kind).sum()), float(right[event == kind].sum()))
         for kind in Event
         if (event == kind).any()
     )
-    return ErrorEstimate(
-        accuracy,
-        float(min(low, accuracy)),
-        float(min(max(high, accuracy), 1.0)),
-        len(wrong),
-        random,
-        per_event,
-    )
+    parts = len(np.unique(part))
+    return ErrorEstimate(accuracy, low, high, len(wrong), random, per_event, parts)
+
+
+def right_share(
+    weight: Array, wrong: Array, part: Index, seen: Array | None = None
+) -> tuple[float, float, float]:
+    """Share that is right and its 95 % interval, from errors (A,) of a sample.
+
+    Assumes that the sample is drawn with probabilities in inverse proportion to ``weight`` (A,),
+    and that different parts are independent; within a part errors may hang together at will.
+
+    The share of errors is the weighted mean ``p``. With ``z_c = sum_{a in c} weight_a (wrong_a -
+    p)`` for each of m parts its variance is ``v = m / (m - 1) sum_c z_c**2 / (sum weight)**2``, so
+    that it is worth ``n = p (1 - p) / v`` independent answers, at most what weights alone leave,
+    ``(sum weight)**2 / sum weight**2``. Without any error (or right answer) nothing is seen of
+    how errors cluster, and a part counts as one answer. The interval is the exact (Clopper and
+    Pearson's) one of ``n p`` errors among n, as Korn and Graubard proposed for surveys: without
+    errors it ends at 1 and begins at ``0.025 ** (1 / n)``.
+
+    Held-out errors are those of models that learned from less than the final one, which errs
+    rather less; on what it has ``seen`` it errs rather too little. Where these errors are given,
+    the upper end is the larger of both, so that it holds whichever the truth is nearer to.
+    """
+    error, low, high = _errors(weight, wrong, part)
+    if seen is not None:
+        low = min(low, _errors(weight, np.minimum(seen, wrong), part)[1])
+    return 1.0 - error, 1.0 - high, 1.0 - low
+
+
+def _errors(weight: Array, wrong: Array, part: Index) -> tuple[float, float, float]:
+    """Share of errors, and the ends of its interval."""
+    from scipy.stats import beta
+
+    total = float(weight.sum())
+    share = float(weight @ wrong) / total
+    _, part = np.unique(part, return_inverse=True)
+    sizes, m = np.bincount(part, weight), int(part.max()) + 1
+    n = total**2 / float((sizes**2).sum())
+    if 1e-9 < share < 1 - 1e-9 and m > 1:
+        z = np.bincount(part, weight * (wrong - share))
+        variance = m / (m - 1) * float((z**2).sum()) / total**2
+        at_most = total**2 / float((weight**2).sum())
+        n = max(1.0, min(at_most, share * (1 - share) / variance))
+    errors = n * share
+    tail = (1 - CONFIDENCE) / 2
+    low = 0.0 if share <= 1e-9 else float(beta.ppf(tail, errors, n - errors + 1))
+    high = 1.0 if share >= 1 - 1e-9 else float(beta.ppf(1 - tail, errors + 1, n - errors))
+    return share, min(low, share), max(high, share)

@@ -61,7 +61,7 @@ class TrainingOptions:
     folds
         Folds of the cross-validation.
     seed
-        Seed of the folds and of the interval of the estimated accuracy.
+        Without effect, as nothing is drawn any more; taken for the sake of older scripts.
     optimiser
         Switches and limits of the optimisation.
     learner

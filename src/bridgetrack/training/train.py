@@ -37,7 +37,7 @@ from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.training.components import build_training_set
-from bridgetrack.training.estimate import estimate_accuracy
+from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 from bridgetrack.training.fit import (
     PREVIOUS,
     Fit,
@@ -76,7 +76,7 @@ from bridgetrack.training.sources import (
 from bridgetrack.training.sure import SureEvents, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced
-from bridgetrack.training.validation import judge
+from bridgetrack.training.validation import HeldOut, judge
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -278,10 +278,9 @@ def _train(
     population = population_of(targets, after)
     estimate = None if settled is None else settled.estimate
     known = None if target is None else target.data
-    if decision.held_out is not None and known is not None:
-        unbiased = bool(known.unbiased.all())
-        wrong = decision.held_out.wrong
-        estimate = estimate_accuracy(wrong, known.event, population, unbiased, options.seed)
+    if decision.held_out is not None and target is not None:
+        seen = judge(target, fitted.w if trained else start).wrong
+        estimate = _estimated(target.data, decision.held_out, seen, population)
     hold, count = choice.hold, 0 if known is None else known.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
     validation = choice.validation or decision.validation(strength)
@@ -310,6 +309,14 @@ def _train(
         held=0 if known is None else known.n_held,
         held_weight=0.0 if known is None else known.held_weight,
     )
+
+
+def _estimated(
+    data: TrainingSet, held_out: HeldOut, seen: Array, population: Array
+) -> ErrorEstimate:
+    """How right the kept model is; it errs ``seen`` (A,) on what it has learned from."""
+    unbiased, part = bool(data.unbiased.all()), data.annotation_sample
+    return estimate_accuracy(held_out.wrong, data.event, population, unbiased, part, seen)
 
 
 def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:
