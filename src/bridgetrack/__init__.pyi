@@ -16,13 +16,17 @@ from .evaluation.match import match_detections as match_detections
 from .evaluation.sample import Sample as Sample
 from .evaluation.sample import SampleOptions as SampleOptions
 from .evaluation.sample import draw_sample as draw_sample
+from .evaluation.sample import exact_interval as exact_interval
 from .evaluation.true_events import true_events as true_events
 from .export.coloured import save_coloured as save_coloured
 from .export.results import write_results as write_results
+from .features.link_scores import LinkScores as LinkScores
+from .features.link_scores import with_link_scores as with_link_scores
 from .hypotheses.kinds import EventKinds as EventKinds
 from .importing.ctc import read_ctc as read_ctc
 from .importing.detections_csv import read_detections_csv as read_detections_csv
 from .importing.geff import read_geff as read_geff
+from .importing.link_scores import read_link_scores as read_link_scores
 from .importing.tracks import read_tracks as read_tracks
 from .importing.tracks_csv import read_tracks_csv as read_tracks_csv
 from .models.entry import new_card as new_card

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any, get_args
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
-from bridgetrack.features.feature import FeatureSet
+from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.features.feature import FeatureSet, needs_link_scores
+from bridgetrack.features.link_scores import LinkScores, with_link_scores
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.importing.detections_csv import TABLES, read_detections_csv
+from bridgetrack.importing.link_scores import read_link_scores
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.movie import Movie
@@ -58,6 +61,7 @@ def track(
     window: int | None = None,
     gap: float = 0.0,
     client: Any = None,
+    link_scores: LinkScores | Path | str | None = None,
     progress: Report | None = None,
     **reading: Any,
 ) -> Tracking:
@@ -93,6 +97,9 @@ def track(
     client
         A dask client (``distributed.Client``), over whose cluster frames and windows are spread;
         this changes nothing in the result.
+    link_scores
+        Scores, 0 to 1, that another program gave to links: `LinkScores`, or a file of them (see
+        `read_link_scores`). They count as the model has learned, or as probabilities.
     progress
         Called with every step, ``print`` for instance.
     **reading
@@ -113,14 +120,18 @@ def track(
         known = ", ".join(get_args(Margins))
         raise InputError(f"there are no margins {margins!r}; choose from {known}")
     cells, pixels = open_cells(labels, image, **reading)
-    answers = _answers(annotations)
+    answers, weights = _answers(annotations), _model(model)
+    scores = open_link_scores(link_scores, weights)
+    features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
     bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
     pieces = InPieces(bytes_, window, gap, on(client))
     steps = track_movie(
-        cells, pixels, _model(model), answers, features, pieces, margins=margins, kinds=kinds
+        cells, pixels, weights, answers, features, pieces, margins=margins, kinds=kinds
     )
-    return run(steps, progress)
+    tracking = run(steps, progress)
+    check_link_scores(scores, tracking.scene)
+    return tracking
 
 
 def train(
@@ -130,6 +141,7 @@ def train(
     sources: Sequence[Source | Tracking | Path | str] = (),
     *,
     start: Model | Path | str | None = None,
+    link_scores: LinkScores | Path | str | None = None,
     strategy: Strategy | None = None,
     options: TrainingOptions | None = None,
     without: Sequence[str] = (),
@@ -150,6 +162,9 @@ def train(
         (`Tracking`, `Scene`, project files).
     start
         Weights to start from and to stay close to; the shipped ones where None.
+    link_scores
+        Scores that another program gave to links of this movie, see `track`; what they are worth
+        is learned. Without sources that are movies.
     strategy
         What to do with the sources; ``"transfer"`` for movies and ``"prior"`` for a model where
         None. See `bridgetrack.training.train`.
@@ -179,11 +194,15 @@ def train(
     answers = _answers(clicks)
     if not isinstance(scene, Scene):
         cells, pixels = open_cells(labels, image, **reading)
-        scene = run(prepare(cells, pixels, answers, None, EventKinds.without(without)), progress)
-    elif image is not None or reading or without:
+        scores = open_link_scores(link_scores, _model(start))
+        features = None if scores is None else with_link_scores(scores)
+        steps_ = prepare(cells, pixels, answers, features, EventKinds.without(without))
+        scene = run(steps_, progress)
+        check_link_scores(scores, scene)
+    elif image is not None or reading or without or link_scores is not None:
         raise InputError(
-            "a movie that was tracked or prepared has its image and its kinds of events; give "
-            "labels instead"
+            "a movie that was tracked or prepared has its image, its kinds of events and its link "
+            "scores; give labels instead"
         )
     elif answers is not None:
         scene = annotate(scene, answers)
@@ -236,6 +255,41 @@ def open_cells(
         interval = here.frame_interval or there.frame_interval
         cells = open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
     return cells, pixels
+
+
+def open_link_scores(
+    given: LinkScores | Path | str | None, model: Model | None = None
+) -> LinkScores | None:
+    """Scores of links, where some are given; warns where `model` learned from such and none are."""
+    if given is None and model is not None and needs_link_scores(model.keys):
+        warnings.warn(
+            f"the model {model.name!r} learned from scores that another program gave to links "
+            f"({', '.join(k for k in model.keys if needs_link_scores([k]))}), and none are given "
+            "now: links are scored without; give them by --link-scores (in Python link_scores=)",
+            BridgetrackWarning,
+            stacklevel=3,
+        )
+    return read_link_scores(given) if isinstance(given, Path | str) else given
+
+
+def check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
+    """Refuse scores that fit no cell of a movie; warn where most do not.
+
+    Raises
+    ------
+    InputError
+        Where none does.
+    """
+    found = 0 if scores is None else scores.matched(scene.detections)
+    if scores is None or not len(scores) or 2 * found > len(scores):
+        return
+    said = (
+        f"{scores.name}: {len(scores) - found} of {len(scores)} scored links name cells that the "
+        "labels do not have; frames count from 0, and source and target are labels"
+    )
+    if not found:
+        raise InputError(said)
+    warnings.warn(said, BridgetrackWarning, stacklevel=3)
 
 
 def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:

@@ -109,6 +109,8 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     yield "annotate", (f["labels"], *truth, *image, "--count", 5), "--out", drawn
     learned = (f["labels"], *answers, *image, "--prior", f["model"], "--lambda", 1)
     yield "train", learned, "--out", ("labels", "answers", "image", "model")
+    scored = (f["labels"], *answers, "--link-scores", f["strokes"])
+    yield "train", scored, "--out", ("strokes",)
     helped = (f["labels"], *answers, "--source", f["project"])
     yield "train", helped, "--out", ("project",)
     played = (f["labels"], *truth, *answers, *image, *model, "-n", 2)
@@ -119,13 +121,13 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
 
 TRIED = {
     "segment": {"image", "strokes", "pixel_model", "answers"},
-    "track": {"labels", "image", "model", "annotations"},
+    "track": {"labels", "image", "model", "annotations", "link_scores"},
     "run": {"project"},
     "lineage": {"result"},
     "cycles": {"result"},
     "colour": {"result", "labels"},
     "annotate": {"labels", "ground_truth", "image"},
-    "train": {"labels", "image", "annotations", "source", "prior"},
+    "train": {"labels", "image", "annotations", "source", "prior", "link_scores"},
     "simulate_annotator": {
         "labels", "ground_truth", "image", "model", "annotations", "model_out",
     },
@@ -343,7 +345,7 @@ def test_a_table_and_a_model_that_are_read(
     (out / "detections.csv").unlink()
     before = content(tmp_path)
     refused(run("track", masks, "--model", out / "run.json", "--out", out), "run.json")
-    for option in ("--annotations", "--image"):
+    for option in ("--annotations", "--image", "--link-scores"):
         refused(run("track", masks, option, out / "units.json", "--out", out), "units.json")
     assert content(tmp_path) == before
 

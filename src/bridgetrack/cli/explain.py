@@ -16,6 +16,7 @@ from bridgetrack.cli.sources import (
     RunInputs,
     collecting_warnings,
     open_answers,
+    open_scores,
     open_sources,
     open_weights,
 )
@@ -173,8 +174,9 @@ def _tracked(given: RunInputs) -> Tracking:
     if given.project is not None:
         return _tracked_project(given.project, given.image, weights, answers)
     cells, pixels = open_sources(given.labels, given.image, given.reading, [])
+    _, features = open_scores(given.link_scores, weights)
     kinds = EventKinds.without(given.without)
-    return show(track_steps(cells, pixels, weights, answers, kinds=kinds))
+    return show(track_steps(cells, pixels, weights, answers, features, kinds=kinds))
 
 
 def _tracked_project(

@@ -98,6 +98,17 @@ Weights = Annotated[
 ]
 
 
+LinkScoresFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--link-scores",
+        metavar="FILE",
+        help="Scores, 0 to 1, that another program gave to links: a table of frame, source, target "
+        "(labels) and score, or a GEFF store with scored edges.",
+    ),
+]
+
+
 def out_option(metavar: str, text: str) -> Any:
     """``--out``, which a command needs."""
     return typer.Option("--out", metavar=metavar, help=text, show_default=False)

@@ -158,6 +158,7 @@ def describe(
             "model": _path(given.model),
             "annotations": _path(given.annotations),
             "project": _path(given.project),
+            **({} if given.link_scores is None else {"link_scores": _path(given.link_scores)}),
         },
         "out": str(out),
         "settings": {

@@ -21,6 +21,8 @@ from bridgetrack.notes import Note, NoteKind
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
+    from bridgetrack.features.feature import FeatureSet
+    from bridgetrack.features.link_scores import LinkScores
     from bridgetrack.models.model import Model
     from bridgetrack.pipeline.scene import Scene
     from bridgetrack.progress import Progress
@@ -45,6 +47,7 @@ class RunInputs:
     preset: str = "plain"  # columns of the tables, see `write_csv`
     command: str = "track"
     repair: bool = False  # the labels were mended first, see `cli.repair`
+    link_scores: Path | None = None  # scores of links that another program gave
     found_here: bool = False  # the labels were found on the way and stand among the results
     without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
 
@@ -52,7 +55,8 @@ class RunInputs:
     def inputs(self) -> tuple[Path | None, ...]:
         """All files that are read."""
         labels = None if self.found_here else self.labels
-        return (labels, self.image, self.model, self.annotations, self.project)
+        more = (self.project, self.link_scores)
+        return (labels, self.image, self.model, self.annotations, *more)
 
 
 def open_sources(
@@ -95,6 +99,17 @@ def open_weights(path: Path | None) -> Model | None:
     return None if path is None else check_usable(find_model(path), path)
 
 
+def open_scores(
+    path: Path | None, model: Model | None = None
+) -> tuple[LinkScores | None, FeatureSet | None]:
+    """Scores of links and the features with them, where a file of them is given."""
+    from bridgetrack.api import open_link_scores
+    from bridgetrack.features.link_scores import with_link_scores
+
+    scores = open_link_scores(path, model)
+    return scores, None if scores is None else with_link_scores(scores)
+
+
 def files_behind(given: Path | None) -> tuple[Path, ...]:
     """The files that a model (also by its name in the library) or a project is read from."""
     from bridgetrack.models.library import find_model_file
@@ -122,12 +137,16 @@ def open_scene(
     *,
     named: Path | None = None,
     kinds: EventKinds = EVERYTHING,
+    link_scores: Path | None = None,
 ) -> Scene:
     """Open and prepare a movie with its answers, out of the file `named`; adds to `notes`."""
+    from bridgetrack.api import check_link_scores
     from bridgetrack.pipeline.scene import prepare
 
+    scores, features = open_scores(link_scores)
     cells, pixels = open_sources(labels, image, reading, notes)
-    scene = show(prepare(cells, pixels, answers, None, kinds), watch)
+    scene = show(prepare(cells, pixels, answers, features, kinds), watch)
+    check_link_scores(scores, scene)
     if named is not None:
         check_belonging(scene, labels, named, notes)
     return scene

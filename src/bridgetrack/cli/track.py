@@ -15,6 +15,7 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
+    LinkScoresFile,
     MovieOptions,
     OutFolder,
     Scheduler,
@@ -31,6 +32,7 @@ from bridgetrack.cli.sources import (
     cluster_at,
     collecting_warnings,
     open_answers,
+    open_scores,
     open_sources,
     open_weights,
 )
@@ -86,6 +88,7 @@ def track(
     ] = 0.0,
     scheduler: Scheduler = None,
     without: Without = "",
+    link_scores: LinkScoresFile = None,
     reading: MovieOptions,
     json: Json = False,
 ) -> None:
@@ -94,6 +97,7 @@ def track(
     Writes tables of cells, links and events into DIR, and run.json with everything that is
     needed to repeat the run.
     """
+    from bridgetrack.api import check_link_scores
     from bridgetrack.cli.record import check_run, finish
     from bridgetrack.cli.repair import repaired_labels
     from bridgetrack.export.results import FORMATS
@@ -112,7 +116,15 @@ def track(
     kinds = parse_kinds(without)
     model = None if model is None else find_model_file(model)
     given = RunInputs(
-        labels, image, model, annotations, reading, wanted, repair=repair, without=kinds.words
+        labels,
+        image,
+        model,
+        annotations,
+        reading,
+        wanted,
+        repair=repair,
+        without=kinds.words,
+        link_scores=link_scores,
     )
     check_run(out, given)
     notes: list[Note] = []
@@ -127,10 +139,12 @@ def track(
             cells = show(repaired_labels(cells, pixels, weights, beside, out), watch)
         with collecting_warnings(notes):
             pieces = InPieces(limit, window, gap, temporary.enter_context(cluster_at(scheduler)))
+            scores, features = open_scores(link_scores, weights)
             work = track_movie(
-                cells, pixels, weights, answers, pieces=pieces, margins=exact, kinds=kinds
+                cells, pixels, weights, answers, features, pieces, margins=exact, kinds=kinds
             )
             tracking = show(work, watch)
+            check_link_scores(scores, tracking.scene)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
         done = finish(tracking, out, given, watch, notes, beside)

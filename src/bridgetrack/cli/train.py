@@ -15,6 +15,7 @@ from bridgetrack.cli.options import (
     Image,
     Json,
     Labels,
+    LinkScoresFile,
     MovieOptions,
     Without,
     answers_option,
@@ -113,6 +114,7 @@ def train(
     strategy: StrategyName = None,
     rho: Rho = "auto",
     without: Without = "",
+    link_scores: LinkScoresFile = None,
     reading: MovieOptions,
     json: Json = False,
     **how: Any,
@@ -125,7 +127,7 @@ def train(
     from bridgetrack.training.train import strategy_steps
 
     used = [path for given in (prior, *(source or ())) for path in files_behind(given)]
-    check_file(out, labels, annotations, image, *used)
+    check_file(out, labels, annotations, image, link_scores, *used)
     options = make(TrainingOptions, strength=parse_positive(strength, "--lambda"), **how)
     notes: list[Note] = []
     kinds, watch = parse_kinds(without), Stopwatch()
@@ -139,7 +141,15 @@ def train(
         sources = _open_sources(name, source or [], watch)
         answers = open_answers(annotations)
         scene = open_scene(
-            labels, image, answers, reading, notes, watch, named=annotations, kinds=kinds
+            labels,
+            image,
+            answers,
+            reading,
+            notes,
+            watch,
+            named=annotations,
+            kinds=kinds,
+            link_scores=link_scores,
         )
         steps = strategy_steps(name, scene, sources, start, options, tie=tie)
         training = learn(steps, out, watch, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
@@ -18,6 +18,9 @@ from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
+
+LINK_SCORE = "link_score"
+"""Name of the features that are there only where another program's scores are given."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Feature:
     needs
         ``"mask"`` or ``"image"`` where the value is only known with masks or intensities;
         it is 0 where they are missing.
+    start
+        Weight in models that do not know it; None where every model must.
     """
 
     event: Event
@@ -47,6 +52,7 @@ class Feature:
     unit: str
     compute: Callable[[EventView], Array]
     needs: str = ""
+    start: float | None = None
 
     @property
     def key(self) -> str:
@@ -115,16 +121,20 @@ class FeatureSet:
         ordered = sorted([*self.features, feature], key=lambda f: f.event)
         return replace(self, features=tuple(ordered))
 
-    def align(self, keys: tuple[str, ...], weights: Array) -> Array:
+    def align(self, keys: tuple[str, ...], weights: Array, otherwise: float | None = None) -> Array:
         """Bring the weights of a model into the order of this set, shape (d,).
+
+        A feature that the model need not know has its `Feature.start`, or `otherwise`; scores of
+        links that only the model knows are left out, as if none were given.
 
         Raises
         ------
         ModelError
-            Where the model's features are not exactly those of this set.
+            Where the model's other features are not exactly those of this set.
         """
-        unknown = sorted(set(keys) - set(self.keys))
-        missing = sorted(set(self.keys) - set(keys))
+        started = {f.key: f.start for f in self.features if f.start is not None}
+        unknown = sorted(k for k in set(keys) - set(self.keys) if not needs_link_scores([k]))
+        missing = sorted(set(self.keys) - set(keys) - set(started))
         if unknown or missing:
             raise ModelError(
                 "the model was made with other features than this program has"
@@ -132,8 +142,14 @@ class FeatureSet:
                 + (f"; only in the program: {', '.join(missing)}" if missing else "")
                 + ". Train a new model, or use the version of Bridgetrack that made this one"
             )
-        place = {key: k for k, key in enumerate(keys)}
-        return np.asarray([weights[place[key]] for key in self.keys], dtype=np.float64)
+        known = dict(zip(keys, weights, strict=True))
+        start = started if otherwise is None else dict.fromkeys(started, otherwise)
+        return np.asarray([known.get(k, start.get(k)) for k in self.keys], dtype=np.float64)
+
+
+def needs_link_scores(keys: Iterable[str]) -> bool:
+    """Whether a model with these features learned from scores of links."""
+    return any(key.endswith(f".{LINK_SCORE}") for key in keys)
 
 
 @dataclass(frozen=True)

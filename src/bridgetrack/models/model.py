@@ -113,7 +113,9 @@ class Model:
         ModelError
             Where the model was made with other features; the message names them.
         """
-        return None if self.tightness is None else features.align(self.keys, self.tightness)
+        if self.tightness is None:
+            return None
+        return features.align(self.keys, self.tightness, float(np.median(self.tightness)))
 
 
 def check_usable(model: Model, where: Path | str) -> Model:

@@ -103,7 +103,7 @@ def untrained_model(features: FeatureSet | None = None) -> Model:
         "false": FALSE,
     }
     features = features or default_features()
-    weights = [blocks[f.event.key].get(f.name, 0.0) for f in features.features]
+    weights = [blocks[f.event.key].get(f.name, f.start or 0.0) for f in features.features]
     return Model(
         features.keys,
         np.asarray(weights),

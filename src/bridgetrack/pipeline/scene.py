@@ -32,7 +32,7 @@ from bridgetrack.errors import (
     InputError,
 )
 from bridgetrack.features.default import default_features
-from bridgetrack.features.feature import FeatureMatrix, FeatureSet, compute_features
+from bridgetrack.features.feature import LINK_SCORE, FeatureMatrix, FeatureSet, compute_features
 from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT, generate_hypotheses
@@ -193,7 +193,8 @@ def propose(
     if kinds.absent & LAST_RESORT:
         hypotheses = _without_last_resort(evidence, hypotheses, anchored, kinds)
     # Features of others are computed at once, so that mistakes in them are told here.
-    usual = features is None or features == default_features()
+    known = set(default_features().features)
+    usual = features is None or all(f in known or f.name == LINK_SCORE for f in features.features)
     matrix = compute_features(evidence, hypotheses, features or default_features(), on_demand=usual)
     active = active_slots(evidence.detections)
     slots = np.flatnonzero(active)

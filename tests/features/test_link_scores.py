@@ -1,0 +1,135 @@
+"""Scores that another program gave to links count, are learned, and are missed where they lack."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bridgetrack as bt
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.cli.main import main
+from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.hypotheses.events import Event
+
+FRAMES, PAIRS = 6, 5
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> Path:
+    """Pairs of cells that exchange their places from frame to frame; a tracker sees none move."""
+    rows = [
+        (t, 30.0 + 2 * np.sin(5 * t + k), 60.0 * k + 4.0 * ((side + t) % 2), 2 * k + side + 1)
+        for t in range(FRAMES)
+        for k in range(PAIRS)
+        for side in (0, 1)
+    ]
+    path = tmp_path / "cells.csv"
+    table = pd.DataFrame(rows, columns=["t", "y", "x", "label"]).assign(area=80.0)
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    """What somebody else knows: who exchanged places with whom."""
+    rows = []
+    for t in range(FRAMES - 1):
+        for k in range(PAIRS):
+            one, two = 2 * k + 1, 2 * k + 2
+            rows += [(t, one, one, 0.97), (t, two, two, 0.97), (t, one, two, 0.03)]
+            rows.append((t, two, one, 0.03))
+    path = tmp_path / "scores.csv"
+    pd.DataFrame(rows, columns=["Frame", "Source", "Target", "Score"]).to_csv(path, index=False)
+    return path
+
+
+def followed(tracking: bt.Tracking) -> float:
+    """Share of links that keep the label."""
+    nodes = tracking.tracks.nodes.set_index("id")["label"]
+    edges = tracking.tracks.edges
+    return float(np.mean(nodes[edges["source"]].to_numpy() == nodes[edges["target"]].to_numpy()))
+
+
+def test_scores_count(cells: Path, scores: Path, tmp_path: Path) -> None:
+    assert followed(bt.track(cells)) <= 0.1
+    scored = bt.track(cells, link_scores=scores)
+    assert followed(scored) >= 0.9
+    assert followed(bt.track(cells, link_scores=scores, window=3)) == followed(scored)
+    scored.save(tmp_path / "out", ["geff"])
+    again = bt.read_link_scores(_geff_with_scores(tmp_path / "out" / "tracks.geff"))
+    assert len(again) == 2 * PAIRS * (FRAMES - 1)
+    assert followed(bt.track(cells, link_scores=again)) >= 0.3, (
+        "scores for some links alone count, too"
+    )
+
+
+def _geff_with_scores(store: Path) -> Path:
+    """Our own export has scores of events there; others have probabilities."""
+    import zarr
+
+    group = zarr.open_group(str(store), mode="r+")
+    values = group["edges/props/score/values"]
+    values[:] = np.full(values.shape, 0.98)
+    return store
+
+
+def test_on_the_command_line(
+    cells: Path, scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = AnnotationSet(bt.track(cells).tracks.geometry)
+    place = pd.read_csv(cells).set_index(["t", "label"])[["y", "x"]]
+
+    def ref(t: int, label: int) -> CellRef:
+        y, x = place.loc[(t, label)]
+        return CellRef(t, label, (float(y), float(x)))
+
+    for t in range(4):
+        for label in (1, 4, 5):
+            event = EventRef(Event.MOVE, (ref(t, label),), (ref(t + 1, label),))
+            answers = answers.add(Annotation(f"a{t}-{label}", Kind.CONFIRM, (event,)))
+    bt.save_annotations(answers, tmp_path / "a.json")
+    model, out = tmp_path / "m.json", tmp_path / "out"
+    given = ["--link-scores", str(scores)]
+    words = ["train", str(cells), "--annotations", str(tmp_path / "a.json"), "--out", str(model)]
+    assert main([*words, "--lambda", "1", *given]) == 0
+    learned = dict(zip(bt.load_model(model).keys, bt.load_model(model).weights, strict=True))
+    assert "move.link_score" in learned
+    track = ["track", str(cells), "--model", str(model), "--out", str(out)]
+    capsys.readouterr()
+    assert main([*track, *given, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["input"]["link_scores"] == str(scores)
+    assert not any("link scores" in note or "scores that" in note for note in record["notes"])
+    assert main(["explain", str(out), "--frame", "0", "--cell", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["event"].startswith("the move of cell 1")
+    assert main(track) == 0
+    assert "learned from scores that another program gave" in capsys.readouterr().out
+    with pytest.warns(BridgetrackWarning, match=r"move\.link_score, divide\.link_score"):
+        bt.track(cells, model=model)
+
+
+def test_scores_that_cannot_be_used(cells: Path, scores: Path, tmp_path: Path) -> None:
+    text, wrong = scores.read_text(), tmp_path / "wrong.csv"
+    for changed, said in (
+        (text.replace("Score", "Cost"), "there is no column score"),
+        (text.replace("0.97", "7", 1), "the score 7 is no probability"),
+        (text.replace("0.97", "x", 1), r"wrong.csv, row 2, column 'Score': 'x' is not a number"),
+        (text + "0,1,1,0.5\n", "cell 1 in frame 0 to cell 1 is scored twice"),
+        (text.replace("\n0,", "\n900,"), ""),
+        ("Frame,Source,Target,Score\n900,1,1,0.5\n", "1 of 1 scored links name cells"),
+    ):
+        wrong.write_text(changed)
+        if not said:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                bt.track(cells, link_scores=wrong)  # most of them fit
+            continue
+        with pytest.raises(InputError, match=said):
+            bt.track(cells, link_scores=wrong)
