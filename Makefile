@@ -1,6 +1,7 @@
 # make demo   install into .venv, track the bundled sample, say where the results are
 # make test   install what the tests need, then all checks, then all tests
 # make lint   the checks alone: style, format, types, import contracts
+# make docs   the documentation site, in build/site; warnings are errors
 # make screenshots  drive the real plugin and save pictures of it to docs/images
 # make clean  remove everything that make made
 
@@ -16,12 +17,12 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint screenshots clean system
+.PHONY: demo test lint docs screenshots clean system
 
 demo: system $(VENV)/.demo
 	@$(BIN)/bridgetrack demo --out demo
 
-test: system lint
+test: system lint docs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
@@ -29,6 +30,9 @@ lint: $(VENV)/.test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+docs: $(VENV)/.test
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 screenshots: system $(VENV)/.test
 	@if command -v xvfb-run >/dev/null; then \

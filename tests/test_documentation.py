@@ -17,14 +17,7 @@ from bridgetrack.annotations.store import load_annotations
 from bridgetrack.cli.main import main
 
 PROJECT = Path(__file__).resolve().parents[1]
-PAGES = (
-    "README.md",
-    "docs/architecture.md",
-    "docs/command_line.md",
-    "docs/files.md",
-    "docs/model_library.md",
-    "docs/python.md",
-)
+PAGES = ("README.md", *sorted(f"docs/{p.name}" for p in (PROJECT / "docs").glob("*.md")))
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -57,6 +50,32 @@ def test_quick_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_python_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_python("docs/python.md")
+
+
+@pytest.mark.parametrize("name", ["track_and_teach", "how_right"])
+def test_notebooks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = PROJECT / "docs" / "notebooks" / f"{name}.ipynb"
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert code
+    assert not any(cell.get("outputs") for cell in cells), "results are not kept"
+    names: dict[str, object] = {}
+    for block in code:
+        exec(compile(block, str(page), "exec"), names)
+
+
+def test_the_version_and_the_addresses_of_a_package() -> None:
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.plugin.manager import PluginManager
+
+    made = ProjectMetadata(str(PROJECT), PluginManager())
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+)?", made.version)
+    text = made.core.readme
+    targets = re.findall(r"\]\(([^)#][^)]*)\)", text)
+    assert len(targets) > 10
+    assert [t for t in targets if not t.startswith("https://")] == []
+    assert "https://raw.githubusercontent.com/bridgetrack/bridgetrack/main/docs/images" in text
 
 
 def test_annotation_example_is_valid(tmp_path: Path) -> None:
