@@ -99,15 +99,13 @@ class LinkScores:
 
 def with_link_scores(scores: LinkScores, features: FeatureSet | None = None) -> FeatureSet:
     """A set of features (the built-in ones where None) and the scores of links."""
-
     made = features or default_features()
     for event, what, compute in (
         (Event.MOVE, "logit of the score that was given to the link", _of_move),
         (Event.DIVIDE, "mean logit of the scores that were given to its links", _of_division),
     ):
-        made = made.with_feature(
-            Feature(event, LINK_SCORE, what, "1", partial(compute, scores), start=WEIGHT)
-        )
+        value = partial(compute, scores)
+        made = made.with_feature(Feature(event, LINK_SCORE, what, "1", value, start=WEIGHT))
     return made
 
 
