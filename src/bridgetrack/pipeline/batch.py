@@ -14,7 +14,7 @@ from bridgetrack.models.similarity import UNKNOWN, Similarity, compare
 from bridgetrack.models.statistics import FeatureStatistics
 from bridgetrack.pipeline.summary import count_events
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.tracks.tracks import EDGE_EVENTS
+from bridgetrack.tracks.tracks import EDGE_EVENTS, margin_column
 
 DOUBTFUL = 0.9
 """Events that are less probable than this, against their best alternative, are doubtful."""
@@ -59,7 +59,8 @@ def row_of(
 ) -> BatchRow:
     """The row of a tracked movie."""
     events = tracking.tracks.events
-    margin = events.loc[events["event"].isin(EDGE_EVENTS), "margin"].to_numpy(dtype=np.float64)
+    joining = events.loc[events["event"].isin(EDGE_EVENTS), margin_column(events)]
+    margin = joining.to_numpy(dtype=np.float64)
     sure = expit(margin[~np.isnan(margin)])
     known = len(sure) > 0
     return BatchRow(

@@ -38,6 +38,9 @@ class BatchBox(QWidget):
         box.setContentsMargins(0, 0, 0, 0)
         about = text()
         about.setText(_ABOUT)
+        # A folded section is as high as its contents say, which know no width to wrap words at.
+        line = about.fontMetrics().lineSpacing()
+        about.setMinimumHeight(5 * line)
         box.addWidget(about)
         self.folder, self.labels, self.out = (
             FileEdit(mode=FileDialogMode.EXISTING_DIRECTORY, nullable=True, name=name)
@@ -65,9 +68,9 @@ class BatchBox(QWidget):
         self.table.setMinimumHeight(140)
         self.table.verticalHeader().hide()
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.table.hide()
         box.addWidget(self.table)
         self.words = text()
+        self.words.setMinimumHeight(6 * line)
         box.addWidget(self.words)
 
     def begin(self) -> None:
@@ -102,7 +105,6 @@ class BatchBox(QWidget):
             for column, value in enumerate(values):
                 self.table.setItem(k, column, QTableWidgetItem(value))
         self.table.resizeColumnsToContents()
-        self.table.setVisible(bool(good))
         odd = most_different(rows)
         told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
         if odd is not None:

@@ -27,6 +27,9 @@ class CheckBox(QWidget):
         box.setContentsMargins(0, 0, 0, 0)
         about = text()
         about.setText(_ABOUT)
+        # A folded section is as high as its contents say, which know no width to wrap words at.
+        line = about.fontMetrics().lineSpacing()
+        about.setMinimumHeight(4 * line)
         box.addWidget(about)
         self.form = SettingsForm(SampleOptions, _TITLES, words=_WORDS)
         self.form.listen(self._refresh)
@@ -42,6 +45,7 @@ class CheckBox(QWidget):
         )
         box.addWidget(row(self.go, self.back))
         self.words = text()
+        self.words.setMinimumHeight(4 * line)
         box.addWidget(self.words)
         panel.follow(self._refresh, self._questions.check.changed, panel.session.tracking_changed)
         self._refresh()
@@ -70,4 +74,3 @@ class CheckBox(QWidget):
         self.go.setEnabled(self._panel.session.tracking is not None)
         self.back.setEnabled(check.can_take_back)
         self.words.setText(check.words)
-        self.words.setVisible(bool(check.words))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from fonticon_mdi7 import MDI7
 from napari.utils.theme import get_theme
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QIcon, QKeySequence
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -33,10 +33,6 @@ AnyWidget = TypeVar("AnyWidget", bound=QWidget)
 
 SPACE = 6
 """Pixels between widgets."""
-
-_OPENED = 350
-"""Milliseconds until a section has opened."""
-_ANY_HEIGHT = 16_777_215
 
 _ICON = "bridgetrack_icon"
 """Property of a button that names its icon; `dress_icons` paints it."""
@@ -222,14 +218,6 @@ def folded(title: str, *widgets: QWidget) -> QCollapsible:
     # As high as its contents; else the layout would squeeze them.
     section.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
     section.collapse(animate=False)
-    # Once it is open its contents may grow: words wrap, tables appear.
-    release = QTimer(section)
-    release.setSingleShot(True)
-    release.setInterval(_OPENED)
-    release.timeout.connect(
-        lambda: section.isExpanded() and section.content().setMaximumHeight(_ANY_HEIGHT)
-    )
-    section.toggled.connect(lambda _: release.start())
     return section
 
 
