@@ -37,14 +37,16 @@ def usual_ratio(ratios: Sequence[float], checked: int = 0, few: int = FEW_OUTLIN
     Returns
     -------
     float
-        Their median; 1.0 where they are too few, do not agree, or are much like those before.
+        The quartile of them that is nearer to 1, since people correct the worst; 1.0 where they
+        are too few, do not agree, or are much like those before.
     """
     if len(ratios) < max(few, _SHARE * checked):
         return 1.0
     logs = np.log(np.asarray(ratios, dtype=np.float64))
-    middle = float(np.median(logs))
-    agree = float((np.sign(logs) == np.sign(middle)).mean())
-    return float(np.exp(middle)) if agree >= _AGREE and abs(middle) > np.log(_ALIKE) else 1.0
+    side = 1 if np.median(logs) > 0 else -1
+    usual = float(np.quantile(side * logs, 0.25))
+    agree = float((side * logs > 0).mean())
+    return float(np.exp(side * usual)) if agree >= _AGREE and usual > np.log(_ALIKE) else 1.0
 
 
 def redrawn(cells: sp.csr_matrix, candidates: sp.csr_matrix, ratio: float) -> Index:
