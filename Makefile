@@ -1,5 +1,5 @@
 # make demo   install into .venv, track the bundled sample, say where the results are
-# make test   install what the tests need, then all checks, then all tests
+# make test   install what the tests need, then all checks beside all tests
 # make lint   the checks alone: style, format, types, import contracts
 # make docs   the documentation site, in build/site; warnings are errors
 # make screenshots  drive the real plugin and save pictures of it to docs/images
@@ -17,12 +17,16 @@ export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint docs screenshots clean system
+.PHONY: demo test pytest lint docs screenshots clean system
 
 demo: system $(VENV)/.demo
 	@$(BIN)/bridgetrack demo --out demo
 
-test: system lint docs
+# Checks and tests side by side: either leaves a core idle for a while.
+test: system $(VENV)/.test
+	@$(MAKE) --no-print-directory --jobs=2 pytest lint docs
+
+pytest: $(VENV)/.test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.test

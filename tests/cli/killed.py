@@ -167,10 +167,10 @@ def _remember(written: Path | None) -> None:
             known[key] = yield from repeat(given)
         return known[key]
 
-    def stage_results(tracks: Any, labels: Any, staging: Path, formats: Any, preset: str) -> Any:
+    def stage_results(tracks: Any, labels: Any, staging: Path, formats: Any, *more: Any) -> Any:
         key = hashlib.sha256(repr([labels.source, formats]).encode()).hexdigest()
         if not (written / key).exists():
-            write(tracks, labels, written / key, formats, preset)
+            write(tracks, labels, written / key, formats, *more)
         shutil.copytree(written / key, staging, dirs_exist_ok=True)
         return ()
 

@@ -296,7 +296,12 @@ def test_what_a_person_put_into_results_is_kept(run: Run, masks: Path, tmp_path:
             assert content(out) == before
         (out / name).unlink() if kept is None else (out / name).write_bytes(kept)
     assert run(*both[:-1], "geff").status == 0
-    assert sorted(p.name for p in out.iterdir()) == ["notes.txt", "run.json", "tracks.geff"]
+    assert sorted(p.name for p in out.iterdir()) == [
+        "methods.txt",
+        "notes.txt",
+        "run.json",
+        "tracks.geff",
+    ]
 
 
 def test_folders_and_links_that_others_made(run: Run, masks: Path, tmp_path: Path) -> None:
@@ -406,14 +411,16 @@ def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -
     result.save(out, ["csv", "geff"])
     assert not (out / "run.json").exists()
     assert run(*words, "csv").status == 0
-    assert sorted(p.name for p in out.glob("[!.]*")) == sorted([*FILES["csv"], "run.json"])
+    assert sorted(p.name for p in out.glob("[!.]*")) == sorted(
+        [*FILES["csv"], "methods.txt", "run.json"]
+    )
     assert run(*words, "csv,ctc").status == 0
     notes = result.save(out, ["csv"])
     assert any(note.startswith("run.json: removed") for note in notes)
     assert not (out / "run.json").exists()
     assert (out / "ctc").is_dir()
     assert run(*words, "geff").status == 0, "all that is there is ours"
-    assert sorted(p.name for p in out.glob("[!.]*")) == ["run.json", "tracks.geff"]
+    assert sorted(p.name for p in out.glob("[!.]*")) == ["methods.txt", "run.json", "tracks.geff"]
     (out / "run.json").write_text((out / "run.json").read_text() + " ")
     (out / "tracks.geff" / "mine.txt").write_text("mine")
     before = content(out)

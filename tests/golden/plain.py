@@ -61,7 +61,7 @@ def plain(value: Any, folder: Path) -> Any:
         return {
             k: _counted(v) if k in ("notes", "note") else plain(_timeless(k, _untied(k, v)), folder)
             for k, v in value.items()
-            if k not in WORDS | PASSING | LATER
+            if k not in WORDS | PASSING | LATER and not (k == "version" and isinstance(v, str))
         }
     if isinstance(value, list | tuple):
         return [plain(v, folder) for v in value]

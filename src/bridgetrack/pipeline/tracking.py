@@ -222,7 +222,7 @@ def _tracked(
 ) -> Tracking:
     margins = margin_bounds(scene.problem, scores, solution, allowed)
     tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
-    tracks = _with_verified(tracks, scene, solution.chosen)
+    tracks = tell_verified(tracks, scene, solution.chosen)
     return Tracking(scene, model, scores, solution, margins, tracks)
 
 
@@ -247,11 +247,11 @@ def exact_steps(tracking: Tracking) -> Steps[Tracking]:
     margins = yield from relayed(work, partial(Progress, "Making margins exact"))
     values = (tracking.scores, margins)
     tracks = build_tracks(scene.detections, scene.hypotheses, chosen, *values, exact=True)
-    tracks = _with_verified(tracks, scene, chosen)
+    tracks = tell_verified(tracks, scene, chosen)
     return replace(tracking, margins=margins, tracks=tracks, exact=True)
 
 
-def _with_verified(tracks: Tracks, scene: Scene, chosen: Mask) -> Tracks:
+def tell_verified(tracks: Tracks, scene: Scene, chosen: Mask) -> Tracks:
     """The tracks, told which of them answers confirm altogether."""
     anchored = scene.anchored
     said = np.array([kind == Kind.CONFIRM for kind in anchored.kind], dtype=bool)[anchored.owner]

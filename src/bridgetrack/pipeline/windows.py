@@ -42,6 +42,7 @@ from bridgetrack.pipeline.tracking import (
     allowed_by,
     exact_steps,
     explain_contradiction,
+    tell_verified,
     track_scene,
 )
 from bridgetrack.pipeline.window import (
@@ -374,6 +375,7 @@ class _State:
         doubtful = known[np.argsort(every.exact[known], kind="stable")][:DOUBTFUL]
         margins[doubtful] = every.exact[doubtful]
         tracks = build_tracks(evidence.detections, events, chosen, scores, margins)
+        tracks = tell_verified(tracks, scene, chosen)
         longest = max(len(frames) for frames in windows)
         report = Windows(len(windows), longest, 2 * self.reach, self.hypotheses, doubtful)
         return Tracking(scene, model, scores, solution, margins, tracks, report)
