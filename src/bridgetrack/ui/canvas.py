@@ -21,7 +21,6 @@ from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, kind_of, look_at
 from bridgetrack.ui.overlay import (
     Drawing,
-    OverlayLayers,
     SliceShown,
     draw_answers,
     draw_ghost,
@@ -29,6 +28,7 @@ from bridgetrack.ui.overlay import (
     draw_pointed,
     draw_proposals,
 )
+from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import SHORTCUTS
 

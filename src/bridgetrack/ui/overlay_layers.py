@@ -1,0 +1,229 @@
+"""The two layers in which a drawing is shown over the image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from napari.layers import Points, Vectors
+from numpy.typing import NDArray
+
+from bridgetrack.ui.event_looks import LOOKS
+from bridgetrack.ui.layers import placed_like, tag
+from bridgetrack.ui.overlay import CLEAR, Drawing, Mark
+
+Array = NDArray[np.float64]
+
+_ON_TOP = "translucent_no_depth"
+"""Not hidden by opaque cells in front, where a volume is in view."""
+
+_AT_ONCE = 6
+"""Characters made ready in one part."""
+
+
+class OverlayLayers:
+    """*Events* (arrows, which get mouse and keys) and *Marks* (symbols with words) of one viewer.
+
+    They are drawn anew only where something changed.
+    """
+
+    def __init__(self) -> None:
+        self.events: Vectors | None = None
+        self.marks: Points | None = None
+        self._drawn: Drawing | None = None
+        self._seen: tuple[float, float | None] = 0.0, None
+
+    @property
+    def complete(self) -> bool:
+        """Whether both layers are there."""
+        return self.events is not None and self.marks is not None
+
+    def forget(self, layer: Any) -> None:
+        """A layer was deleted."""
+        if layer is self.events:
+            self.events = None
+        elif layer is self.marks:
+            self.marks = None
+
+    def parts(
+        self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]
+    ) -> Iterator[Callable[[], None]]:
+        """Parts that add the layers that are missing over the segmentation `labels`.
+
+        To be done in this order, best with turns of the event loop between them: each takes
+        napari a moment. `prepare` is called with a new layer to point at.
+        """
+
+        def show_marks() -> None:
+            if self.marks is not None:
+                self.marks.visible = True
+
+        def show_words() -> None:
+            if self.marks is not None:
+                self.marks.text.visible = True
+
+        def show_events() -> None:
+            if self.events is not None:
+                self.events.visible = True
+
+        if self.marks is None:
+            yield lambda: self._make_marks(viewer, labels)
+            yield show_marks
+            yield show_words
+        if self.events is None:
+            yield lambda: self._make_events(viewer, labels, prepare)
+            yield show_events
+
+    def _make_marks(self, viewer: Any, labels: Any) -> None:
+        if self.marks is not None:
+            return
+        self._drawn = None
+        self.marks = Points(
+            ndim=labels.ndim - 1, name="Marks", metadata=tag("marks"),
+            blending=_ON_TOP, face_color="transparent", border_width=0.12, size=10, opacity=1.0,
+            visible=False,
+            text={"string": "{text}", "color": {"feature": "ink"}, "size": 11, "anchor": "center",
+                  "blending": _ON_TOP, "visible": False},
+            features={"text": np.zeros(0, dtype=object), "ink": np.zeros(0, dtype=object)},
+            **placed_like(labels, still=True),
+        )  # fmt: skip
+        _add(viewer, self.marks)
+
+    def _make_events(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
+        if self.events is not None:
+            return
+        self._drawn = None
+        self.events = Vectors(
+            np.zeros((0, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
+            blending=_ON_TOP, metadata=tag("events"), visible=False,
+            vector_style="arrow", edge_width=1.5, opacity=1.0, edge_color="white",
+            **placed_like(labels, still=True),
+        )  # fmt: skip
+        prepare(self.events)
+        _add(viewer, self.events)
+
+    def raise_in(self, viewer: Any) -> None:
+        """Bring the layers to the top, so that nothing hides them."""
+        own = [layer for layer in (self.marks, self.events) if layer in viewer.layers]
+        if list(viewer.layers)[len(viewer.layers) - len(own) :] != own:
+            for layer in own:
+                viewer.layers.move(viewer.layers.index(layer), len(viewer.layers))
+
+    def fit(self, viewer: Any, labels: Any) -> None:
+        """Take the layers away where they were made for another number of axes."""
+        for layer in (self.events, self.marks):
+            if layer is not None and layer.ndim != labels.ndim - 1:
+                viewer.layers.remove(layer)
+
+    def place(self, labels: Any) -> None:
+        """Draw in the coordinates of a segmentation layer."""
+        for layer in (self.events, self.marks):
+            if layer is not None:
+                for name, value in placed_like(labels, still=True).items():
+                    setattr(layer, name, value)
+
+    def draw(self, drawing: Drawing, dot: float = 0.0, plane: float | None = None) -> None:
+        """Show a drawing.
+
+        `dot` is how large a pixel of the screen is, in pixels of the movie; `plane` the one in
+        view of a 3D movie, None where all are.
+        """
+        if self.events is None or self.marks is None:
+            return
+        before, self._drawn = self._drawn, drawing
+        seen_before, self._seen = self._seen, (dot, plane)
+        anew = before is None or seen_before != self._seen
+        if anew or before is None or before.arrows != drawing.arrows:
+            _set_arrows(self.events, drawing, plane)
+        if anew or before is None or before.marks != drawing.marks:
+            _set_marks(self.marks, drawing, dot, plane)
+
+    def warming(self) -> Iterator[Callable[[], None]]:
+        """Parts that make the letters ready, unseen; else the first words take long to show."""
+        names = "".join(f"{k.sign}{k.name}" for k in LOOKS.values())
+        letters = sorted({*names, *"0123456789,%#", *"frame? [Enter]"})
+        for k in range(0, len(letters), _AT_ONCE):
+            yield self._writer("".join(letters[k : k + _AT_ONCE]))
+        yield self.end_warming
+
+    def _writer(self, letters: str) -> Callable[[], None]:
+        def write() -> None:
+            if self.marks is not None:
+                self.marks.opacity = 0.0
+                unseen = Drawing()
+                unseen.mark((0.0, 0.0), "disc", 0.1, (0, 0, 0, 0), (0, 0, 0, 0), letters)
+                self._drawn = None
+                _set_marks(self.marks, unseen)
+
+        return write
+
+    def end_warming(self) -> None:
+        """Show the layer of symbols again."""
+        if self.marks is not None and self.marks.opacity == 0:
+            _set_marks(self.marks, Drawing())
+            self.marks.opacity = 1.0
+            self._drawn = None
+
+
+def _add(viewer: Any, layer: Any) -> None:
+    """Add a layer without making it the active one."""
+    active = viewer.layers.selection.active
+    viewer.add_layer(layer)
+    if active is not None and active in viewer.layers:
+        viewer.layers.selection.active = active
+
+
+def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
+    flat = np.array([a[:2] for a in drawing.arrows], dtype=np.float64).reshape(-1, 2, 2)
+    if layer.ndim > 2:
+        rise = np.array([a.rise for a in drawing.arrows], dtype=np.float64).reshape(-1, 2)
+        if plane is not None:
+            rise[:] = plane, 0.0
+        flat = np.concatenate([rise[..., None], flat], axis=2)
+    layer.data = flat
+    if drawing.arrows:
+        layer.edge_color = np.array([a.colour for a in drawing.arrows])
+
+
+_RIM = (np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1]]) * 1.3).tolist()
+"""Dots on the screen by which dark copies of words are moved, so that these have a rim."""
+
+
+def _places(marks: Sequence[Mark], ndim: int, plane: float | None) -> Array:
+    """Where marks are, shape (k, ndim): in the plane in view, or each in its own."""
+    flat = np.array([m.point for m in marks], dtype=np.float64).reshape(-1, 2)
+    if ndim == 2:
+        return flat
+    known = [m.z for m in marks if m.z is not None]
+    middle = float(np.mean(known)) if known else 0.0
+    z = [(middle if m.z is None else m.z) if plane is None else plane for m in marks]
+    return np.column_stack([np.array(z, dtype=np.float64), flat])
+
+
+def _set_marks(
+    layer: Points, drawing: Drawing, dot: float = 0.0, plane: float | None = None
+) -> None:
+    """Show marks; words have a dark rim, without which they would be unseen on bright cells."""
+    said = [m for m in drawing.marks if m.text] if dot else []
+    rims = [
+        Mark((m.point[0] + dot * y, m.point[1] + dot * x), "disc", 0.1, CLEAR, CLEAR, m.text, z=m.z)
+        for m in said
+        for y, x in _RIM
+    ]
+    words = [m._replace(symbol="disc", size=0.1, face=CLEAR, border=CLEAR) for m in said]
+    shapes = [m._replace(text="") if dot else m for m in drawing.marks]
+    marks = [*shapes, *rims, *words]
+    ink = ["black"] * (len(shapes) + len(rims)) + ["white"] * len(words) if dot else []
+    with layer.events.blocker_all():
+        layer.data = _places(marks, layer.ndim, plane)
+        if marks:
+            layer.symbol = [m.symbol for m in marks]
+            layer.size = np.array([m.size for m in marks])
+            layer.face_color = np.array([m.face for m in marks])
+            layer.border_color = np.array([m.border for m in marks])
+            layer.features = {
+                "text": np.array([m.text for m in marks], dtype=object),
+                "ink": np.array(ink or ["white"] * len(marks), dtype=object),
+            }
+    layer.refresh()
