@@ -41,7 +41,7 @@ from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import sign
 from bridgetrack.files import replacing
 from bridgetrack.notes import Note
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.segmentation.settings import MaskChoice
 
 if TYPE_CHECKING:
@@ -205,22 +205,15 @@ def _tried(
 
     began = time.perf_counter()
     work = _track(movie, given, file, model, began)
-    while True:
-        try:
-            step = next(work)
-        except StopIteration as end:
-            row: BatchRow = end.value
-            return row
-        except BridgetrackError as error:
-            problem = str(error)
-        except MemoryError:
-            problem = "not enough memory for this movie"
-        except Exception as error:
-            problem = f"unexpected error: {type(error).__name__}: {error}"
-        else:
-            yield told(step)
-            continue
-        return BatchRow(movie.name, " ".join(problem.split()), seconds=time.perf_counter() - began)
+    try:
+        return (yield from relayed(work, told))
+    except BridgetrackError as error:
+        problem = str(error)
+    except MemoryError:
+        problem = "not enough memory for this movie"
+    except Exception as error:
+        problem = f"unexpected error: {type(error).__name__}: {error}"
+    return BatchRow(movie.name, " ".join(problem.split()), seconds=time.perf_counter() - began)
 
 
 def _track(
