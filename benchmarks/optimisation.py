@@ -124,7 +124,7 @@ def bounds_computed(results: list[TrainingResult]) -> NDArray[np.float64]:
 
 
 def picture(found: dict[str, Runs]) -> None:
-    """Objective over calls; bounds computed by the end of each CCCP iteration, mean of the seeds."""
+    """Objective over calls; bounds computed by the end of each CCCP iteration, mean of seeds."""
     import matplotlib as mpl
 
     mpl.use("Agg")
