@@ -38,6 +38,7 @@ from bridgetrack.training.training_set import TrainingSet, balanced
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images" / "learning"
+FIGURES = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "data"
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -360,6 +361,15 @@ def spread(values: list[float], percent: bool = True, digits: int = 2) -> str:
     factor = 100.0 if percent else 1.0
     mean, deviation = factor * finite.mean(), factor * finite.std(ddof=1 if len(finite) > 1 else 0)
     return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+
+
+def save_figure(figure: Any, name: str) -> None:
+    """Keep a figure of matplotlib as SVG, alike each time it is drawn alike."""
+    import matplotlib as mpl
+
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure.savefig(FIGURES / f"{name}.svg", metadata={"Date": None})
 
 
 def row(*cells: object) -> str:

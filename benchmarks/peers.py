@@ -1,0 +1,542 @@
+"""Other trackers beside Bridgetrack on the same cells, in one run.
+
+    python benchmarks/peers.py --peers /path/to/python [--sets HeLa ...] [--tools LapTrack ...]
+
+``--peers`` is the interpreter of an environment with laptrack, btrack, motile and trackpy
+(``python -m venv DIR; DIR/bin/pip install laptrack btrack motile trackpy scipy``), ``--btrack`` and
+``--ultrack`` others for these two, where they need libraries of their own; the defaults are
+``$BRIDGETRACK_PEERS``, ``$BRIDGETRACK_BTRACK`` and ``$BRIDGETRACK_ULTRACK``. A tool without an
+interpreter is left out. True cells are what every tool gets, as centroids and, where there are any,
+as masks: Bridgetrack untrained, and trained on the same share of the true links that one of the
+others is tuned on (a twentieth: a block of frames in the middle). The raw images, where there are
+any, go to Bridgetrack alone, once with and once without them. *Development* movies have been
+looked at while setting Bridgetrack's weights; *unseen* ones had no part in any choice.
+
+Edge and division F1 and AOGM (with the Cell Tracking Challenge's weights) are traccuracy's, cell by
+cell; seconds are of the processor, imports left out. Finished runs are kept in ``--log`` and
+``--others`` (delete it where their versions changed). Draws
+``docs/evidence/data/peers.svg``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import tifffile
+from numpy.typing import NDArray
+
+import bridgetrack as bt
+from bridgetrack.annotations.truth import draw_annotations, read_events
+from bridgetrack.evaluation.graph import graph_of
+from bridgetrack.evaluation.metrics import quiet_traccuracy
+from common import DATA, header, row, save_figure
+from peer_runner import NEED_MASKS, TOOLS
+
+OTHERS = Path(__file__).resolve().parents[1] / "build" / "evidence" / "other_trackers.jsonl"
+"""Their runs do not hang on Bridgetrack's code, and are kept when that changes."""
+OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, 5 %")
+SHARE = 0.05
+LIMIT = 60
+"""Processor seconds after which another tool is stopped."""
+
+
+@dataclass(frozen=True)
+class Movie:
+    """A movie, or frames of it.
+
+    Parameters
+    ----------
+    folder, sequence
+        Where; for points the stem of the files.
+    scale, interval
+        Micrometres per pixel, minutes per frame, where the source says so.
+    first, stop
+        Share of the frames to begin and end with.
+    unseen
+        Whether no choice of Bridgetrack's has looked at it.
+    """
+
+    folder: str
+    sequence: str = "01"
+    scale: tuple[float, ...] | None = None
+    interval: float | None = None
+    first: float = 0.0
+    stop: float = 1.0
+    unseen: bool = False
+
+
+SETS = {
+    "HeLa": Movie("Fluo-N2DL-HeLa-01", "01", (0.645, 0.645), 30),
+    "SIM+": Movie("Fluo-N2DH-SIM+-01-masks"),
+    "bacteria": Movie("bacteria"),
+    "PSC, first half": Movie("PhC-C2DL-PSC-01", "01", (1.6, 1.6), 10, stop=0.5),
+    "iPSC 01": Movie("iPSC-01-masks"),
+    "DIC": Movie("DIC-C2DH-HeLa-01", "01", (0.19, 0.19), 10),
+    "epidermis, first half": Movie("MouseEpidermis-01-masks", stop=0.5),
+    "CellMigration, first half": Movie("CellMigration-masks", stop=0.5, unseen=True),
+    "PSC, second half": Movie("PhC-C2DL-PSC-01", "01", (1.6, 1.6), 10, first=0.5, unseen=True),
+    "C2C12 F0018, first half": Movie(
+        "C2C12-csv2D", "090318-C2C12P7_F0018", None, 5, stop=0.5, unseen=True
+    ),
+    "Phallusia Pm04": Movie("Phallusia-lineages-csv3D", "Pm04", None, 2, unseen=True),
+    "iPSC 04": Movie("iPSC-04-masks", "04", unseen=True),
+    "epidermis, second half": Movie("MouseEpidermis-01-masks", first=0.5, unseen=True),
+}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What all tools get.
+
+    Parameters
+    ----------
+    frame, position
+        Of every true cell, sorted by frame; positions in pixels of the finest axis.
+    links
+        True links, rows of cells, shape (k, 2).
+    labels
+        Masks, cells numbered from 1 in each frame; None for points.
+    image
+        Raw frames; None where there are none.
+    movie
+        Which movie.
+    """
+
+    frame: NDArray[np.int64]
+    position: NDArray[np.float64]
+    links: NDArray[np.int64]
+    labels: NDArray[np.uint16] | None
+    image: NDArray[Any] | None
+    movie: Movie
+
+    @property
+    def radius(self) -> float:
+        """Of the usual cell; for points, half of the median distance to the nearest."""
+        if self.labels is not None:
+            areas = np.concatenate([np.bincount(f.ravel())[1:] for f in self.labels])
+            return float(np.sqrt(np.median(areas) / np.pi))
+        from scipy.spatial import cKDTree
+
+        near = [
+            cKDTree(p).query(p, k=2)[0][:, 1]
+            for t in np.unique(self.frame)
+            if len(p := self.position[self.frame == t]) > 1
+        ]
+        return float(np.median(np.concatenate(near))) / 2
+
+    def known(self) -> tuple[NDArray[np.int64], tuple[int, int]]:
+        """A block of frames in the middle with a twentieth of the links, and these links."""
+        pair = self.frame[self.links[:, 0]]
+        middle = int(np.median(pair))
+        first, stop = middle, middle + 1
+        while np.count_nonzero((pair >= first) & (pair < stop)) < SHARE * len(pair):
+            first, stop = first - ((stop - first) % 2), stop + 1 - ((stop - first) % 2)
+        inside = (pair >= first) & (pair < stop)
+        return self.links[inside], (first, stop + 1)
+
+
+def load(movie: Movie, root: Path) -> Cells:
+    """The cells and true links of a movie."""
+    folder = root / movie.folder
+    points = (folder / f"{movie.sequence}_nodes.csv").is_file()
+    if points:
+        truth: Any = bt.read_tracks_csv(
+            folder / f"{movie.sequence}_nodes.csv", frame_interval=movie.interval
+        )
+        source = None
+    else:
+        read = bt.read_ctc(folder / f"{movie.sequence}_GT")
+        truth, source = read.tracks, read.labels
+    graph = graph_of(truth, None)
+    n = graph.n_frames
+    first, stop = round(movie.first * n), round(movie.stop * n)
+    inside = (graph.frame >= first) & (graph.frame < stop)
+    place = np.cumsum(inside) - 1
+    edges = graph.edges[inside[graph.edges].all(axis=1)]
+    frame = graph.frame[inside] - first
+    labels = None if source is None else numbered(source, graph, inside, first, stop)
+    raw = sorted((folder / movie.sequence).glob("t*.tif"))[first:stop]
+    image = np.stack([tifffile.imread(p) for p in raw]) if raw and not points else None
+    scale = truth.geometry.scale_array
+    position = graph.position[inside] / (scale.min() if points else scale)
+    return Cells(frame, position, place[edges], labels, image, movie)
+
+
+def numbered(
+    source: bt.Movie, graph: Any, inside: NDArray[np.bool_], first: int, stop: int
+) -> NDArray[np.uint16]:
+    """Masks whose numbers say nothing of the tracks."""
+    frames = []
+    for t in range(first, stop):
+        there = np.flatnonzero(inside & (graph.frame == t))
+        frame = np.asarray(source.channel_frame(t))
+        number = np.zeros(int(max(frame.max(), graph.label[there].max(initial=0))) + 1, np.uint16)
+        number[graph.label[there]] = np.arange(1, len(there) + 1)
+        frames.append(number[frame])
+    return np.stack(frames)
+
+
+def with_bridgetrack(cells: Cells, tool: str) -> dict[str, Any]:
+    """Links by Bridgetrack, in this process."""
+    image = None if cells.image is None or "no image" in tool else cells.image
+    with tempfile.TemporaryDirectory() as spare:
+        source = opened(cells, Path(spare))
+        raw = None
+        if image is not None:
+            raw = bt.open_movie(image, scale=cells.movie.scale, frame_interval=cells.movie.interval)
+        start, spent = time.perf_counter(), time.process_time()
+        model = taught(cells, source, raw) if "5 %" in tool else None
+        tracking = bt.track(source, raw, model)
+        seconds, cpu = time.perf_counter() - start, time.process_time() - spent
+        graph = graph_of(tracking.tracks, None)
+    # Cells are sorted as ours are: by frame, then by number.
+    start_of = np.searchsorted(cells.frame, np.arange(cells.frame.max() + 1))
+    at = np.full(len(graph.frame), -1)
+    number = graph.node_label if cells.labels is not None else point_rows(cells, tracking, start_of)
+    at[graph.node_cell] = start_of[graph.node_frame] + number - 1
+    links = at[graph.edges]
+    kept = np.unique(start_of[graph.node_frame] + number - 1)
+    lost = sorted(set(range(len(cells.frame))) - set(kept.tolist()))
+    status = Path("/proc/self/status").read_text().splitlines()
+    peak = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+    return {
+        "links": links.tolist(), "seconds": seconds, "cpu": cpu, "memory": peak,
+        "chosen": {}, "lost": lost,
+    }  # fmt: skip
+
+
+def opened(cells: Cells, folder: Path) -> Any:
+    """The masks, or a table of points."""
+    known = {"scale": cells.movie.scale, "frame_interval": cells.movie.interval}
+    if cells.labels is not None:
+        return bt.open_labels(cells.labels, **known)
+    axes = ("z", "y", "x")[-cells.position.shape[1] :]
+    lines = [",".join(("t", *axes))]
+    lines += [
+        ",".join([str(t), *(f"{v:.3f}" for v in p)])
+        for t, p in zip(cells.frame.tolist(), cells.position, strict=True)
+    ]
+    (folder / "cells.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return bt.read_detections_csv(folder / "cells.csv", frame_interval=cells.movie.interval)
+
+
+def point_rows(cells: Cells, tracking: Any, start_of: Any) -> NDArray[np.int64]:
+    """Number within its frame of each node of tracks made of points."""
+    nodes = tracking.tracks.nodes
+    axes = ["z", "y", "x"][-cells.position.shape[1] :]
+    from scipy.spatial import cKDTree
+
+    stretch = np.column_stack([1e6 * cells.frame, cells.position])
+    asked = np.column_stack([1e6 * nodes["frame"].to_numpy(), nodes[axes].to_numpy()])
+    found = cKDTree(stretch).query(asked)[1]
+    return found - start_of[nodes["frame"].to_numpy(int)] + 1
+
+
+def taught(cells: Cells, source: Any, raw: Any) -> Any:
+    """A model trained on all true events of the known frames, and on nothing else."""
+    detections = bt.track(source, raw).scene.detections
+    if not np.array_equal(detections.frame, cells.frame):
+        raise ValueError("detections are not in the order of the cells")
+    links, (first, stop) = cells.known()
+    children: dict[int, list[int]] = {}
+    for a, b in links.tolist():
+        children.setdefault(a, []).append(b)
+    begin, last, end = np.searchsorted(cells.frame, [first, stop - 1, stop]).tolist()
+    after = int(np.searchsorted(cells.frame, first + 1))
+    had_parent = set(links[:, 1].tolist())
+    rows = []
+    for a in range(begin, last):
+        mine = sorted(children.get(a, []))[:2]
+        kind = ("disappear", "move", "divide")[len(mine)]
+        rows.append((kind, a, -1, *mine, *[-1] * (2 - len(mine))))
+    rows += [("appear", -1, -1, b, -1) for b in range(after, end) if b not in had_parent]
+    table = pd.DataFrame(rows, columns=["event", "source0", "source1", "target0", "target1"])
+    clicks = draw_annotations(read_events(table, detections), detections, fraction=1.0)
+    return bt.train(source, raw, clicks)
+
+
+def score(cells: Cells, found: dict[str, Any]) -> dict[str, float]:
+    """Edge and division F1 and AOGM by traccuracy."""
+    import networkx as nx
+
+    def graph(links: Any, lost: Any = ()) -> Any:
+        g: Any = nx.DiGraph()
+        gone = set(lost)
+        for k, (t, p) in enumerate(zip(cells.frame.tolist(), cells.position, strict=True)):
+            if k not in gone:
+                g.add_node(k, t=t, y=float(p[-2]), x=float(p[-1]))
+        g.add_edges_from((a, b) for a, b in links)
+        return TrackingGraph(g, location_keys=("y", "x"), validate=False)
+
+    with quiet_traccuracy():
+        from traccuracy import TrackingGraph
+        from traccuracy.matchers._matched import Matched
+        from traccuracy.metrics import BasicMetrics, CTCMetrics, DivisionMetrics
+
+        lost = set(found.get("lost", ()))
+        pairs = [(k, k) for k in range(len(cells.frame)) if k not in lost]
+        info = {"name": "given", "matching type": "one-to-one"}
+        links = one_parent(found["links"])
+        matched = Matched(graph(cells.links.tolist()), graph(links, lost), pairs, info)
+        basic = BasicMetrics().compute(matched).results
+        divisions = DivisionMetrics(max_frame_buffer=0).compute(matched).results["Frame Buffer 0"]
+        ctc = CTCMetrics().compute(matched).results
+    n = divisions["Total GT Divisions"] + divisions["Total Predicted Divisions"]
+    f1 = divisions["Division F1"]
+    return {
+        "edge_f1": basic["Edge F1"],
+        "division_f1": float("nan") if not n else 0.0 if not np.isfinite(f1) else f1,
+        "aogm": ctc["AOGM"],
+        "wrong": ctc["fp_edges"],
+        "missed": ctc["fn_edges"],
+    }
+
+
+def one_parent(links: Any) -> list[tuple[int, int]]:
+    """Without second parents, which the measures do not know."""
+    seen: dict[int, int] = {}
+    for a, b in links:
+        seen.setdefault(int(b), int(a))
+    return [(a, b) for b, a in seen.items()]
+
+
+def with_peer(cells: Cells, tool: str, python: str) -> dict[str, Any] | None:
+    """Links by another tracker, in a process of its own environment; None where it fails."""
+    with tempfile.TemporaryDirectory() as spare:
+        folder = Path(spare)
+        known, frames = cells.known()
+        np.savez(
+            folder / "cells.npz", frame=cells.frame, position=cells.position,
+            radius=cells.radius, known=known, known_frames=frames,
+        )  # fmt: skip
+        if tool in NEED_MASKS:
+            np.save(folder / "labels.npy", cells.labels)
+        runner = Path(__file__).with_name("peer_runner.py")
+        done = subprocess.run(
+            [python, str(runner), tool, str(folder)], capture_output=True, text=True, check=False,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT)),
+        )  # fmt: skip
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return {"error": f"stopped after {LIMIT} s"}
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return {"error": reason[:200]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(name: str, tools: list[str], given: argparse.Namespace) -> None:
+    """Run every tool on a movie, and keep its figures."""
+    done = {(r["set"], r["tool"]) for r in kept(given.log) + kept(given.others)}
+    missing = [
+        t
+        for t in tools
+        if (name, t) not in done and (t in OURS or interpreter(t, given) is not None)
+    ]
+    if not missing or not (given.data / SETS[name].folder).is_dir():
+        return
+    cells = load(SETS[name], given.data)
+    for tool in missing:
+        if cells.labels is None and tool in NEED_MASKS:
+            continue
+        if cells.image is None and "no image" in tool:
+            continue
+        found = (
+            in_own_process(name, tool, given)
+            if tool in OURS
+            else with_peer(cells, tool, interpreter(tool, given))
+        )
+        line = {"set": name, "tool": tool, "cells": len(cells.frame), "true": len(cells.links)}
+        if "error" in found:
+            line["error"] = found["error"]
+        else:
+            line |= {k: found[k] for k in ("seconds", "cpu", "memory", "chosen")}
+            line |= score(cells, found)
+        print(line, file=sys.stderr, flush=True)
+        log = given.log if tool in OURS else given.others
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def interpreter(tool: str, given: argparse.Namespace) -> str | None:
+    """Of the environment that a tool lives in."""
+    own = {"btrack": given.btrack, "Ultrack": given.ultrack}.get(tool)
+    return own or (None if tool == "Ultrack" else given.peers)
+
+
+def in_own_process(name: str, tool: str, given: argparse.Namespace) -> dict[str, Any]:
+    """Bridgetrack in a process of its own, so that its peak of memory is its own."""
+    words = [sys.executable, __file__, "--data", str(given.data), "--one", name, tool]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"error": (done.stderr.strip().splitlines() or ["no message"])[-1][:200]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def kept(log: Path) -> list[dict[str, Any]]:
+    """Finished runs."""
+    if not log.exists():
+        return []
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+
+
+def table(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: list[str]) -> str:
+    """A table in markdown, a block for each movie."""
+    lines = [
+        header("movie", "tool", "edge F1", "division F1", "AOGM", "wrong links", "missed links",
+               "seconds", "peak MB")
+    ]  # fmt: skip
+    for name in names:
+        mine = [t for t in tools if (name, t) in rows]
+        good = [rows[name, t] for t in mine if "error" not in rows[name, t]]
+        for k, tool in enumerate(mine):
+            r = rows[name, tool]
+            first = f"{name} ({r['cells']:,} cells)" if not k else ""
+            if "error" in r:
+                lines.append(row(first, tool, r["error"], "", "", "", "", "", ""))
+                continue
+            cells = [best(r, good, "edge_f1", 4), best(r, good, "division_f1", 3)]
+            cells += [best(r, good, "aogm", 0, low=True), f"{r['wrong']:,}", f"{r['missed']:,}"]
+            lines.append(row(first, tool, *cells, f"{r['cpu']:.1f}", f"{r['memory']:,.0f}"))
+    return "\n".join(lines)
+
+
+def best(
+    mine: dict[str, Any], all_: list[dict[str, Any]], key: str, digits: int, *, low: bool = False
+) -> str:
+    """A figure, bold where none is better."""
+    value = mine[key]
+    if value is None or not np.isfinite(value):
+        return "–"
+    others = [r[key] for r in all_ if r[key] is not None and np.isfinite(r[key])]
+    top = min(others) if low else max(others)
+    text = f"{value:,.{digits}f}"
+    return f"**{text}**" if text == f"{top:,.{digits}f}" else text
+
+
+def behind(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: list[str]) -> str:
+    """Where another tool is better than Bridgetrack untrained, and by how much."""
+    lines = [
+        header("movie", "", "edge F1", "best other", "tool", "division F1", "best other", "tool")
+    ]  # fmt: skip
+    for name in names:
+        ours = rows.get((name, OURS[0]))
+        others = [t for t in tools if t not in OURS and "edge_f1" in rows.get((name, t), {})]
+        if ours is None or "error" in ours or not others:
+            continue
+        cells = []
+        ahead = True
+        for key, digits in (("edge_f1", 4), ("division_f1", 3)):
+            scored = {t: rows[name, t][key] for t in others if np.isfinite(rows[name, t][key])}
+            if not scored or not np.isfinite(ours[key]):
+                cells += ["–", "–", "–"]
+                continue
+            top = max(scored, key=lambda t: scored[t])
+            ahead &= ours[key] >= scored[top] - 0.5 * 10.0**-digits
+            cells += [f"{ours[key]:.{digits}f}", f"{scored[top]:.{digits}f}", top]
+        kind = "unseen" if SETS[name].unseen else "development"
+        lines.append(row(f"{name} ({kind})", "ahead or level" if ahead else "**behind**", *cells))
+    return "\n".join(lines)
+
+
+def picture(
+    names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: list[str]
+) -> None:
+    """Wrong and missed links, and division errors, of every tool on every movie."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 0.46 * len(names) + 1.6), sharey=True)
+    marks = "oDPsv^<>X*p"
+    for axis, key, title in (
+        (axes[0], "edge_f1", "1 - edge F1, %"),
+        (axes[1], "division_f1", "1 - division F1, %"),
+    ):
+        for k, tool in enumerate(tools):
+            points = [
+                (100 * (1 - r[key]), y)
+                for y, name in enumerate(names)
+                if np.isfinite((r := rows.get((name, tool), {})).get(key, np.nan))
+            ]
+            if not points:
+                continue
+            x, y = np.asarray(points).T
+            ours = tool in OURS
+            axis.plot(
+                np.maximum(x, 0.003 if key == "edge_f1" else 0.3), y, marks[k % len(marks)],
+                color=f"C{k % 10}", ms=9 if ours else 6, alpha=0.95 if ours else 0.7,
+                label=tool, mec="black" if ours else "none",
+            )  # fmt: skip
+        axis.set(xscale="log", xlabel=f"{title} (less is better)")
+        axis.grid(axis="y", color="0.9")
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.set_axisbelow(True)
+    labels = [f"{n} *" if SETS[n].unseen else n for n in names]
+    axes[0].set_yticks(range(len(names)), labels)
+    axes[0].invert_yaxis()
+    handles, texts = axes[0].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="upper center", ncol=4, frameon=False, fontsize=9)
+    figure.text(0.01, 0.01, "* seen by no choice", fontsize=8, color="0.4")
+    figure.tight_layout(rect=(0, 0, 1, 1 - 0.9 / (0.46 * len(names) + 1.6)))
+    save_figure(figure, "peers")
+
+
+def main() -> None:
+    """Run what is missing, print the tables, and draw."""
+    warnings.simplefilter("ignore")
+    os.environ["TQDM_DISABLE"] = "1"
+    every = [*OURS, *TOOLS]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the movies")
+    parser.add_argument("--peers", default=os.environ.get("BRIDGETRACK_PEERS"), metavar="PYTHON")
+    for name in ("btrack", "ultrack"):
+        own = os.environ.get(f"BRIDGETRACK_{name.upper()}")
+        parser.add_argument(f"--{name}", default=own, metavar="PYTHON")
+    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS), metavar="SET")
+    parser.add_argument("--tools", nargs="*", default=every, choices=every, metavar="TOOL")
+    parser.add_argument("--log", type=Path, default=Path("peers.jsonl"), help="finished runs")
+    parser.add_argument("--others", type=Path, default=OTHERS, help="those of the other trackers")
+    parser.add_argument("--one", nargs=2, metavar=("SET", "TOOL"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if not given.data.is_dir():
+        sys.exit(f"{given.data}: there is no such folder; give it with --data")
+    if given.one:
+        name, tool = given.one
+        print(json.dumps(with_bridgetrack(load(SETS[name], given.data), tool)))
+        return
+    if given.peers is None and set(given.tools) - set(OURS):
+        sys.exit("give the interpreter of the other trackers' environment with --peers")
+    for name in ("peers", "btrack", "ultrack"):
+        path = getattr(given, name)
+        if path is not None and not Path(path).is_file():
+            sys.exit(f"--{name} {path}: there is no such interpreter")
+    for name in given.sets:
+        measure(name, given.tools, given)
+    rows = {(r["set"], r["tool"]): r for r in kept(given.log) + kept(given.others)}
+    names = [n for n in given.sets if any((n, t) in rows for t in given.tools)]
+    if not names:
+        sys.exit(f"none of these movies is in {given.data}")
+    print(behind(names, rows, given.tools) + "\n")
+    print(table(names, rows, given.tools))
+    picture(names, rows, given.tools)
+
+
+if __name__ == "__main__":
+    main()
