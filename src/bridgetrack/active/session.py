@@ -265,11 +265,13 @@ class ActiveSession:
         new = sum(r.id not in self._last.annotations for r in self.counted)
         return new >= self.options.update_every or (len(self.queue) < 2 and new > 0)
 
-    def update(self) -> Steps[Update]:
+    def update(self, tracking: Tracking | None = None) -> Steps[Update]:
         """Learn from all answers so far and find the next questions.
 
-        The session is read when this is called, not while the generator runs: it may be driven by
-        another thread, closed at any time to cancel, and its result goes to `adopt`.
+        ``tracking`` is the movie as it is tracked now: where it was tracked with the very weights
+        that are learned, it is not tracked again. The session is read when this is called, not
+        while the generator runs: it may be driven by another thread, closed at any time to cancel,
+        and its result goes to `adopt`.
         """
         self._number += 1
         clicks = len(self.counted)
@@ -284,6 +286,7 @@ class ActiveSession:
             clicks,
             tuple(a.id for a in self._random_answers()) if due else (),
             self.options,
+            tracking,
         )
 
     def adopt(self, update: Update) -> bool:

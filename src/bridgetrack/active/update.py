@@ -29,7 +29,7 @@ from bridgetrack.inference.problem import Solution
 from bridgetrack.learning import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.components import AnnotatedComponents, build_training_set
@@ -85,7 +85,7 @@ class Update:
     changed: int
     judged: Judged
     beliefs: Beliefs = field(repr=False)
-    components: AnnotatedComponents = field(repr=False)
+    components: AnnotatedComponents | None = field(repr=False)
     learned: LearnedWeights = field(repr=False)
 
     @property
@@ -117,11 +117,13 @@ def update_steps(
     clicks: int,
     due: tuple[str, ...],
     options: SessionOptions,
+    tracking: Tracking | None = None,
 ) -> Steps[Update]:
     """Learn from the answers and find the next questions.
 
     ``scene`` is the movie of the last update, ``clicks`` how many questions were answered so far,
-    and ``due`` the ids of the random answers to judge by models that have not seen them.
+    ``due`` the ids of the random answers to judge by models that have not seen them, and
+    ``tracking`` the movie as it is tracked now, where that is known.
     """
     yield Progress("Collecting answers", 0.0)
     scene = annotate(scene, annotations)
@@ -129,13 +131,14 @@ def update_steps(
     if last is not None:
         population = population_of([last.scene], [last.solution.chosen])
         earlier, components = last.learned, last.components
-    if components is None or not components.fit(scene):
+    if (components is None or not components.fit(scene)) and len(scene.constraints):
         components = AnnotatedComponents(scene)
     learned = yield from learn(scene, prior, population, options.learn, earlier, components)
     errors = Judged()
     if due:
         errors = yield from judge_unseen(scene, learned, due, options.learn)
-    beliefs = yield from believe_steps(scene, learned.weights, options.suggest)
+    known = known_solution(tracking, scene, learned.weights)
+    beliefs = yield from believe_steps(scene, learned.weights, options.suggest, known)
     _give_back_memory()
     suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
     return Update(

@@ -204,10 +204,15 @@ class FeatureMatrix:
 
     def sparse(self) -> sp.csr_matrix:
         """Φ as one sparse matrix, shape (H, d)."""
-        stacked = sp.block_diag(self.blocks, format="csr")
-        stacked.eliminate_zeros()
-        order = np.argsort(np.concatenate(self.rows), kind="stable")
-        return sp.csr_matrix(stacked[order])
+        numbers, columns, values = [], [], []
+        for event, block in zip(Event, self.blocks, strict=True):
+            row, column = np.nonzero(block)
+            numbers.append(self.rows[event][row])
+            columns.append(column + self.features.block(event).start)
+            values.append(block[row, column])
+        where = (np.concatenate(numbers), np.concatenate(columns))
+        shape = (self.n_hypotheses, len(self.features))
+        return sp.csr_matrix((np.concatenate(values), where), shape=shape)
 
 
 def _value(feature: Feature, view: EventView, available: frozenset[str]) -> Array:

@@ -73,6 +73,8 @@ class Scene:
     kinds
         What can happen in the movie; nothing else is among the hypotheses, but appearances and
         disappearances without which cells could not be explained.
+    frames
+        The frames that were looked at, where these are not all; see `near.prepare_near`.
     """
 
     labels: Movie | None
@@ -84,6 +86,7 @@ class Scene:
     anchored: Anchored
     constraints: Constraints
     kinds: EventKinds = EVERYTHING
+    frames: range | None = None
 
     @property
     def detections(self) -> Detections:
@@ -184,23 +187,41 @@ def propose(
     annotations: AnnotationSet | None = None,
     features: FeatureSet | None = None,
     kinds: EventKinds = EVERYTHING,
+    frames: range | None = None,
 ) -> Scene:
-    """Propose events and compute their features; see `prepare`."""
+    """Propose events and compute their features; see `prepare`.
+
+    Where only some ``frames`` were looked at, what leads out of them is left open.
+    """
     annotations = annotations or AnnotationSet(evidence.detections.geometry)
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored), kinds=kinds)
+    active = slots_within(evidence.detections, frames)
+    if frames is not None:
+        hypotheses = hypotheses.take(hypotheses.touching(active))
     if kinds.absent & LAST_RESORT:
-        hypotheses = _without_last_resort(evidence, hypotheses, anchored, kinds)
+        hypotheses = _without_last_resort(evidence, hypotheses, anchored, kinds, active)
     # Features of others are computed at once, so that mistakes in them are told here.
     known = set(default_features().features)
     usual = features is None or all(f in known or f.name == LINK_SCORE for f in features.features)
     matrix = compute_features(evidence, hypotheses, features or default_features(), on_demand=usual)
-    active = active_slots(evidence.detections)
     slots = np.flatnonzero(active)
     problem = Problem(hypotheses.covering(active))
     constraints = compile_constraints(anchored, hypotheses)
-    return Scene(labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints, kinds)
+    return Scene(
+        labels, evidence, hypotheses, matrix, problem, slots, anchored, constraints, kinds, frames
+    )
+
+
+def slots_within(detections: Detections, frames: range | None) -> NDArray[np.bool_]:
+    """Slots that must be covered where only some frames were looked at (None: all), shape (2n,)."""
+    active = active_slots(detections)
+    if frames is None:
+        return active
+    frame = detections.frame
+    inside = np.concatenate([frame < frames.stop - 1, frame > frames.start])
+    return active & inside
 
 
 def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
@@ -225,7 +246,11 @@ def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
 
 
 def _without_last_resort(
-    evidence: Evidence, hypotheses: Events, anchored: Anchored, kinds: EventKinds
+    evidence: Evidence,
+    hypotheses: Events,
+    anchored: Anchored,
+    kinds: EventKinds,
+    active: NDArray[np.bool_],
 ) -> Events:
     """The hypotheses without appearances or disappearances, but those that cannot be spared.
 
@@ -236,7 +261,7 @@ def _without_last_resort(
     scores = matrix.scores(shipped_model().aligned(matrix.features)) - _DEAR * last
     allowed = np.ones(len(hypotheses), dtype=bool)
     allowed[compile_constraints(anchored, hypotheses).forbidden] = False
-    problem = Problem(hypotheses.covering(active_slots(evidence.detections)))
+    problem = Problem(hypotheses.covering(active))
     try:
         chosen = solve(problem, scores, allowed).chosen
     except InfeasibleError:
@@ -254,7 +279,8 @@ def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
     # What cannot be spared hangs on the answers.
     if again or scene.kinds.absent & LAST_RESORT:
         features = scene.matrix.features
-        return propose(scene.evidence, scene.labels, annotations, features, scene.kinds)
+        known = scene.evidence, scene.labels
+        return propose(*known, annotations, features, scene.kinds, scene.frames)
     check_kinds(annotations, scene.kinds)
     constraints = compile_constraints(anchored, scene.hypotheses)
     return replace(scene, anchored=anchored, constraints=constraints)

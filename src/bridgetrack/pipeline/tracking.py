@@ -205,6 +205,17 @@ def track_scene(
     return _tracked(scene, model, scores, allowed, solution)
 
 
+def known_solution(tracking: Tracking | None, scene: Scene, weights: Array) -> Solution | None:
+    """What weights (d,) choose in a scene, where it was tracked with them already; else None."""
+    if tracking is None or tracking.scene.hypotheses is not scene.hypotheses:
+        return None
+    same = tracking.scene.anchored.annotations is scene.anchored.annotations
+    features = scene.matrix.features
+    if same and np.array_equal(tracking.model.aligned(features), weights):
+        return tracking.solution
+    return None
+
+
 def choose_events(
     scene: Scene, scores: Array, allowed: Mask, limits: SolverLimits | None = None
 ) -> Steps[Solution]:

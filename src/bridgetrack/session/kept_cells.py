@@ -100,6 +100,8 @@ class KeptCells:
             self.keep()
 
     def _on_scene(self) -> None:
+        if self._movie.partial is not None:
+            return  # the same cells come again, with those of the other frames
         first, self._first = self._first, False
         if not first and self.path is not None:
             self._stale = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from psygnal import Signal
@@ -104,7 +105,7 @@ class Questions:
         self._report: Report | None = None
         movie.movie_changed.connect(self._on_movie)
         self.masks.changed.connect(self._on_masks)
-        movie.scene_changed.connect(self._forget)
+        movie.scene_changed.connect(self._on_scene)
         movie.answers_changed.connect(self._follow_answers)
         movie.model_changed.connect(self._follow_model)
         movie.tracking_changed.connect(self._on_tracking)
@@ -388,8 +389,11 @@ class Questions:
     def _begin(self) -> bool:
         """Resume, or begin anew, once the movie is tracked; whether there is a session now."""
         movie = self._movie
-        if movie.scene is None or movie.answers is None or movie.tracking is None:
+        if movie.scene is None or movie.answers is None or movie.known is None:
             return False
+        if movie.partial is not None:
+            self.active = self._of_frames_in_view(movie.known.scene, movie.answers)
+            return True
         self._path = self.path
         try:
             self.active = self._resumed(movie.scene, movie.answers, self._path)
@@ -397,6 +401,42 @@ class Questions:
             self.problem = str(error)
             movie.tell(error)
         return self.active is not None
+
+    def _of_frames_in_view(self, scene: Scene, answers: Answers) -> ActiveSession:
+        """Questions about the frames that are known first; none is a fair draw from the movie."""
+        options = self._options or SessionOptions()
+        frames = scene.frames
+        assert frames is not None
+        suggest = replace(options.suggest, random_share=0.0)
+        if len(frames) > 3:
+            # Cells missed at the ends may come back in frames that nobody looked at yet.
+            suggest = replace(suggest, frames=(frames[1], frames[-2]))
+        return ActiveSession(scene, self._movie.start, answers, replace(options, suggest=suggest))
+
+    def _go_on_with_all(self, before: ActiveSession) -> None:
+        """All frames are known now: keep the question in view and what was said."""
+        asked, answered = self.current, self._answered
+        self.active = None
+        if not self._begin() or self.active is None:
+            return
+        new: ActiveSession = self.active
+        have = {r.id for r in new.records}
+        new.records = (*new.records, *(r for r in before.records if r.id not in have))
+        new.skipped |= before.skipped
+        seconds = tuple(s for s in before.queue if s.again)
+        new.queue = (*seconds, *new.queue)
+        self.current, self._answered = asked, answered
+        self._unsaved = True
+        self._update()
+
+    def _on_scene(self) -> None:
+        """Other cells; those of the frames in view are the beginning of the same movie."""
+        active, whole = self.active, self._movie.tracking is not None
+        if active is not None and active.scene.frames is not None and whole:
+            self._movie.cancel(JOB)
+            self._go_on_with_all(active)
+        else:
+            self._forget()
 
     def _resumed(self, scene: Scene, answers: Answers, path: Path | None) -> ActiveSession:
         if path is not None and path.exists():
@@ -419,7 +459,7 @@ class Questions:
             return
         self.problem, self._changes = "", 0
         try:
-            steps = active.update()
+            steps = active.update(self._movie.known)
         except BridgetrackError as error:
             self._failed(error)
             return

@@ -14,8 +14,9 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene
+from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
-from bridgetrack.session.tracked_movie import TrackedMovie
+from bridgetrack.session.tracked_movie import TrackedMovie, unlooked
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.train import train_steps
@@ -78,6 +79,8 @@ class Trainer:
         self.problem = ""
         if movie.scene is None or movie.annotations is None:
             self.problem = "Choose a movie with its cells first."
+        elif movie.partial is not None:
+            self.problem = f"{unlooked(movie.partial)} Train when all are known."
         elif steps is None and not len(movie.annotations):
             self.problem = "There are no answers to learn from yet; give some first."
         if self.problem:
@@ -85,7 +88,15 @@ class Trainer:
             return
         self.curve = []
         start = None if steps is not None else prior or shipped_model()
-        train = steps or (lambda ready: train_steps(ready, start, options))
+        tracking = movie.tracking
+
+        def usual(ready: Scene) -> Steps[Training]:
+            weights = (start or shipped_model()).aligned(ready.matrix.features)
+            known = known_solution(tracking, ready, weights)
+            chosen = None if known is None else [known.chosen]
+            return train_steps(ready, start, options, chosen=chosen)
+
+        train = steps or usual
         movie.finish_correcting(
             lambda ready: movie.run(
                 JOB, lambda: train(ready), lambda made: self._done(made, start), self._failed

@@ -219,7 +219,7 @@ def cross_validate(
             fitted = yield from _told(steps, (number + k / folds) / len(holds))
             mine[k] = fitted.state
             states = movies.states_of_sources(fitted) or states
-            judged = judge(movies.target, fitted.w)
+            judged = judge(movies.target, fitted.w, np.flatnonzero(fold == k))
             here = fold[data.annotation_sample] == k
             held.wrong[here], held.loss[here] = judged.wrong[here], judged.loss[here]
         results.append(held)

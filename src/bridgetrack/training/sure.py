@@ -147,7 +147,12 @@ def hold_sure(data: TrainingSet, w: Array, earlier: SureEvents | None = None) ->
         earlier = SureEvents(data, w)
     margin, margins = _found(data, names, earlier.margins, lambda c, p: _margins(p, scores[c]))
     agreeing, known = _found(
-        data, versions, earlier.agreeing, lambda c, p: _agreeing(p, scores[c], data.allowed[c])
+        data,
+        versions,
+        earlier.agreeing,
+        lambda c, p: _agreeing(
+            p, scores[c], data.allowed[c], margin[c] >= 0, data.column_sample[c]
+        ),
     )
     asked, against = _contradicted(data, margin, SURE)
     doubted = _probably_slips(data, _contradicted(data, margin, DOUBT)[1])
@@ -212,13 +217,25 @@ def _margins(problem: Problem, scores: Array) -> Array:
     return np.where(solution.chosen, known, -1.0)
 
 
-def _agreeing(problem: Problem, scores: Array, allowed: Mask) -> Mask:
-    """Columns of the best choice that agrees with the annotations."""
+def _agreeing(problem: Problem, scores: Array, allowed: Mask, best: Mask, sample: Index) -> Mask:
+    """Columns of the best choice that agrees with the annotations.
+
+    ``best`` is the best choice without regard to them: in samples where it agrees with all of
+    them there is no better one.
+    """
+    again = np.isin(sample, sample[best & ~allowed])
+    columns = np.flatnonzero(again)
+    if not len(columns):
+        return best
+    incidence = sp.csr_matrix(problem.incidence[columns])
+    part = Problem(sp.csr_matrix(incidence[:, np.unique(incidence.indices)]))
+    chosen = best.copy()
     try:
-        return solve(problem, scores, allowed).chosen
+        chosen[columns] = solve(part, scores[columns], allowed[columns]).chosen
     except InfeasibleError:
         # training says so
         return np.zeros(len(scores), dtype=bool)
+    return chosen
 
 
 def _holding(data: TrainingSet, sure: Mask, vouching: int) -> TrainingSet:

@@ -134,13 +134,7 @@ class TrackingModel:
         self, samples: Sequence[Sample], scores: Array, sign: int, chunks: Sequence[Chunk]
     ) -> InferredBatch:
         augmented = scores - sign * self._credit if sign else scores
-        wanted = _numbers(samples)
-        starts = self._cut[wanted]
-        needed = [
-            chunk
-            for chunk in chunks
-            if ((starts >= chunk.columns.start) & (starts < chunk.columns.stop)).any()
-        ]
+        wanted, needed = _numbers(samples), self._needed(samples, chunks)
         x = np.zeros(len(scores))
         solver = self._solve_exactly if self.exact else Chunk.solve
         with ThreadPoolExecutor(_WORKERS) as pool:
@@ -150,6 +144,15 @@ class TrackingModel:
         features, losses, values = self._measure(x, scores)
         bounds = values + sign * losses
         return InferredBatch(features[wanted], losses[wanted], bounds[wanted], None)
+
+    def _needed(self, samples: Sequence[Sample], chunks: Sequence[Chunk]) -> list[Chunk]:
+        """The programs in which some samples are."""
+        starts = self._cut[_numbers(samples)]
+        return [
+            chunk
+            for chunk in chunks
+            if ((starts >= chunk.columns.start) & (starts < chunk.columns.stop)).any()
+        ]
 
     def _solve_exactly(self, chunk: Chunk, scores: Array) -> Array:
         columns = chunk.columns
@@ -173,12 +176,16 @@ class TrackingModel:
         factor = self.data.importance
         return features * factor[:, None], losses * factor, np.asarray(values * factor)
 
-    def satisfied(self, w: Array) -> Array:
-        """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,)."""
+    def satisfied(self, w: Array, samples: Sequence[Sample] | None = None) -> Array:
+        """Share of every annotation that plain inference agrees with, 0 to 1, shape (A,).
+
+        Where only some ``samples`` are asked about, the share is 0 in others.
+        """
         scores = self.data.phi @ w
         x = np.zeros(len(scores))
         solver = self._solve_exactly if self.exact else Chunk.solve
-        for chunk in self.programs.free:
+        free = self.programs.free
+        for chunk in free if samples is None else self._needed(samples, free):
             x[chunk.columns] = solver(chunk, scores)
         return np.asarray(self.data.sets @ x)
 

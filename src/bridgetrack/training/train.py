@@ -87,6 +87,7 @@ def train_steps(
     prior: Model | None = None,
     options: TrainingOptions | None = None,
     previous: Training | None = None,
+    chosen: Sequence[Mask] | None = None,
 ) -> Steps[Training]:
     """Train on one or more annotated movies.
 
@@ -102,6 +103,9 @@ def train_steps(
         An earlier training on (mostly) the same annotations: what is still valid of it is used
         again. Where it kept a trained model after cross-validation, so are λ, that verdict and
         the estimate; otherwise all three are found anew.
+    chosen
+        The hypotheses that the prior's weights choose in each movie under its annotations, where
+        that is known already (``Tracking.solution.chosen``); found anew where None.
 
     Yields
     ------
@@ -121,9 +125,8 @@ def train_steps(
         Where annotations exclude each other; the message names them.
     """
     targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
-    return _train(
-        "target", targets, (), prior or shipped_model(), options or TrainingOptions(), previous
-    )
+    start, options = prior or shipped_model(), options or TrainingOptions()
+    return _train("target", targets, (), start, options, previous, chosen=chosen)
 
 
 def strategy_steps(
@@ -242,13 +245,14 @@ def _train(
     options: TrainingOptions,
     previous: Training | None,
     tie: float | None = None,
+    chosen: Sequence[Mask] | None = None,
 ) -> Steps[Training]:
     """Collect, choose, fit, compare, conclude."""
     _check(targets, sources, options)
     yield Progress("Collecting annotations", 0.0)
     features = common_features([*targets, *sources])
     start = prior.aligned(features)
-    before = choices(targets, start)
+    before = choices(targets, start) if chosen is None else list(chosen)
     target, sure = None, None
     if not sources or any(len(scene.constraints) for scene in targets):
         found, kinds = build_training_set(targets), population_of(targets, before)
@@ -274,12 +278,13 @@ def _train(
     decision = keep_better(movies, target, fitted.w, choice, checked)
     yield Progress("Comparing with the starting model", 0.0)
     trained = decision.kept == "trained"
-    after = choices(targets, fitted.w if trained else start)
+    after = choices(targets, fitted.w) if trained else before
     population = population_of(targets, after)
     estimate = None if settled is None else settled.estimate
     known = None if target is None else target.data
     if decision.held_out is not None and target is not None:
-        seen = judge(target, fitted.w if trained else start).wrong
+        start_seen = None if trained or choice.validation is None else choice.validation.prior
+        seen = (start_seen or judge(target, fitted.w if trained else start)).wrong
         estimate = _estimated(target.data, decision.held_out, seen, population)
     hold, count = choice.hold, 0 if known is None else known.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold

@@ -92,13 +92,20 @@ def folds_of(data: TrainingSet, folds: int) -> Index | None:
     return np.asarray((number // block) % count, dtype=np.int64)
 
 
-def judge(model: TrackingModel, w: Array) -> HeldOut:
-    """What weights do on all annotations of a training set; events that are held do not count."""
+def judge(model: TrackingModel, w: Array, rows: Index | None = None) -> HeldOut:
+    """What weights do on the annotations of a training set; events that are held do not count.
+
+    ``rows`` are the samples that are asked about, all where None; what comes back for annotations
+    of other samples says nothing.
+    """
     plain = model.plain
     data = plain.data
-    augmented = plain.loss_augmented_batch(data.samples, w).values(w, 1)
-    compatible = plain.compatible_batch(data.samples, w).values(w, 0)
+    rows = np.arange(len(data.samples)) if rows is None else rows
+    samples = [data.samples[k] for k in rows.tolist()]
+    augmented = plain.loss_augmented_batch(samples, w).values(w, 1)
+    compatible = plain.compatible_batch(samples, w).values(w, 0)
     count = np.bincount(data.annotation_sample, minlength=len(data.samples))
-    share = np.maximum(augmented - compatible, 0.0) / np.maximum(count, 1)
-    wrong = np.clip(1.0 - plain.satisfied(w), 0.0, 1.0)
+    share = np.zeros(len(data.samples))
+    share[rows] = np.maximum(augmented - compatible, 0.0) / np.maximum(count[rows], 1)
+    wrong = np.clip(1.0 - plain.satisfied(w, samples), 0.0, 1.0)
     return HeldOut(wrong, np.asarray(share[data.annotation_sample]))

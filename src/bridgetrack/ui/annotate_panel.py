@@ -22,6 +22,7 @@ from bridgetrack.annotations.words import MASKS, NOUN, describe, describe_masks
 from bridgetrack.importing.tracks import track_path
 from bridgetrack.session.names import event_words, short_answer, short_words
 from bridgetrack.session.track_edits import JOB
+from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
@@ -250,8 +251,11 @@ class AnnotatePanel(Panel):
         self.same.setVisible(bool(words))
 
     def _no_proposals(self) -> str:
-        if self.session.tracking is None:
+        if self.session.known is None:
             return "Nothing yet."
+        ahead = self.session.partial
+        if ahead is not None and self.annotator.frame not in ahead[:-1]:
+            return unlooked(ahead)
         if self.annotator.picking.mode != Mode.REVIEW:
             return "Shown in Review (V)."
         return "Point at a cell." if self.annotator.hovered < 0 else "This is the last frame."

@@ -199,7 +199,7 @@ class QuestionView:
 
     def _on_frame(self) -> None:
         """Somebody steps through the frames: leave the view to them."""
-        self._questions.masks.frame = self._canvas.frame
+        self._questions.masks.frame = self._session.view = self._canvas.frame
         if self._moving or self._shown is None:
             return
         self._timer.stop()

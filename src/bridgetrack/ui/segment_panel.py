@@ -8,6 +8,7 @@ from typing import Any
 
 from qtpy.QtWidgets import QFileDialog
 
+from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.file_menu import layers_of, masks_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import LayerData
@@ -104,6 +105,9 @@ class SegmentPanel(Panel):
         if scene is None:
             found = self.source.labels.layer is not None
             self.summary.setText("" if found else "No cells yet: choose a layer, or find them.")
+            return
+        if self.session.partial is not None:
+            self.summary.setText(unlooked(self.session.partial))
             return
         n, frames = len(scene.detections), scene.detections.geometry.n_frames
         words = f"{n} cells in {frames} frames, about {round(n / frames)} a frame."

@@ -208,6 +208,7 @@ class SourceChooser(QWidget):
         self._watch(labels)
         self.notice.say("", "")
         project = tags_of(labels).get("project")
+        session.view = self._frame_in_view(labels)
         done = resume(session, source, Path(str(project))) if project else session.open(source)
         if not done:
             # What was open before is not what is chosen now.
@@ -218,6 +219,13 @@ class SourceChooser(QWidget):
             session.message.emit(
                 "info", "The cells that you found or painted on this movie earlier are back."
             )
+
+    def _frame_in_view(self, layer: Any) -> int:
+        """The frame in view, where looking at a large movie begins."""
+        viewer = self._panel.state.viewer
+        if viewer is None:
+            return 0
+        return max(round(float(layer.world_to_data(viewer.dims.point)[0])), 0)
 
     def _use_as_cells(self, layer: Any) -> None:
         """Make a layer of cells of an image whose pixels are cell numbers."""

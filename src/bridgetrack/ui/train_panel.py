@@ -8,6 +8,7 @@ from typing import Any
 from qtpy.QtWidgets import QFileDialog
 
 from bridgetrack.errors import InputError
+from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.session.training import JOB
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.annotate_panel import AnswersTable
@@ -131,11 +132,14 @@ class TrainPanel(Panel):
 
     def _refresh(self) -> None:
         n = len(self.session.annotations or ())
-        ready = self.session.scene is not None
+        partial = self.session.partial
+        ready = self.session.scene is not None and partial is None
         starts = self.session.starts
         enough = n > 0 or not starts.needs_answers
         self.go.setEnabled(ready and enough and starts.ready and not self.trainer.busy)
-        if not ready:
+        if partial is not None:
+            self.words.setText(f"{unlooked(partial)} Training can begin after that.")
+        elif not ready:
             self.words.setText("Training needs a movie with its cells; see the step Cells.")
         elif not n and not starts.needs_answers:
             self.words.setText(

@@ -8,6 +8,7 @@ from typing import Any
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
+from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.training.outcome import Training
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_menu import layers_of, masks_of
@@ -202,12 +203,16 @@ class WorkflowPanel(Panel):
         if self.asked and self.checking:
             self.next_words.setText(_CHECKING)
             return
+        partial = self.session.partial
+        if partial is not None and self.step != 1:
+            self.next_words.setText(unlooked(partial))
+            return
         self.next_words.setText(
             next_step(
                 self.step,
                 movie=self.session.movie is not None,
                 image=self.segment.source.image.layer is not None,
-                ready=self.session.tracking is not None,
+                ready=self.session.known is not None,
                 answers=len(self.session.annotations or ()),
                 trained=_came_of(self.session.trainer.training),
                 asked=self.asked,
