@@ -1,11 +1,14 @@
 """Time from an answer to the next suggestion on screen, on the sample and on a large movie.
 
     xvfb-run -a python benchmarks/suggest_latency.py [--folder DIR] [--answers 30] [--pause 1.0]
+    xvfb-run -a python benchmarks/suggest_latency.py --large 1000 [--folder DIR]
 
 Answers are key presses on the real canvas, a pause apart, while the model is updated in the
 background. A figure ends when the canvas has been painted with the next question. CPU is that of
 the window's thread; wall time grows with whatever else the machine does. The large movie (100
-frames of 300 cells) is simulated.
+frames of 300 cells) is simulated. With ``--large`` it has so many cells a frame, and an image; measured
+are the seconds from opening to the first question, until all frames are tracked, and those of training
+with 200 answers drawn from the truth.
 """
 
 from __future__ import annotations
@@ -102,6 +105,68 @@ def measure(labels: np.ndarray, answers: int, pause: float) -> dict[str, Any]:
     return found
 
 
+def measure_large(folder: Path, cells: int) -> None:
+    """Print the seconds of a large movie with its image."""
+    import napari
+    from napari.layers import Layer
+
+    from bridgetrack.annotations.annotation import Kind
+    from bridgetrack.annotations.taken_over import Said
+    from bridgetrack.annotations.truth import draw_annotations
+    from bridgetrack.evaluation.match import match_detections
+    from bridgetrack.evaluation.true_events import true_events
+    from bridgetrack.importing.ctc import read_ctc
+    from bridgetrack.movie import open_movie
+    from bridgetrack.ui.file_menu import image_data, labels_data
+    from bridgetrack.ui.panel import state_of
+
+    movie = movie_of(folder, 100, cells)
+    truth = movie / "01_GT" / "TRA"
+    viewer = napari.Viewer(show=True)
+    viewer.window.resize(1280, 800)
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    state = state_of(viewer)
+    wait(500)
+    image = image_data(open_movie(movie / "01"), "movie", movie / "01")
+    labels = labels_data(open_labels(truth), "Cells", movie / "copy" / "TRA")
+    session, questions = state.session, state.session.questions
+    start = np.array([time.perf_counter(), time.process_time()])
+
+    def told(what: str) -> None:
+        wall, cpu = np.array([time.perf_counter(), time.process_time()]) - start
+        print(row(what, f"{wall:.1f}", f"{cpu:.1f}"), flush=True)
+
+    print(header(f"100 x {cells}, from opening to", "seconds", "processor seconds"))
+    viewer.add_layer(Layer.create(*image))
+    viewer.add_layer(Layer.create(*labels))
+    told("layers shown")
+    widget.by_model.click()
+    while questions.current is None:
+        wait(20)
+    told("first question")
+    while session.tracking is None:
+        wait(20)
+    told("all frames tracked")
+    while questions.busy:
+        wait(20)
+    told("questions from all frames")
+    state.annotator.stop_asking()
+    tracks = read_ctc(truth)
+    detections = session.scene.detections
+    match = match_detections(detections, session.movie.labels, tracks.tracks, tracks.labels)
+    events = true_events(detections, tracks.tracks, match)
+    drawn = draw_annotations(events, detections, count=200, seed=0)
+    session.note_all([Said(Kind.CONFIRM, a.events[0]) for a in drawn], "truth", "")
+    while session.busy("correct", "suggest"):
+        wait(20)
+    start = np.array([time.perf_counter(), time.process_time()])
+    session.trainer.train()
+    while session.trainer.busy or session.trainer.training is None:
+        wait(20)
+    told(f"training with {len(session.annotations)} answers, from its start")
+    viewer.close()
+
+
 def main() -> None:
     """Print one table for both movies."""
     warnings.simplefilter("ignore")
@@ -109,7 +174,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--answers", type=int, default=30)
     parser.add_argument("--pause", type=float, default=1.0)
+    parser.add_argument("--large", type=int, metavar="CELLS")
     given = parser.parse_args()
+    if given.large:
+        with tempfile.TemporaryDirectory() as scratch:
+            os.environ["XDG_DATA_HOME"] = str(Path(scratch) / "data")
+            measure_large(given.folder or Path(scratch), given.large)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["XDG_DATA_HOME"] = str(Path(scratch) / "data")
         large = movie_of(given.folder or Path(scratch), 100, 300) / "01_GT" / "TRA"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,11 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 
 _HIGHEST = 2**32 - 1
+
+
+ALONE: Mapping[str, Any] = {"callbacks": ()}
+"""How pixels are computed in threads: napari's cache of dask results fails with a KeyError where
+two threads compute at once."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +58,11 @@ class Movie:
 
     def frame(self, t: int) -> NDArray[Any]:
         """Pixels of frame `t`, all channels, shape (C, [Z,] Y, X)."""
-        return np.asarray(self.array[t].compute())
+        return np.asarray(self.array[t].compute(**ALONE))
 
     def channel_frame(self, t: int, channel: int = 0) -> NDArray[Any]:
         """Pixels of one channel of frame `t`, shape ([Z,] Y, X)."""
-        return np.asarray(self.array[t, channel].compute())
+        return np.asarray(self.array[t, channel].compute(**ALONE))
 
     def channel_number(self, channel: int | str) -> int:
         """Number of a channel given by number or name.
