@@ -6,9 +6,9 @@
 Answers are key presses on the real canvas, a pause apart, while the model is updated in the
 background. A figure ends when the canvas has been painted with the next question. CPU is that of
 the window's thread; wall time grows with whatever else the machine does. The large movie (100
-frames of 300 cells) is simulated. With ``--large`` it has so many cells a frame, and an image; measured
-are the seconds from opening to the first question, until all frames are tracked, and those of training
-with 200 answers drawn from the truth.
+frames of 300 cells) is simulated. With ``--large`` it has so many cells a frame, and an image;
+measured are the seconds from opening to the first question, until all frames are tracked, and those
+of training with 200 answers drawn from the truth.
 """
 
 from __future__ import annotations
@@ -105,6 +105,19 @@ def measure(labels: np.ndarray, answers: int, pause: float) -> dict[str, Any]:
     return found
 
 
+def drawn_from(truth: Path, session: Any) -> Any:
+    """200 answers from the truth of a movie."""
+    from bridgetrack.annotations.truth import draw_annotations
+    from bridgetrack.evaluation.match import match_detections
+    from bridgetrack.evaluation.true_events import true_events
+    from bridgetrack.importing.ctc import read_ctc
+
+    tracks, detections = read_ctc(truth), session.scene.detections
+    match = match_detections(detections, session.movie.labels, tracks.tracks, tracks.labels)
+    events = true_events(detections, tracks.tracks, match)
+    return draw_annotations(events, detections, count=200, seed=0)
+
+
 def measure_large(folder: Path, cells: int) -> None:
     """Print the seconds of a large movie with its image."""
     import napari
@@ -112,10 +125,6 @@ def measure_large(folder: Path, cells: int) -> None:
 
     from bridgetrack.annotations.annotation import Kind
     from bridgetrack.annotations.taken_over import Said
-    from bridgetrack.annotations.truth import draw_annotations
-    from bridgetrack.evaluation.match import match_detections
-    from bridgetrack.evaluation.true_events import true_events
-    from bridgetrack.importing.ctc import read_ctc
     from bridgetrack.movie import open_movie
     from bridgetrack.ui.file_menu import image_data, labels_data
     from bridgetrack.ui.panel import state_of
@@ -151,11 +160,7 @@ def measure_large(folder: Path, cells: int) -> None:
         wait(20)
     told("questions from all frames")
     state.annotator.stop_asking()
-    tracks = read_ctc(truth)
-    detections = session.scene.detections
-    match = match_detections(detections, session.movie.labels, tracks.tracks, tracks.labels)
-    events = true_events(detections, tracks.tracks, match)
-    drawn = draw_annotations(events, detections, count=200, seed=0)
+    drawn = drawn_from(truth, session)
     session.note_all([Said(Kind.CONFIRM, a.events[0]) for a in drawn], "truth", "")
     while session.busy("correct", "suggest"):
         wait(20)
