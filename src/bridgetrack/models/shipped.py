@@ -2,8 +2,9 @@
 
 These say what any biologist would: cells move little, keep their size, shape and brightness;
 daughters lie on either side of their mother, are alike and add up to it; cells come and go at
-the frame's edge. Features that are not named have weight 0. One unit of score is one unit of
-the task loss.
+the frame's edge. Features that are not named have weight 0, that of mutual nearest neighbours
+among them: where one cell ends and another begins, these are nearest to each other at any distance,
+and where cells touch their overlap says more. One unit of score is one unit of the task loss.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ MOVE = {
     "bias": 3.0,
     "distance": -1.5,
     "distance_squared": -0.3,
-    "distance_steps": -0.5,
+    "distance_steps": -0.2,
     "rank_forward": -0.5,
     "rank_backward": -0.5,
     "rival_forward": -0.2,
     "rival_backward": -0.2,
-    "mutual": 0.5,
-    "overlap": 1.5,
+    "overlap": 1.3,
     "covered": 0.5,
     "size_change": -0.8,
     "shape_change": -0.5,
@@ -72,7 +72,7 @@ MERGE = {
     "touching": 1.0,
 }
 APPEAR = {"bias": -2.5, "border": 2.0, "nearest": 0.3, "unmatched": 0.5, "covered": -1.0}
-DISAPPEAR = {"bias": -2.3, "border": 2.0, "nearest": 0.3, "unmatched": 0.5, "covered": -1.0}
+DISAPPEAR = {"bias": -2.1, "border": 2.0, "nearest": 0.3, "unmatched": 0.7, "covered": -1.0}
 SKIP = {
     "bias": 0.5,
     "distance": -1.5,
