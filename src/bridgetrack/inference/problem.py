@@ -178,7 +178,12 @@ def components(incidence: sp.csr_matrix) -> tuple[int, Index, Index]:
     """
     if not incidence.shape[1]:
         return 0, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    count, label = connected_components(incidence.T @ incidence, directed=False)
+    # Tying the first slot of a column to its others is enough.
+    first = incidence.indices[incidence.indptr[:-1]]
+    ends = np.repeat(first, np.diff(incidence.indptr)), incidence.indices
+    shape = (incidence.shape[1], incidence.shape[1])
+    ties = sp.csr_matrix((np.ones(len(ends[0]), dtype=np.int8), ends), shape=shape)
+    count, label = connected_components(ties, directed=False)
     return int(count), label.astype(np.int64), label[incidence.indices[incidence.indptr[:-1]]]
 
 

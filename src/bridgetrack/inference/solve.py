@@ -2,16 +2,17 @@
 
 1. Columns that others beat on the same slots are dropped (`Problem.undominated`).
 2. What is left falls into connected components; they are packed into linear programs of a few
-   thousand columns and solved side by side.
+   thousand columns and solved side by side. A very large component is sifted first (`sifting`).
 3. Only columns with a reduced cost below the gap of a rounded choice can change the answer;
    branch and bound sees nothing but the components of those that are fractional.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,8 +21,9 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.branch import branch, greedy_choice
 from bridgetrack.inference.problem import Problem, Solution, components, members
+from bridgetrack.inference.sifting import clusters, sifted
 from bridgetrack.inference.solver import Program, Relaxed, check_scores
-from bridgetrack.progress import run
+from bridgetrack.progress import relayed, run
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -45,12 +47,15 @@ class SolverLimits:
         Columns per linear program.
     workers
         Linear programs solved side by side.
+    large
+        Columns of a component from which on it is sifted.
     """
 
     max_nodes: int = 20_000
     max_seconds: float = 600.0
     batch: int = 5_000
     workers: int = 2
+    large: int = 50_000
 
 
 def solve(
@@ -84,19 +89,19 @@ def solve_steps(
 ) -> Generator[float, None, Solution]:
     """As `solve`, yielding the share of the work done."""
     limits = limits or SolverLimits()
-    columns, x, duals, (count, slot_label, column_label) = yield from _relaxed(
-        problem, scores, allowed, limits
-    )
+    columns, relaxed = yield from _relaxed(problem, scores, allowed, limits)
     incidence, score = problem.incidence[columns], scores[columns]
+    x, duals, count = relaxed.x, relaxed.duals, relaxed.count
 
     # The relaxed choice is made whole, and its distance from the relaxation told per component.
     picked, slack = x > 0.5, np.zeros(problem.n_slots)
     bound = float(score @ x)
     fractional = (x > _INTEGRAL) & (x < 1 - _INTEGRAL)
     if fractional.any():
-        torn = np.zeros(count, dtype=bool)
-        torn[column_label[fractional]] = True
-        part, slots = np.flatnonzero(torn[column_label]), np.flatnonzero(torn[slot_label])
+        torn = np.zeros(count + 1, dtype=bool)  # the last is for columns of no component
+        torn[relaxed.column_label[fractional]] = True
+        part = np.flatnonzero(torn[relaxed.column_label])
+        slots = np.flatnonzero(torn[relaxed.slot_label])
         rows = sp.csr_matrix(incidence[part][:, slots].T.tocsr())
         free = None if problem.free is None else problem.free[slots]
         start = greedy_choice(rows, score[part], x[part], duals[slots], free)
@@ -106,12 +111,13 @@ def solve_steps(
         )
         picked[part] = chosen
         bound = bound - float(score[part] @ x[part]) + part_bound
-        short = np.bincount(column_label[part], score[part] * (x[part] - chosen), minlength=count)
-        slack[slots] = np.maximum(short, 0.0)[slot_label[slots]]
+        lost = score[part] * (x[part] - chosen)
+        short = np.bincount(relaxed.column_label[part], lost, minlength=count)
+        slack[slots] = np.maximum(short, 0.0)[relaxed.slot_label[slots]]
     whole = np.zeros(problem.n_columns, dtype=bool)
     whole[columns[picked]] = True
     value = float(scores[whole].sum())
-    solution = Solution(whole, value, max(bound, value), duals, slack, slot_label)
+    solution = Solution(whole, value, max(bound, value), duals, slack, relaxed.slot_label)
     solution.check(problem, scores)
     return solution
 
@@ -123,14 +129,33 @@ def prices(
 
     The price of its slots is at least the score of every allowed column. Raises as `solve`.
     """
-    duals: Array = run(_relaxed(problem, scores, allowed, limits or SolverLimits()))[2]
-    return duals
+    return run(_relaxed(problem, scores, allowed, limits or SolverLimits()))[1].duals
+
+
+@dataclass
+class _Relaxation:
+    """A relaxed problem, and the components in which whole choices are looked for.
+
+    Parameters
+    ----------
+    x, duals
+        Values of the columns and prices of the slots.
+    count, slot_label, column_label
+        Number of components, and the one of every slot and column, -1 for columns that join
+        several and that no better choice needs.
+    """
+
+    x: Array
+    duals: Array
+    count: int
+    slot_label: Index
+    column_label: Index
 
 
 def _relaxed(
     problem: Problem, scores: Array, allowed: Mask | None, limits: SolverLimits
-) -> Generator[float, None, tuple[Index, Array, Array, tuple[int, Index, Index]]]:
-    """Undominated columns, their relaxed values, the prices of the slots, and the components."""
+) -> Generator[float, None, tuple[Index, _Relaxation]]:
+    """Undominated columns, and the relaxation of these."""
     allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
     check_scores(scores)
     covered = problem.covered(allowed) > 0
@@ -138,30 +163,66 @@ def _relaxed(
     if len(uncovered):
         raise InfeasibleError(f"no allowed event explains slot {int(uncovered[0])}")
     columns = np.flatnonzero(problem.undominated(scores, allowed))
-    incidence, score = problem.incidence[columns], scores[columns]
-    count, slot_label, column_label = components(incidence)
+    useful, score = Problem(problem.incidence[columns], problem.free), scores[columns]
+    count, slot_label, column_label = components(useful.incidence)
     x, duals = np.zeros(len(columns)), np.zeros(problem.n_slots)
-    done = 0
-    # Components are packed in order into programs of about as many columns as the limit says.
-    size = np.bincount(column_label, minlength=count)
-    batch = np.cumsum(size) // max(limits.batch, 1)
-    useful = Problem(incidence, problem.free)
-    parts = _relax(useful, batch[column_label], batch[slot_label], score, limits)
-    for part, slots, relaxed in parts:
-        x[part] = relaxed.x
-        duals[slots] = relaxed.duals
-        done += len(part)
-        yield done / max(len(columns), 1)
-    return columns, x, duals, (count, slot_label, column_label)
+    found = _Relaxation(x, duals, count, slot_label, column_label)
+    large = np.bincount(column_label, minlength=count) > limits.large
+    if not large.any():
+        work = _relax(useful, score, slot_label, column_label, limits)
+        found.x, found.duals = yield from work
+        return columns, found
+    done, every = 0.0, max(len(columns), 1)
+    turn = np.where(large, np.arange(count), -1)  # the small ones are one part
+    of_columns, of_slots = turn[column_label], turn[slot_label]
+    for k in np.unique(turn).tolist():
+        inside = np.flatnonzero(of_columns == k), np.flatnonzero(of_slots == k)
+        share = partial(_share, done, len(inside[0]) / every)
+        yield from relayed(_relax_part(useful, score, inside, found, limits), share)
+        done += len(inside[0]) / every
+    return columns, found
+
+
+def _share(done: float, size: float, share: float) -> float:
+    return done + size * share
+
+
+def _relax_part(
+    useful: Problem,
+    scores: Array,
+    inside: tuple[Index, Index],
+    found: _Relaxation,
+    limits: SolverLimits,
+) -> Generator[float, None, None]:
+    """Relax some columns and slots, whole components, and note the result in `found`."""
+    columns, slots = inside
+    part, score = useful.part(columns, slots), scores[columns]
+    labels = found.slot_label[slots], found.column_label[columns]
+    alone = len(columns) > limits.large and labels[0].min() == labels[0].max()
+    values = (yield from sifted(part, score, partial(_relax, limits=limits))) if alone else None
+    if values is None:
+        values = yield from _relax(part, score, *labels, limits)
+    found.x[columns], found.duals[slots] = values
+    if alone:
+        count, of_slots, of_columns = clusters(part, score, *values)
+        found.slot_label[slots] = found.count + of_slots
+        found.column_label[columns] = np.where(of_columns < 0, -1, found.count + of_columns)
+        found.count += count
 
 
 def _relax(
-    problem: Problem, column_batch: Index, slot_batch: Index, scores: Array, limits: SolverLimits
-) -> Iterator[tuple[Index, Index, Relaxed]]:
-    """Solve the relaxation batch by batch: (columns, slots, solution)."""
+    problem: Problem, scores: Array, slot_label: Index, column_label: Index, limits: SolverLimits
+) -> Generator[float, None, tuple[Array, Array]]:
+    """Values of the columns and prices of the slots of a problem of many components.
+
+    Components are packed in order into programs of about as many columns as the limit says.
+    """
     by_slot, optional = problem.by_slot, problem.free
-    count = int(column_batch.max(initial=-1)) + 1
-    parts = zip(members(column_batch, count), members(slot_batch, count), strict=True)
+    size = np.bincount(column_label, minlength=int(slot_label.max(initial=-1)) + 1)
+    batch = np.cumsum(size) // max(limits.batch, 1)
+    count = int(batch.max(initial=-1)) + 1
+    columns, slots = members(batch[column_label], count), members(batch[slot_label], count)
+    x, duals = np.zeros(len(scores)), np.zeros(problem.n_slots)
 
     def one(part: tuple[Index, Index]) -> tuple[Index, Index, Relaxed]:
         columns, slots = part
@@ -171,6 +232,12 @@ def _relax(
             raise SolverError("the linear solver stopped before the optimum; scale the scores")
         return columns, slots, relaxed
 
+    done = 0
     with ThreadPoolExecutor(limits.workers) as pool:
         # A batch number that a large component jumped over has no members.
-        yield from pool.map(one, [part for part in parts if len(part[0])])
+        parts = [part for part in zip(columns, slots, strict=True) if len(part[0])]
+        for part, where, relaxed in pool.map(one, parts):
+            x[part], duals[where] = relaxed.x, relaxed.duals
+            done += len(part)
+            yield done / max(len(scores), 1)
+    return x, duals
