@@ -106,6 +106,15 @@ def _mutual(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:
     return match, residual
 
 
+def _median(values: Array) -> Array:
+    """As ``np.nanmedian(values, axis=1)``, where one value of a row is no number at most."""
+    ordered = np.sort(values, axis=1)  # what is no number comes last
+    count = values.shape[1] - np.isnan(ordered[:, -1])
+    low, high = (count - 1) // 2, count // 2
+    ends = [np.take_along_axis(ordered, k[:, None], axis=1)[:, 0] for k in (low, high)]
+    return np.asarray(np.mean(ends, axis=0))
+
+
 def _local_flow(before: Array, after: Array, match: Index, drift: Array) -> Array:
     """Median shift of the nearest matched neighbours, shrunk to the drift where they disagree."""
     flow = np.broadcast_to(drift, before.shape).copy()
@@ -117,8 +126,8 @@ def _local_flow(before: Array, after: Array, match: Index, drift: Array) -> Arra
     _, neighbour = cKDTree(before[matched]).query(before, k=k)
     own = matched[neighbour] == np.arange(len(before))[:, None]
     around = np.where(own[:, :, None], np.nan, shift[neighbour])
-    local = np.nanmedian(around, axis=1)
-    spread = np.nanmedian(np.abs(around - local[:, None]), axis=1)
+    local = _median(around)
+    spread = _median(np.abs(around - local[:, None]))
     noise = (1.5 * spread) ** 2 / (k - 1)
     signal = (local - drift) ** 2
     weight = np.clip(1.0 - 2.0 * noise.sum(axis=1) / np.maximum(signal.sum(axis=1), 1e-12), 0, 1)
