@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.errors import SolverError
-from bridgetrack.inference.exact_margins import exact_margins
+from bridgetrack.inference.exact_margins import exact_margins, smallest_margins
 from bridgetrack.inference.margins import (
     best_without,
     exact_margin,
@@ -188,3 +188,25 @@ def test_reduced_costs_are_not_negative_and_vanish_where_the_relaxation_is_whole
     whole = solution.chosen & ~(problem.incidence @ solution.slack > 0)
     assert whole.any()
     np.testing.assert_allclose(cost[whole], 0.0, atol=1e-6)
+
+
+def test_the_smallest_margins_are_the_smallest() -> None:
+    rng = np.random.default_rng(4)
+    problem, scores = tracking_problem(rng, 40, frames=3, radius=0.9)
+    solution = solve(problem, scores)
+    bounds = margin_bounds(problem, scores, solution)
+    every = run(exact_margins(problem, scores, solution))
+    finite = np.sort(every[np.isfinite(every)])
+    found = smallest_margins(problem, scores, solution, bounds, 5)
+    assert found.exact.all() and found.overlooked == 0
+    np.testing.assert_allclose(found.margins, finite[:5], atol=1e-6)
+    np.testing.assert_allclose(every[found.columns], found.margins, atol=1e-6)
+
+    # Where little may be looked at, it is said which margins are no more than bounds from above.
+    few = smallest_margins(problem, scores, solution, bounds, 5, tried=5)
+    assert few.overlooked > 0 or np.allclose(few.margins, finite[:5])
+    narrow = smallest_margins(problem, scores, solution, bounds, 5, wide=1)
+    assert not narrow.exact.all()
+    assert (narrow.margins >= every[narrow.columns] - 1e-6).all()
+    worse = np.isfinite(every) & (every < narrow.margins.max() - 1e-6)
+    assert set(np.flatnonzero(worse)) - set(narrow.columns) == set() or narrow.overlooked > 0

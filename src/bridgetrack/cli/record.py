@@ -51,7 +51,7 @@ class Finished:
             *words_of_repairs(record.get("repair")),
             *_annotations(record["annotations"]),
             *_inference(record["inference"]),
-            *_least_certain(record["least_certain"]),
+            *_least_certain(record["least_certain"], record.get("least_certain_overlooked", 0)),
             *note_lines(self.notes),
             f"{sum(record['seconds'].values()):.1f} s; files in {record['out']}: "
             + ", ".join([*record["files"], RUN_FILE]),
@@ -96,9 +96,12 @@ def finish(
     from bridgetrack.export.results import FILES, METHODS, stage_results
     from bridgetrack.files import staged_files
     from bridgetrack.pipeline.methods import methods_text
+    from bridgetrack.pipeline.summary import doubted
 
-    watch(Progress("Writing files", 0.0))
     check_run(out, given)
+    watch(Progress("Looking for doubtful events", 0.0))
+    doubts = doubted(tracking)
+    watch(Progress("Writing files", 0.0))
 
     def removed() -> list[str]:
         _refuse(out, given)
@@ -112,7 +115,7 @@ def finish(
         limits = stage_results(tracks, labels, staging, given.formats, given.preset, methods)
         watch.stop()
         said = [*notes, *(Note(NoteKind.REMARK, words) for words in (*limits, *tracks.notes))]
-        record = describe(tracking, out, given, watch, said)
+        record = describe(tracking, out, given, watch, said, doubts)
         names = [*(name for kind in given.formats for name in FILES[kind]), METHODS]
         if beside is not None:
             shutil.copytree(beside, staging, dirs_exist_ok=True)
@@ -140,13 +143,18 @@ def _added(given: RunInputs) -> list[str]:
 
 
 def describe(
-    tracking: Tracking, out: Path, given: RunInputs, watch: Stopwatch, notes: Sequence[Note]
+    tracking: Tracking,
+    out: Path,
+    given: RunInputs,
+    watch: Stopwatch,
+    notes: Sequence[Note],
+    doubts: tuple[list[dict[str, Any]], int],
 ) -> dict[str, Any]:
     """Everything about a run, as JSON values."""
     from bridgetrack.pipeline.methods import versions
-    from bridgetrack.pipeline.summary import count_events, least_certain, use_of_annotations
+    from bridgetrack.pipeline.summary import count_events, use_of_annotations
 
-    solution = tracking.solution
+    solution, (doubtful, overlooked) = tracking.solution, doubts
     return {
         "format": "bridgetrack-run",
         "version": 1,
@@ -178,7 +186,8 @@ def describe(
             "margins": "exact" if tracking.exact else "bounds",
             **_windows(tracking),
         },
-        "least_certain": least_certain(tracking),
+        "least_certain": doubtful,
+        **({"least_certain_overlooked": overlooked} if overlooked else {}),
         "seconds": {stage: round(s, 3) for stage, s in watch.seconds.items()},
         "notes": note_texts(notes),
         "versions": versions(),
@@ -266,8 +275,14 @@ def _inference(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _least_certain(events: list[dict[str, Any]]) -> list[str]:
+def _least_certain(events: list[dict[str, Any]], overlooked: int) -> list[str]:
     if not events:
         return []
-    lines = [f"  {event['margin']:.3f}  {event['words']}" for event in events]
+    lines = [
+        f"  {'at most ' if 'at_most' in event else ''}{event['margin']:.3f}  {event['words']}"
+        for event in events
+    ]
+    if overlooked:
+        others = plural(overlooked, "other event")
+        lines.append(f"  {others} may be as uncertain: too many hang together to tell")
     return ["least certain (score to the best alternative):", *lines]

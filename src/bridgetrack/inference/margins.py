@@ -23,9 +23,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_ABOVE = 1.0
-"""How far above its bound an exact margin is looked for at first."""
-
 
 def reduced_costs(problem: Problem, scores: Array, solution: Solution) -> Array:
     """Price of a column's slots minus its score, never negative for allowed ones, shape (H,)."""
@@ -85,6 +82,32 @@ def margin_bounds(
     return bounds
 
 
+def balanced_prices(
+    problem: Problem, scores: Array, solution: Solution, allowed: Mask, rounds: int = 20
+) -> Array:
+    """Other prices of the same sum at which bounds on small margins are nearer to them, shape (S,).
+
+    The simplex method stops at a corner, where columns that are far from being chosen cost nothing.
+    So every slot gives away its share of what none of its other columns needs, and every chosen
+    column deals out evenly what its slots gave; prices stay feasible, again and again.
+    """
+    chosen = np.flatnonzero(solution.chosen)
+    others = np.flatnonzero(allowed & ~solution.chosen)
+    matrix, score = problem.incidence[others], scores[others]
+    width, by_slot = problem.width[others].astype(np.float64), sp.csc_matrix(matrix)
+    held, many = problem.incidence[chosen], problem.width[chosen].astype(np.float64)
+    owned = held.T @ np.ones(len(chosen)) > 0
+    slots = np.flatnonzero(np.diff(by_slot.indptr))
+    start, duals = by_slot.indptr[slots].astype(np.int64), solution.duals.copy()
+    for _ in range(rounds if len(slots) else 0):
+        spare = np.maximum(matrix @ duals - score, 0.0) / width
+        given = np.zeros(problem.n_slots)
+        given[slots] = np.minimum.reduceat(spare[by_slot.indices], start)
+        given[~owned] = 0.0
+        duals += held.T @ (held @ given / many) - given
+    return np.asarray(duals)
+
+
 def _alike(owner: Index, width: NDArray[np.integer]) -> Index:
     """How many of the first entries of its row equal each of them, itself included, (H, W)."""
     out = np.ones(owner.shape, dtype=np.int64)
@@ -136,45 +159,6 @@ def exact_margin(
         return best_without(problem, scores, solution, column, (column,), allowed, guess)[0]
     except InfeasibleError:
         return float("inf")
-
-
-def smallest_margins(
-    problem: Problem,
-    scores: Array,
-    solution: Solution,
-    bounds: Array,
-    count: int,
-    allowed: Mask | None = None,
-    *,
-    tries: int = 30,
-) -> dict[int, float]:
-    """The chosen columns with the smallest margins, smallest first, and their exact margins.
-
-    The margins of the columns with the smallest bounds are made exact, one at a time, until no
-    other bound is smaller than those found, or so many were tried.
-
-    Parameters
-    ----------
-    problem, scores, solution, allowed
-        See `best_without`.
-    bounds
-        Of `margin_bounds`; columns where they are not finite are left out.
-    count
-        How many are wanted.
-    tries
-        How many margins are made exact at most.
-    """
-    order = np.flatnonzero(np.isfinite(bounds) & solution.chosen)
-    order = order[np.argsort(bounds[order], kind="stable")]
-    margins: dict[int, float] = {}
-    for row in order[:tries].tolist():
-        known = sorted(margins.values())
-        if len(known) >= count and known[count - 1] <= bounds[row]:
-            break
-        # A margin is seldom far above its bound, and what can be reached grows fast with it.
-        guess = float(bounds[row]) + _ABOVE
-        margins[row] = exact_margin(problem, scores, solution, row, allowed, guess)
-    return {row: margins[row] for row in sorted(margins, key=lambda r: margins[r])[:count]}
 
 
 def best_without(

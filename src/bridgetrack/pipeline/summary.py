@@ -9,7 +9,7 @@ import numpy as np
 from bridgetrack.annotations.anchor import Anchored, event_refs
 from bridgetrack.annotations.words import describe_event
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.inference.margins import smallest_margins
+from bridgetrack.inference.exact_margins import smallest_margins
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
 from bridgetrack.tracks.tracks import Tracks
@@ -31,32 +31,41 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     """Chosen events whose margin to the best alternative is smallest, in words.
 
     Appearances in the first and disappearances in the last frame are no choice and are left out.
-    See `smallest_margins`.
+    Where a margin is too hard to find, as where hundreds of events are tied, what it is at most is
+    given, and ``at_most`` is true.
     """
+    return doubted(tracking, count)[0]
+
+
+def doubted(tracking: Tracking, count: int = 5) -> tuple[list[dict[str, Any]], int]:
+    """As `least_certain`; and how many others may be as uncertain, for all that is known."""
+    overlooked, exact = 0, None
     if tracking.windows is not None:
         rows = tracking.windows.doubtful[:count]
-        found = {row: float(tracking.margins[row]) for row in rows.tolist()}
+        margins, overlooked = tracking.margins[rows], tracking.windows.overlooked
     elif tracking.exact:
         order = np.argsort(tracking.margins, kind="stable")[:count]
-        known = order[np.isfinite(tracking.margins[order])]
-        found = {row: float(tracking.margins[row]) for row in known.tolist()}
+        rows = order[np.isfinite(tracking.margins[order])]
+        margins = tracking.margins[rows]
     else:
-        scene, allowed = tracking.scene, allowed_by(tracking.scene)
-        found = smallest_margins(
-            scene.problem, tracking.scores, tracking.solution, tracking.margins, count, allowed
-        )
-    rows = np.array(list(found), dtype=np.int64)
+        scene, given = tracking.scene, (tracking.scores, tracking.solution, tracking.margins)
+        found = smallest_margins(scene.problem, *given, count, allowed_by(scene))
+        rows, margins, exact, overlooked = (
+            found.columns, found.margins, found.exact, found.overlooked,
+        )  # fmt: skip
+    exact = np.ones(len(rows), dtype=bool) if exact is None else exact
     refs = event_refs(tracking.scene.detections, tracking.scene.hypotheses.take(rows))
     return [
         {
             "event": ref.event.key,
             "frame": ref.cells[0].frame,
             "cells": [list(c.cell) for c in ref.cells],
-            "margin": found[row],
+            "margin": margin,
             "words": describe_event(ref),
+            **({} if proven else {"at_most": True}),
         }
-        for row, ref in zip(rows.tolist(), refs, strict=True)
-    ]
+        for margin, proven, ref in zip(margins.tolist(), exact.tolist(), refs, strict=True)
+    ], overlooked
 
 
 def use_of_annotations(tracking: Tracking) -> dict[str, Any]:

@@ -93,6 +93,8 @@ class Windows:
         Number of hypotheses of all windows, each counted once.
     doubtful
         The chosen events with the smallest margins, smallest first.
+    overlooked
+        Events of which it is not known that their margins are larger than those.
     """
 
     count: int
@@ -100,6 +102,7 @@ class Windows:
     overlap: int
     hypotheses: int
     doubtful: Index
+    overlooked: int = 0
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import events_between, rare_events
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
-from bridgetrack.inference.margins import margin_bounds, reduced_costs, smallest_margins
+from bridgetrack.inference.exact_margins import smallest_margins
+from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.solve import prices, solve_steps
 
@@ -44,7 +45,6 @@ Mask = NDArray[np.bool_]
 
 DOUBTFUL = 5
 """Chosen events with the smallest margins that are told."""
-_TRIES = 8
 REACH = Reach().max_gap
 """Frames that an event spans at most."""
 TOLERANCE = 1e-6
@@ -67,8 +67,6 @@ class WholeMovie:
         The annotations, and the slot of each, -1 where it has none, shape (A,).
     meetings
         Frames where parts meet.
-    tries
-        How many margins of a window are made exact at most.
     kinds
         What can happen in the movie.
     """
@@ -81,7 +79,6 @@ class WholeMovie:
     anchored: Anchored
     answered: Index
     meetings: tuple[int, ...]
-    tries: int
     kinds: EventKinds = EVERYTHING
 
     @classmethod
@@ -92,7 +89,6 @@ class WholeMovie:
         weights: Array,
         anchored: Anchored,
         meetings: tuple[int, ...],
-        tries: int = 30,
         *,
         kinds: EventKinds = EVERYTHING,
     ) -> WholeMovie:
@@ -100,9 +96,8 @@ class WholeMovie:
         cells, rare = describe_cells(evidence), rare_events(evidence)
         if anchored.listed:
             rare = Events.join([rare, required_events(anchored)]).unique()
-        each = max(tries // (len(meetings) + 1), _TRIES)
         slots = answered_slots(anchored)
-        return cls(evidence, cells, rare, features, weights, anchored, slots, meetings, each, kinds)
+        return cls(evidence, cells, rare, features, weights, anchored, slots, meetings, kinds)
 
     @property
     def active(self) -> Mask:
@@ -252,10 +247,8 @@ def _sure(
     """Bounds on the margins of the chosen events, and a few exact ones, NaN for others."""
     bounds = margin_bounds(problem, scores, solution, allowed)
     exact = np.full(len(bounds), np.nan)
-    found = smallest_margins(
-        problem, scores, solution, bounds, DOUBTFUL, allowed, tries=movie.tries
-    )
-    exact[list(found)] = list(found.values())
+    found = smallest_margins(problem, scores, solution, bounds, DOUBTFUL, allowed)
+    exact[found.columns[found.exact]] = found.margins[found.exact]
     return bounds[solution.chosen], exact[solution.chosen]
 
 

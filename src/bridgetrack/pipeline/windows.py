@@ -29,6 +29,7 @@ from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.inference.exact_margins import smallest_first
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -372,12 +373,15 @@ class _State:
             labels, evidence, events, matrix, problem, slots, anchored, constraints, movie.kinds
         )
         known = np.flatnonzero(np.isfinite(every.exact))
-        doubtful = known[np.argsort(every.exact[known], kind="stable")][:DOUBTFUL]
+        doubtful = known[smallest_first(every.exact[known], known)][:DOUBTFUL]
         margins[doubtful] = every.exact[doubtful]
+        last = margins[doubtful].max(initial=-np.inf) if len(doubtful) == DOUBTFUL else np.inf
+        overlooked = int((chosen & np.isnan(every.exact) & (margins < last)).sum())
         tracks = build_tracks(evidence.detections, events, chosen, scores, margins)
         tracks = tell_verified(tracks, scene, chosen)
         longest = max(len(frames) for frames in windows)
-        report = Windows(len(windows), longest, 2 * self.reach, self.hypotheses, doubtful)
+        overlap = 2 * self.reach
+        report = Windows(len(windows), longest, overlap, self.hypotheses, doubtful, overlooked)
         return Tracking(scene, model, scores, solution, margins, tracks, report)
 
 
