@@ -1,7 +1,7 @@
 """What clicks that mend masks are worth: some parts of frames are mended, then all is redone.
 
     python benchmarks/mask_clicks.py [--data ../shared/data] [--clicks 50] [--seeds 5]
-        [--strokes 0] [--frames A:B] [NAME ...]
+        [--strokes 0] [--border N] [--frames A:B] [NAME ...]
 
 A person looks at areas around places drawn at random, half as wide and high as the picture where
 they do not reach beyond it, as masks were chosen from the image alone, and mends what is wrong
@@ -269,13 +269,14 @@ def main() -> None:
     parser.add_argument("--clicks", type=int, default=50)
     parser.add_argument("--strokes", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--border", type=int, help="pixels left out; as the movie's own")
     parser.add_argument("--frames", type=lambda text: tuple(map(int, text.split(":"))))
     args = parser.parse_args()
     kept = remember()
     print("| movie | clicks | edge F1 | divisions | complete | TRA | DET | SEG |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in args.names or ["hela", "psc"]:
-        task = masks.open_task(masks.SETS[name], args.data, args.frames)
+        task = masks.open_task(masks.SETS[name], args.data, args.frames, args.border)
         if task is None:
             continue
         image = task.image

@@ -23,7 +23,7 @@ from bridgetrack.pipeline.joint import (
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
-from bridgetrack.regions.outlines import redrawn_rows
+from bridgetrack.regions.outlines import much_alike, redrawn_rows
 from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
@@ -171,7 +171,7 @@ class MaskReader:
         scores = score.log_odds(regions, found.features) + loyalty * own
         if _READING in regions.sources:
             read = regions.votes[:, regions.sources.index(_READING)] > 0
-            liked = redrawn_rows(regions, read, self.outline_ratio)
+            liked = much_alike(regions, redrawn_rows(regions, read, self.outline_ratio))
             scores, own = scores + (1 - score.own) * READING_LOYALTY * liked, own | read
         drawn = np.zeros(len(regions), dtype=bool)
         if SOURCE in regions.sources:

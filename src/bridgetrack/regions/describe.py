@@ -36,6 +36,8 @@ FEATURES = {
     "evenness": "standard deviation of the signal over its mean",
     "foreground": "share of pixels in the usual foreground",
     "outside": "mean signal just outside the outline over that inside",
+    "level": "signal on the fainter part of the outline over that of the bright part within",
+    "least level": "the lowest level among the candidates that are much like it",
     "probability": "mean probability of a cell inside, or the signal in its place",
     "probability outside": "the same just outside the outline",
     "persistence": "share of the levels of the tree over which it stays the same",
@@ -57,6 +59,9 @@ SPATIAL = len(FEATURES) - 2
 _NEIGHBOURS = 12
 _SAMPLES = 60
 _FAR_INSIDE = 3.0
+_FAINTER = 0.4
+"""Share of the outline: the level is not that of the rest, where cells may touch."""
+_MUCH_ALIKE = 0.5
 
 
 def describe_frame(
@@ -312,6 +317,10 @@ def _look(
     volume = np.asarray(area * float(np.prod(sampling)), dtype=np.float64)
     around = np.asarray(total + outline.edge, dtype=np.float64)
     weak = step < 0.25 * np.maximum(contrast, signal.noise)[owner]
+    # Weighted by itself the mean signal is that of the bright part of a region. Where cells are
+    # told by their texture, the signal is smeared beyond them.
+    level = _fainter(outline, values, n) / np.maximum(square / bright, signal.noise)
+    level = np.zeros(n) if settings.foreground == "texture" else level
     return {
         "roundness": _roundness(volume, around, len(sampling)),
         "border": outline.edge / around,
@@ -323,9 +332,29 @@ def _look(
         "foreground": np.add.reduceat(usual.ravel()[regions.pixels].astype(np.float64), starts)
         / area,
         "outside": along(values[outline.outer].astype(np.float64)) / bright,
+        "level": level,
+        "least level": _least_alike(level, area, shared),
         "probability": np.add.reduceat(cellness[regions.pixels], starts, dtype=np.float64) / area,
         "probability outside": along(cellness[outline.outer].astype(np.float64)),
     }
+
+
+def _fainter(outline: _Outline, values: NDArray[Any], n: int) -> Array:
+    """Signal on the outline below which some share of each outline lies; 0 without one."""
+    on = (values[outline.inner].astype(np.float64) + values[outline.outer]) / 2
+    count = np.bincount(outline.owner, minlength=n)
+    place = np.cumsum(count) - count + (_FAINTER * count).astype(np.int64)
+    ordered = np.append(on[np.lexsort((on, outline.owner))], 0.0)
+    return np.where(count > 0, ordered[np.minimum(place, len(on))], 0.0)
+
+
+def _least_alike(value: Array, area: NDArray[np.int64], shared: sp.csr_matrix) -> Array:
+    """The least value among the candidates that are much like each, shape (R,)."""
+    pairs = shared.tocoo()
+    alike = pairs.data > _MUCH_ALIKE * (area[pairs.row] + area[pairs.col] - pairs.data)
+    least = value.copy()
+    np.minimum.at(least, pairs.row[alike], value[pairs.col[alike]])
+    return least
 
 
 def _roundness(volume: Array, outline: Array, ndim: int) -> Array:

@@ -1,4 +1,4 @@
-"""What corrected outlines teach: how much larger or smaller a movie's cells are to be drawn."""
+"""How far outlines go: what people draw in general, and what corrected outlines of a movie teach."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from bridgetrack.regions.regions import Array, Index, Mask, Regions
+from bridgetrack.regions.describe import FEATURES
+from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps
 
 FEW_OUTLINES = 5
 """Fewer corrected outlines are no habit."""
@@ -20,6 +21,25 @@ _ALIKE = 1.1
 _WITHIN = 0.9  # of the smaller of two outlines, so that it lies within the larger
 _TAKEN = 0.25  # of the smaller of two, from which an outline takes a part of a cell
 _SAME_CELL = 0.45  # overlap from which two outlines may be of one cell
+_ALIKE_CELL = 0.6  # overlap from which they surely are
+USUAL_LEVEL = 0.3
+"""Share of a cell's brightness down to which people draw it: 0.37 on HeLa, 0.22 on PSC (median)."""
+_PER_LEVEL = 10.0
+_MOST_DOUBT = 6.0
+
+
+def doubt_of_tight(features: Array) -> Array:
+    """What too tight an outline takes off the log-odds of candidates, shape (R,).
+
+    Only where a candidate much like it reaches farther down: cells that touch cannot.
+
+    Parameters
+    ----------
+    features
+        As `describe` gives them, shape (R, F).
+    """
+    level, least = (features[:, list(FEATURES).index(name)] for name in ("level", "least level"))
+    return np.clip(_PER_LEVEL * (level - np.maximum(USUAL_LEVEL, least)), 0.0, _MOST_DOUBT)
 
 
 def usual_ratio(ratios: Sequence[float], checked: int = 0, few: int = FEW_OUTLINES) -> float:
@@ -101,6 +121,15 @@ def redrawn_rows(regions: Regions, rows: Mask, ratio: float) -> Mask:
     other = np.zeros_like(rows)
     other[np.where(found >= 0, found, now)] = True
     return other
+
+
+def much_alike(regions: Regions, rows: Mask) -> Mask:
+    """Some of the candidates of a frame, and all that are much like one of them, shape (R,)."""
+    shared, area = overlaps(regions).tocoo(), regions.area
+    alike = shared.data > _ALIKE_CELL * (area[shared.row] + area[shared.col] - shared.data)
+    found = rows.copy()
+    found[shared.row[alike & rows[shared.col]]] = True
+    return found
 
 
 def _sizes(sets: sp.csr_matrix) -> Array:

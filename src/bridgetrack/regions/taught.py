@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from bridgetrack.regions.outlines import doubt_of_tight
 from bridgetrack.regions.regions import Array, Mask, Regions, overlaps
 from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
 from bridgetrack.regions.size import CellSize
@@ -64,7 +65,7 @@ class MovieScore:
 
     def looks(self, features: Array) -> Array:
         """Log-odds by their features alone, shape (R,)."""
-        odds = self.start.log_odds(features)
+        odds = self.start.log_odds(features) - doubt_of_tight(features)
         if self.trees is not None and len(odds):
             trees = np.clip(self.trees.decision_function(features), -MOST_ODDS, MOST_ODDS)
             # Alone they are so sure of cells that the frames around could no longer decide
