@@ -18,6 +18,8 @@ _TENTH = 1.28
 """Standard deviations from the mean of a normal distribution to its first tenth."""
 _FREE = 2.5
 _SLOPE = 3.0 / 0.35
+_FREE_ABOVE = 1.5
+_SLOPE_ABOVE = 0.5
 _MOST = 12.0
 
 
@@ -31,18 +33,24 @@ class CellSize:
         Median of the log of the area (in 3D of the volume), in pixels.
     spread
         Standard deviation towards small cells.
+    above
+        The same towards large ones.
     """
 
     centre: float
     spread: float
+    above: float = np.inf
 
     def doubt(self, area: Array) -> Array:
-        """What smallness takes off the log-odds of candidates, shape (R,).
+        """What an unusual size takes off the log-odds of candidates, shape (R,).
 
         Nothing within 2.5 standard deviations; below that 3 for each further factor of 1.4.
+        Above 1.5 half for each further standard deviation: two cells drawn as one.
         """
-        below = self.centre - _FREE * self.spread - np.log(area)
-        return np.clip(_SLOPE * below, 0.0, _MOST)
+        log = np.log(area)
+        below = _SLOPE * (self.centre - _FREE * self.spread - log)
+        above = _SLOPE_ABOVE * ((log - self.centre) / self.above - _FREE_ABOVE)
+        return np.clip(np.maximum(below, above), 0.0, _MOST)
 
 
 def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | None:
@@ -58,4 +66,6 @@ def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | No
         return None
     log = np.log(area[score >= np.median(score)])
     centre = float(np.median(log))
-    return CellSize(centre, max(_LEAST_SPREAD, (centre - float(np.quantile(log, 0.1))) / _TENTH))
+    low, high = (float(q) for q in np.quantile(log, [0.1, 0.9]))
+    below, above = ((d / _TENTH) for d in (centre - low, high - centre))
+    return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above))
