@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgetrack.regions.describe import FEATURES
+from bridgetrack.regions.outlines import doubt_of_tight
 from bridgetrack.regions.regions import concatenate, overlaps, regions_of_labels
 from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.size import CellSize, usual_size
@@ -27,7 +28,8 @@ def test_without_lessons_nothing_is_learned() -> None:
     for target in (-1, 0, 1):
         told = np.full(600, target, dtype=np.int8)
         assert teach(START, FEATURE, told).trees is None
-    np.testing.assert_array_equal(odds(START), starting_score().log_odds(FEATURE))
+    known = starting_score().log_odds(FEATURE) - doubt_of_tight(FEATURE)
+    np.testing.assert_array_equal(odds(START), known)
 
 
 def test_what_is_learned_holds_for_other_candidates_and_is_not_all() -> None:
@@ -72,7 +74,7 @@ def test_a_choice_says_nothing_of_what_is_like_the_chosen() -> None:
 
 
 @given(st.floats(20, 2000), st.floats(0.0, 0.5), st.integers(0, 1000))
-def test_only_what_is_far_smaller_than_usual_is_doubted(
+def test_what_is_far_smaller_than_usual_is_doubted_and_what_is_far_larger_a_little(
     area: float, spread: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -81,7 +83,9 @@ def test_only_what_is_far_smaller_than_usual_is_doubted(
     size = usual_size([cells, specks], [np.full(300, 2.0), np.full(200, 1.0)])
     assert size is not None
     assert abs(size.centre - np.log(area)) < 0.15
-    assert size.doubt(np.array([area, 2 * area, 20 * area])).tolist() == [0, 0, 0]
+    larger = size.doubt(area * np.array([1.0, 1.15, 2.0, 4.0, 20.0]))
+    assert larger[:2].tolist() == [0, 0] and (np.diff(larger) >= 0).all() and larger[-1] > 1
+    assert (larger[2:] <= 0.5 * np.log([2.0, 4.0, 20.0]) / 0.2).all()
     doubt = size.doubt(area / np.arange(1.0, 200.0))
     assert (np.diff(doubt) >= 0).all() and doubt.max() <= 12
     if spread < 0.3:

@@ -15,6 +15,7 @@ from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.describe import FEATURES
+from bridgetrack.regions.outlines import USUAL_LEVEL, doubt_of_tight
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.settings import SegmentationSettings
 
@@ -231,7 +232,7 @@ def _explained(
 
 
 def _reasons(score: MovieScore, features: Array, area: int) -> tuple[MaskReason, ...]:
-    """Every feature in turn set to what is usual, and the size to that of the movie's cells."""
+    """Every feature in turn set to what is usual; how tight its outline is, and its size."""
     names, start = list(FEATURES), score.start
     columns = [names.index(name) for name in start.features]
     changed = np.repeat(features[None], len(columns) + 1, axis=0)
@@ -242,6 +243,9 @@ def _reasons(score: MovieScore, features: Array, area: int) -> tuple[MaskReason,
         MaskReason(name, FEATURES[name], float(features[c]), float(usual), float(odds[0] - after))
         for name, c, usual, after in zip(start.features, columns, start.mean, odds[1:], strict=True)
     ]
+    level, least = (float(features[names.index(name)]) for name in ("level", "least level"))
+    tight = (1 - score.share) * float(doubt_of_tight(features[None])[0])
+    found.append(MaskReason("level", FEATURES["level"], level, max(least, USUAL_LEVEL), -tight))
     if score.size is not None:
         usual, doubt = float(np.exp(score.size.centre)), score.doubt(np.array([float(area)]))
         found.append(MaskReason("size", _SIZE, float(area), usual, -float(doubt[0])))

@@ -319,8 +319,8 @@ def _look(
     weak = step < 0.25 * np.maximum(contrast, signal.noise)[owner]
     # Weighted by itself the mean signal is that of the bright part of a region. Where cells are
     # told by their texture, the signal is smeared beyond them.
-    level = _fainter(outline, values, n) / np.maximum(square / bright, signal.noise)
-    level = np.zeros(n) if settings.foreground == "texture" else level
+    reach = _fainter(outline, values, n) / np.maximum(square / bright, signal.noise)
+    reach = np.zeros(n) if settings.foreground == "texture" else reach
     return {
         "roundness": _roundness(volume, around, len(sampling)),
         "border": outline.edge / around,
@@ -332,8 +332,8 @@ def _look(
         "foreground": np.add.reduceat(usual.ravel()[regions.pixels].astype(np.float64), starts)
         / area,
         "outside": along(values[outline.outer].astype(np.float64)) / bright,
-        "level": level,
-        "least level": _least_alike(level, area, shared),
+        "level": reach,
+        "least level": _least_alike(reach, area, shared),
         "probability": np.add.reduceat(cellness[regions.pixels], starts, dtype=np.float64) / area,
         "probability outside": along(cellness[outline.outer].astype(np.float64)),
     }

@@ -1,4 +1,4 @@
-"""How far outlines go: what people draw in general, and what corrected outlines of a movie teach."""
+"""How far outlines go: what people draw in general, and what corrected outlines teach."""
 
 from __future__ import annotations
 
