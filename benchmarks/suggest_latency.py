@@ -124,7 +124,6 @@ def measure_large(folder: Path, cells: int) -> None:
     from napari.layers import Layer
 
     from bridgetrack.annotations.annotation import Kind
-    from bridgetrack.annotations.taken_over import Said
     from bridgetrack.movie import open_movie
     from bridgetrack.ui.file_menu import image_data, labels_data
     from bridgetrack.ui.panel import state_of
@@ -149,6 +148,8 @@ def measure_large(folder: Path, cells: int) -> None:
     viewer.add_layer(Layer.create(*image))
     viewer.add_layer(Layer.create(*labels))
     told("layers shown")
+    while session.movie is None:
+        wait(20)
     widget.by_model.click()
     while questions.current is None:
         wait(20)
@@ -161,7 +162,7 @@ def measure_large(folder: Path, cells: int) -> None:
     told("questions from all frames")
     state.annotator.stop_asking()
     drawn = drawn_from(truth, session)
-    session.note_all([Said(Kind.CONFIRM, a.events[0]) for a in drawn], "truth", "")
+    session.note_all([(Kind.CONFIRM, a.events[0]) for a in drawn], "truth", "")
     while session.busy("correct", "suggest"):
         wait(20)
     start = np.array([time.perf_counter(), time.process_time()])

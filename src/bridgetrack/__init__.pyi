@@ -2,6 +2,7 @@ from . import steps as steps
 from .active.options import SuggestOptions as SuggestOptions
 from .active.suggester import suggest as suggest
 from .annotations.annotation_set import AnnotationSet as AnnotationSet
+from .annotations.edited_tracks import corrections as corrections
 from .annotations.edited_tracks import from_edited_tracks as from_edited_tracks
 from .annotations.store import load_annotations as load_annotations
 from .annotations.store import save_annotations as save_annotations
@@ -69,6 +70,7 @@ from .simulation.movie import simulate as simulate
 from .simulation.settings import SimulationSettings as SimulationSettings
 from .tracks.cycle_picture import save_cycles as save_cycles
 from .tracks.cycles import cell_cycles as cell_cycles
+from .tracks.cycles import cycle_spread as cycle_spread
 from .tracks.lineage_picture import save_lineages as save_lineages
 from .tracks.lineages import newick as newick
 from .tracks.overlay import draw_montage as draw_montage

@@ -28,47 +28,16 @@ import bridgetrack as bt
 from bridgetrack.annotations.truth import draw_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.importing.geff import read_trackmate
+from trackmate_file import trackmate_text
 
 TRIES = os.environ.get("BRIDGETRACK_FUZZ")
 SECONDS = 30
 MOST = 400e6
 """Bytes that reading one damaged file of a few kB may take."""
 
-TRACKMATE = """<?xml version="1.0" encoding="UTF-8"?>
-<TrackMate version="7.11.1">
-<Model spatialunits="pixel" timeunits="frame">
-<FeatureDeclarations>
-<SpotFeatures>
-<Feature feature="QUALITY" name="Q" shortname="Q" dimension="QUALITY" isint="false" />
-<Feature feature="POSITION_X" name="X" shortname="X" dimension="POSITION" isint="false" />
-<Feature feature="POSITION_Y" name="Y" shortname="Y" dimension="POSITION" isint="false" />
-<Feature feature="POSITION_Z" name="Z" shortname="Z" dimension="POSITION" isint="false" />
-<Feature feature="POSITION_T" name="T" shortname="T" dimension="TIME" isint="false" />
-<Feature feature="FRAME" name="Frame" shortname="F" dimension="NONE" isint="true" />
-<Feature feature="RADIUS" name="R" shortname="R" dimension="LENGTH" isint="false" />
-<Feature feature="VISIBILITY" name="V" shortname="V" dimension="NONE" isint="true" />
-</SpotFeatures>
-<EdgeFeatures>
-<Feature feature="SPOT_SOURCE_ID" name="S" shortname="S" dimension="NONE" isint="true" />
-<Feature feature="SPOT_TARGET_ID" name="T" shortname="T" dimension="NONE" isint="true" />
-</EdgeFeatures>
-<TrackFeatures>
-<Feature feature="TRACK_ID" name="ID" shortname="ID" dimension="NONE" isint="true" />
-</TrackFeatures>
-</FeatureDeclarations>
-<AllSpots nspots="3">
-<SpotsInFrame frame="0"><Spot ID="1" name="ID1" POSITION_X="5.0" POSITION_Y="6.0"
- POSITION_Z="0.0" POSITION_T="0.0" FRAME="0" RADIUS="3.0" VISIBILITY="1"/></SpotsInFrame>
-<SpotsInFrame frame="1"><Spot ID="2" name="ID2" POSITION_X="5.5" POSITION_Y="6.0"
- POSITION_Z="0.0" POSITION_T="1.0" FRAME="1" RADIUS="3.0" VISIBILITY="1"/>
-<Spot ID="3" name="ID3" POSITION_X="15.5" POSITION_Y="6.0"
- POSITION_Z="0.0" POSITION_T="1.0" FRAME="1" RADIUS="3.0" VISIBILITY="1"/></SpotsInFrame>
-</AllSpots><AllTracks><Track name="Track_0" TRACK_ID="0">
-<Edge SPOT_SOURCE_ID="1" SPOT_TARGET_ID="2" TRACK_ID="0"/></Track></AllTracks>
-<FilteredTracks><TrackID TRACK_ID="0"/></FilteredTracks></Model>
-<Settings><ImageData filename="x" folder="" width="64" height="64" nslices="1" nframes="2"
- pixelwidth="1.0" pixelheight="1.0" voxeldepth="1.0" timeinterval="1.0"/></Settings>
-</TrackMate>"""
+TRACKMATE = trackmate_text(
+    {1: (0, 5.0, 6.0), 2: (1, 5.5, 6.0), 3: (1, 15.5, 6.0)}, [[(1, 2)]], pixel=(1.0, 1.0)
+)
 
 
 def all_frames(path: Path, opened: Callable[..., bt.Movie]) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.annotations.annotation import CellRef, Kind
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.tracks import read_tracks
 from bridgetrack.tracks.table import track_table
 from bridgetrack.tracks.verified import verified_tracks
@@ -126,3 +127,20 @@ def test_tracks_from_elsewhere_are_taken_over_as_answers(session, labels, tmp_pa
     assert links(session.tracking.tracks) == wanted
     session.undo()
     assert not len(session.annotations)
+
+
+def test_a_track_that_single_answers_verify_is_locked_as_well(session):
+    heard = []
+    session.message.connect(lambda level, words: heard.append((level, words)))
+    one = cell(session, 1, 0)
+    for event in session.edits._events_of({track(session, 1, 0)}):
+        session.note(Kind.CONFIRM, event, "click")
+    assert session.names.verified(one) and {a.source for a in session.annotations} == {"click"}
+    before = session.annotations
+    gone = EventRef(Event.DISAPPEAR, (one,))
+    session.note(Kind.CONFIRM, gone, "click")
+    assert session.annotations == before and heard[-1][0] == "error" and "locked" in heard[-1][1]
+    session.remove_answers(one)
+    assert "no longer verified" in heard[-1][1] and not session.names.verified(one)
+    session.undo()
+    assert session.annotations == before and session.names.verified(one)

@@ -83,8 +83,10 @@ def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
     find, source = widget.segment.find, widget.segment.source.labels
     find.choice["choose"].value = "plain"
     made = []
-    for _ in range(2):
+    for _ in range(3):
         find.go.click()
         qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
         made.append(source.layer)
-    assert [layer.visible for layer in made] == [False, True]
+    there = [layer for layer in made if layer in viewer.layers]
+    assert there == made[1:], "searches do not pile up"
+    assert [layer.visible for layer in there] == [False, True]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from bridgetrack.session.proposals import proposals
+from bridgetrack.session.proposals import proposals, shown_beliefs
+from bridgetrack.tracks.table import certainties
 
 
 def test_proposals_rank_the_chosen_event_first(session):
@@ -21,6 +23,26 @@ def test_proposals_rank_the_chosen_event_first(session):
         assert 0 < sum(p.confidence for p in found) <= 1 + 1e-9
         n += 1
     assert n > 100
+
+
+def test_certainty_is_the_same_number_everywhere(session):
+    tracking = session.tracking
+    events = tracking.tracks.events
+    known = certainties(tracking.tracks).to_numpy()
+    doubtful = events[np.isfinite(events["margin_at_least"])].nsmallest(5, "margin_at_least")
+    for event in doubtful.itertuples():
+        row = (event.sources or event.targets)[0]
+        best = proposals(tracking, row, history=not event.sources)[0]
+        assert best.confidence == pytest.approx(1 / (1 + np.exp(-event.margin_at_least)))
+        node = tracking.tracks.nodes.index[tracking.tracks.nodes["id"] == row]
+        assert len(node) == 0 or known[node[0]] <= best.confidence + 1e-9
+    session.questions.prepare()
+    asked = session.questions.active.next()
+    row = tracking.scene.detections.row_of(*asked.slot[1])
+    shown = shown_beliefs(asked)
+    best = proposals(tracking, row, history=asked.slot[0] == "history")[0]
+    assert best.event.key == asked.event.key
+    assert shown[0] == pytest.approx(best.confidence) and sum(shown) <= 1 + 1e-9
 
 
 def test_histories_are_proposed_too(session):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from scipy.spatial import cKDTree
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -133,3 +135,106 @@ def from_edited_tracks(
         for k, (kind, e) in enumerate(answers, 1)
     )
     return AnnotationSet(edited.geometry, listed)
+
+
+_NEAR = 0.5
+"""Cell diameters within which a cell of another file is the same cell."""
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What somebody changed in tracks with another program.
+
+    Parameters
+    ----------
+    annotations
+        The changes as answers, see `from_edited_tracks`.
+    same
+        Links that both have.
+    unknown
+        Cells of the edited tracks that the original ones do not have; nothing is said of them.
+    missing
+        Cells of the original tracks that the edited ones do not have.
+    """
+
+    annotations: AnnotationSet
+    same: int
+    unknown: int
+    missing: int
+
+
+def corrections(
+    original: Tracks, edited: Tracks, *, deleted: bool = False, created: str | None = None
+) -> Corrections:
+    """As `from_edited_tracks`, for tracks that another program numbered in its own way.
+
+    Cells are found by their places.
+
+    Parameters
+    ----------
+    original
+        Tracks before the correction.
+    edited
+        The same movie after it.
+    deleted
+        Whether cells that the edited tracks lack are no cells. Programs leave cells out for other
+        reasons, too; so nothing is said of them and of their links otherwise.
+    created
+        Time noted in the annotations.
+
+    Raises
+    ------
+    InputError
+        Where the movies have other axes, no cell is in both, or the edited links are no events.
+    """
+    if original.geometry.axes != edited.geometry.axes:
+        raise InputError(
+            f"the edited tracks have the axes {'/'.join(edited.geometry.axes)}, the original ones "
+            f"{'/'.join(original.geometry.axes)}; they must be of the same movie"
+        )
+    name = _found_again(original, edited)
+    if not name:
+        raise InputError(
+            "no cell of the edited tracks lies where one of the original tracks does; are they of "
+            "the same movie, and in the same pixels?"
+        )
+    ours = original.nodes["id"].isin(set(name.values()))
+    links = edited.edges[edited.edges["source"].isin(name) & edited.edges["target"].isin(name)]
+    links = links.assign(source=links["source"].map(name), target=links["target"].map(name))
+    nodes = original.nodes[ours] if deleted else original.nodes
+    before = original
+    if not deleted:
+        known = set(original.nodes.loc[ours, "id"])
+        edges = original.edges
+        before = replace(
+            original, edges=edges[edges["source"].isin(known) & edges["target"].isin(known)]
+        )
+    after = replace(original, nodes=nodes, edges=links)
+    found = from_edited_tracks(before, after, created=created)
+    same = len(link_events(before).keys() & link_events(after).keys())
+    return Corrections(found, same, len(edited.nodes) - len(name), int((~ours).sum()))
+
+
+def _found_again(original: Tracks, edited: Tracks) -> dict[int, int]:
+    """Ids of the edited cells, and those of the original cells in the same places."""
+    axes = list(original.geometry.axes)
+    area = original.nodes["area"].to_numpy(dtype=np.float64)
+    power = 1.0 / len(axes)
+    diameter = 2 * float(np.median(area) / np.pi) ** power if len(area) else 0.0
+    reach = _NEAR * max(diameter, 2.0)
+    frames = dict(iter(edited.nodes.groupby("frame")))
+    found: dict[int, int] = {}
+    for frame, ours in original.nodes.groupby("frame"):
+        theirs = frames.get(frame)
+        if theirs is None:
+            continue
+        away, row = cKDTree(ours[axes].to_numpy(dtype=np.float64)).query(
+            theirs[axes].to_numpy(dtype=np.float64), distance_upper_bound=reach
+        )
+        ids, mine = theirs["id"].tolist(), ours["id"].tolist()
+        taken: set[int] = set()
+        for k in np.argsort(away, kind="stable").tolist():
+            if np.isfinite(away[k]) and row[k] not in taken:
+                taken.add(int(row[k]))
+                found[int(ids[k])] = int(mine[row[k]])
+    return found

@@ -87,14 +87,14 @@ def explain(
     targets = _labels(to)
     if event is not None:
         parse_choice(event, EVENTS, "--event")
-    given = _given(source, image, model, None if mask else annotations)
+    given = given_run(source, image, model, None if mask else annotations)
     if mask:
         if targets or event is not None:
             raise typer.BadParameter("--mask asks about a cell, --to and --event about a link")
         _explain_mask(given, frame, cell, annotations, json)
         return
     with collecting_warnings([]):
-        tracking = _tracked(given)
+        tracking = tracked_again(given)
         explanation = _explained(tracking, frame, cell, targets, event)
     if json:
         emit(describe_explanation(explanation))
@@ -140,8 +140,11 @@ def _labels(text: str | None) -> tuple[int, ...]:
     return labels
 
 
-def _given(
-    source: Path, image: Path | None, model: Path | None, annotations: Path | None
+def given_run(
+    source: Path,
+    image: Path | None = None,
+    model: Path | None = None,
+    annotations: Path | None = None,
 ) -> RunInputs:
     """What the run was given whose folder is named, else what is named itself."""
     recover(source)
@@ -167,7 +170,8 @@ def _given(
     )
 
 
-def _tracked(given: RunInputs) -> Tracking:
+def tracked_again(given: RunInputs) -> Tracking:
+    """Track what a run was given, once more."""
     from bridgetrack.pipeline.tracking import track_steps
 
     weights, answers = open_weights(given.model), open_answers(given.annotations)

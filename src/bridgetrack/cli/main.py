@@ -30,6 +30,7 @@ from bridgetrack.cli.lineage import lineage
 from bridgetrack.cli.models import models
 from bridgetrack.cli.segment import segment
 from bridgetrack.cli.suggest import suggest
+from bridgetrack.cli.take_over import take_over
 from bridgetrack.cli.track import run, track
 from bridgetrack.cli.train import train
 from bridgetrack.errors import BridgetrackError, DependencyError
@@ -122,6 +123,7 @@ for command in (
 app.command()(suggest)
 app.command()(check)
 app.command()(batch)
+app.command(name="take-over")(take_over)
 app.command(name="simulate-annotator")(simulate_annotator)
 app.command(name="open")(open_)
 app.add_typer(models)

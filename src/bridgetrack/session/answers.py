@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from platformdirs import user_data_path
 from psygnal import Signal
 
+from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
@@ -41,6 +42,9 @@ class Answers(AutosavingStore):
     ----------
     resumed
         How many answers were in the file already.
+    locked
+        Whether other answers may not take the place of one; the session also locks those that
+        people gave one by one where a verified track rests on them.
     """
 
     changed = Signal()
@@ -50,6 +54,7 @@ class Answers(AutosavingStore):
             path.parent.mkdir(parents=True, exist_ok=True)
         super().__init__(path, geometry)
         self.resumed = len(self.annotations)
+        self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
 
     def _keep(self, history: AnswerHistory) -> AnnotationSet:
         kept = super()._keep(history)
@@ -59,7 +64,7 @@ class Answers(AutosavingStore):
     def _may_go(self, ids: Iterable[str], have: AnnotationSet) -> list[str]:
         """Answers that verified tracks rest on stay."""
         found = super()._may_go(ids, have)
-        locked = [a for a in map(have.__getitem__, found) if a.source == VERIFIED]
+        locked = [a for a in map(have.__getitem__, found) if self.locked(a)]
         if locked:
             raise InputError(
                 f"this contradicts a track that is verified and locked, at {locked[0].cells[0]}; "

@@ -161,11 +161,14 @@ class MendedMovie(TrackedMovie):
             return
         events = [a.id for a in self.answers.annotations.at(*cell.cell)]
         masks = [] if self.masks is None else self.masks.about(cell.frame, cell.label)
+        called, verified = self.names(cell).rstrip("✓"), self.names.verified(cell)
         with self.telling():
             n = self.remove(events, masks)
             words = "There is no answer about this cell to delete."
             if n:
                 words = f"{n} answer{'s' if n > 1 else ''} about this cell deleted. Z undoes that."
+            if n and verified and events:
+                words += f" The track {called} is no longer verified."
             self.message.emit("info", words)
 
     @property

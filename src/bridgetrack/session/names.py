@@ -64,6 +64,10 @@ class CellNames:
         """Number of the track of a cell, 0 where it has none."""
         return self._found(cell)[0]
 
+    def verified(self, cell: CellRef) -> bool:
+        """Whether the track of a cell is verified."""
+        return bool(self._verified) and self.track(cell) in self._verified
+
     def _found(self, cell: CellRef) -> tuple[int, str]:
         """Track and letter of a cell."""
         if self._tracking is None:

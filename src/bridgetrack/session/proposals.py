@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
+from bridgetrack.tracks.table import certainty_of
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,9 @@ def proposals(
     Returns
     -------
     list of Proposal
-        Empty for fates in the last frame and histories in the first. Confidence is the share
-        of ``exp(-cost)``, where the cost of an event is its reduced cost.
+        Empty for fates in the last frame and histories in the first. The confidence of the chosen
+        event is that of the tables (`certainty_of` its margin); the others share what is left
+        by ``exp(-cost)``, where the cost of an event is its reduced cost.
     """
     slot = slot_of(tracking, row, history)
     if slot < 0:
@@ -77,7 +81,7 @@ def proposals(
     excluded = ~allowed_by(scene)[columns]
     chosen = tracking.solution.chosen[columns]
     weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost)))
-    share = weight / max(float(weight.sum()), 1e-12)
+    share = shared(weight, np.flatnonzero(chosen), tracking.margins[columns[chosen]])
     order = np.lexsort((cost, excluded, ~chosen))[:limit]
     picked = columns[order]
     refs = event_refs(scene.detections, scene.hypotheses.take(picked))
@@ -85,6 +89,39 @@ def proposals(
         Proposal(ref, float(share[k]), float(cost[k]), bool(chosen[k]), bool(excluded[k]))
         for ref, k in zip(refs, order.tolist(), strict=True)
     ]
+
+
+def shared(
+    weight: NDArray[np.float64], first: NDArray[np.int64], margin: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Probabilities of alternatives: that of the first by its margin, the rest by their weights.
+
+    Parameters
+    ----------
+    weight
+        Of every alternative, shape (n,).
+    first
+        Place of the one that holds at present, at most one.
+    margin
+        Its margin, shape of ``first``.
+    """
+    share: NDArray[np.float64] = weight / max(float(weight.sum()), 1e-12)
+    rest = np.delete(weight, first)
+    if len(first) == 1 and len(rest) and rest.sum() > 0 and not np.isnan(margin[0]):
+        sure = float(certainty_of(margin)[0])
+        share = (1.0 - sure) * weight / float(rest.sum())
+        share[first] = sure
+    return share
+
+
+def shown_beliefs(asked: Suggestion) -> list[float]:
+    """Probabilities of what a question lists, as they are shown everywhere else."""
+    first, *others = asked.beliefs
+    if asked.again:
+        return [first, *others]
+    sure = float(certainty_of(np.array([asked.margin]))[0])
+    left = (1.0 - sure) / max(1.0 - first, 1e-12)
+    return [sure, *(left * belief for belief in others)]
 
 
 def chosen_event(tracking: Tracking, row: int, *, history: bool = False) -> EventRef | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.taken_over import Said
 from bridgetrack.errors import BridgetrackError, InputError
@@ -23,6 +23,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.answers import (
+    VERIFIED,
     Answers,
     UndoOrder,
     autosave_path,
@@ -149,6 +150,7 @@ class TrackedMovie(BackgroundWork):
         self._steps = steps_of(answers.history, None if masks is None else masks.answers)
         self._take_masks()
         answers.changed.connect(self._on_answers)
+        answers.locked = self._locked
         self.movie_changed.emit()
         if mended:
             self.masks_changed.emit(mended)
@@ -354,6 +356,12 @@ class TrackedMovie(BackgroundWork):
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
         self._on_masks(frames)
+
+    def _locked(self, answer: Annotation) -> bool:
+        """Whether a verified track rests on an answer."""
+        confirms = answer.kind is Kind.CONFIRM
+        names = self.names
+        return answer.source == VERIFIED or (confirms and any(map(names.verified, answer.cells)))
 
     def _on_answers(self) -> None:
         if not self._stepping:

@@ -123,10 +123,14 @@ def certainties(tracks: Tracks) -> pd.Series[float]:
     least so probable, where only a lower bound on the margin is known. NaN where nothing is known
     of a node's events, 1 where answers leave no other.
     """
+    return pd.Series(certainty_of(node_margins(tracks)), index=tracks.nodes.index)
+
+
+def certainty_of(margin: Array) -> Array:
+    """How probable events of some margins are, ``1 / (1 + exp(-margin))``."""
     from scipy.special import expit
 
-    margin = node_margins(tracks)
-    return pd.Series(expit(margin), index=tracks.nodes.index)
+    return np.asarray(expit(margin))
 
 
 def node_margins(tracks: Tracks) -> Array:

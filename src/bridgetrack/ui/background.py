@@ -18,6 +18,25 @@ _EVERY = 0.05
 """Seconds between two reports, so that fast steps do not flood the event loop."""
 
 
+_SIGNALS = ("started", "finished", "_finished", "returned", "errored", "warned", "yielded")
+
+
+class _Quiet:
+    """A signal of a worker that may outlive the window, and so the object that has the signal."""
+
+    def __init__(self, signal: Any) -> None:
+        self._signal = signal
+
+    def emit(self, *what: Any) -> None:
+        """Emit, unless Qt has deleted the object."""
+        with contextlib.suppress(RuntimeError):
+            self._signal.emit(*what)
+
+    def connect(self, act: Callable[..., Any]) -> None:
+        """Call `act` whenever it is emitted."""
+        self._signal.connect(act)
+
+
 @dataclass
 class _Ending:
     """How work ended: with a value or with an error."""
@@ -80,6 +99,9 @@ class ThreadRunner:
         worker.yielded.connect(on_step)
         worker.returned.connect(on_end)
         self._active[name] = (mine, worker)
+        for each in _SIGNALS:
+            if hasattr(worker, each):
+                setattr(worker, each, _Quiet(getattr(worker, each)))
         worker.start()
 
     def cancel(self, name: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Points, Vectors
 from numpy.typing import NDArray
+from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QWidget
 
 from bridgetrack.errors import InputError
@@ -123,8 +124,7 @@ class SliceInView:
 
     def look_from(self, window: QWidget) -> None:
         """The window in which the viewer is."""
-        parts = window.findChildren(QWidget)
-        mine = [w for w in parts if "CanvasBackend" in type(w).__name__]
+        mine = window.findChildren(QOpenGLWidget)
         self._widget = weakref.ref(mine[0]) if len(mine) == 1 else None
 
     @property

@@ -21,13 +21,15 @@ from qtpy.QtWidgets import (
 from bridgetrack.errors import OutputError
 from bridgetrack.export.coloured import save_coloured
 from bridgetrack.files import staged, write_text
+from bridgetrack.pipeline.samples import sampled_tracks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.track_numbers import TrackNumbers, numbers_of
 from bridgetrack.tracks.colours import Colouring
 from bridgetrack.tracks.cycle_picture import save_cycles
-from bridgetrack.tracks.cycles import CellCycles, cell_cycles
+from bridgetrack.tracks.cycles import CellCycles, cell_cycles, cycle_spread
 from bridgetrack.tracks.lineage_picture import save_lineages
 from bridgetrack.tracks.lineages import lineages
+from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.family_tree import TreePlot
 from bridgetrack.ui.layers import find_role, role_of
 from bridgetrack.ui.looks import ColourBox
@@ -36,6 +38,9 @@ from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.track_list import TrackList
 from bridgetrack.ui.track_plots import Legend, NumberPlot, save_plot
 from bridgetrack.ui.widgets import Column, button, row, text
+
+SAMPLES = 20
+"""Solutions that are drawn around the best one."""
 
 NAME = "Tracks, trees and plots"
 """Of the panel in the window."""
@@ -51,6 +56,7 @@ class ExplorePanel(Panel):
         super().__init__(napari_viewer)
         self.numbers: TrackNumbers | None = None
         self.cycles: CellCycles | None = None
+        self.samples: list[Tracks] = []
         self._looks = self.state.looks
         self.colour = ColourBox(self._looks)
         self.by_click = button(
@@ -137,7 +143,12 @@ class ExplorePanel(Panel):
             "Save…", "The cycles as a table (CSV), or the curve (SVG, PNG, PDF)", self._ask_cycles,
             icon="save",
         )  # fmt: skip
-        tab.add(row(self.certainty, save))
+        self.sampling = button(
+            "Draw other solutions", f"Track {SAMPLES} times with doubtful events decided by "
+            "chance: how far do these numbers hang on them?", self._sample, icon="suggest",
+        )  # fmt: skip
+        tab.add(row(self.certainty, self.sampling, save))
+        tab.add(Work(self, "samples"))
         self.cycle_words = QTextBrowser()
         self.survival = NumberPlot()
         tab.column.addWidget(row(self.cycle_words, self.survival), 1)
@@ -156,7 +167,8 @@ class ExplorePanel(Panel):
             self.session.run("numbers", lambda: numbers_of(tracks), self._take)
 
     def _take(self, numbers: TrackNumbers | None) -> None:
-        self.numbers, self.cycles = numbers, None
+        self.numbers, self.cycles, self.samples = numbers, None, []
+        self.session.cancel("samples")
         self.hint.setVisible(numbers is None)
         self.tabs.setEnabled(numbers is not None)
         if numbers is None:
@@ -238,7 +250,18 @@ class ExplorePanel(Panel):
         table = self.cycles.generations.to_html(
             index=False, na_rep="", float_format="{:.4g}".format, border=0
         )
-        self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{table}")
+        spread = f"<p>{cycle_spread(self.samples, least).words}</p>" if self.samples else ""
+        self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{spread}{table}")
+
+    def _sample(self) -> None:
+        """Draw solutions around the present one, in the background."""
+        tracking = self.session.tracking
+        if tracking is not None and self.numbers is not None:
+            self.session.run("samples", lambda: sampled_tracks(tracking, SAMPLES), self._sampled)
+
+    def _sampled(self, found: list[Tracks]) -> None:
+        self.samples = found
+        self._show()
 
     # ------------------------------------------------------------------ the choice
 

@@ -384,13 +384,16 @@ class FindCells(QWidget):
         if viewer is None:
             return
         self.live.setChecked(False)
-        # Of several searches the last one is looked at; a part of it that nobody touched goes.
+        # Of several searches the last one is looked at. The one before it stays, hidden, to go
+        # back to; a part of it that nobody touched goes, and so do older ones.
         said = session.masks is not None and len(session.masks.answers) > 0
-        gone = []
-        for earlier in viewer.layers:
-            if tags_of(earlier).get("found") is not None:
-                earlier.visible = False
-                gone += [earlier] if tags_of(earlier).get("partial") and not said else []
+        found = [each for each in viewer.layers if tags_of(each).get("found") is not None]
+        used = self._source.labels.layer
+        gone = [each for each in found[:-1] if each is not used]
+        for earlier in found:
+            earlier.visible = False
+        if found and tags_of(found[-1]).get("partial") and not said:
+            gone.append(found[-1])
         interval = tags_of(layer).get("frame_interval")
         made = viewer.add_labels(
             labels,

@@ -16,7 +16,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.regions.mend import Mend
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import Name, by_label
-from bridgetrack.session.proposals import Proposal
+from bridgetrack.session.proposals import Proposal, shown_beliefs
 from bridgetrack.ui.event_looks import GHOST, LOOKS, MEND_WORDS, PROPOSAL, rgba
 
 Array = NDArray[np.float64]
@@ -395,7 +395,7 @@ def question_words(asked: Suggestion, frame: int) -> str:
     look = LOOKS[asked.kind]
     if isinstance(asked, SampleQuestion):
         return f"{look.sign} {look.name}, frame {frame}"  # no belief, which would sway who checks
-    return f"{look.sign} {look.name}, {percent(asked.beliefs[0])}, frame {frame}"
+    return f"{look.sign} {look.name}, {percent(shown_beliefs(asked)[0])}, frame {frame}"
 
 
 def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:

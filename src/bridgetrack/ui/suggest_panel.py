@@ -13,6 +13,7 @@ from bridgetrack.progress import Steps
 from bridgetrack.session import mask_questions
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import Name, choice_words, question_words
+from bridgetrack.session.proposals import shown_beliefs
 from bridgetrack.session.questions import JOB, Question
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.finder import shown_diameter
@@ -163,7 +164,8 @@ class SuggestPanel(Panel):
                 words.append(f"{k}  {said[0].upper()}{said[1:]}: {percent(belief)}")
         elif asked is not None:
             events = (asked.event, *asked.alternatives)
-            for k, (event, belief) in enumerate(zip(events, asked.beliefs, strict=True), 1):
+            beliefs = shown_beliefs(asked)
+            for k, (event, belief) in enumerate(zip(events, beliefs, strict=True), 1):
                 sign = LOOKS[event.event].sign
                 words.append(f"{k}  {sign}  {choice_words(event, asked, names)}: {percent(belief)}")
         self.choices.clear()

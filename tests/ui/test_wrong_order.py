@@ -1,0 +1,203 @@
+"""Keys and acts at the wrong moment: each says one sentence, and nothing is recorded.
+
+One movie serves all of them, for none may change anything; `tests/bad_moves.md` lists these moves
+with those that other tests try in a real window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bridgetrack.errors import InputError
+from bridgetrack.models.library import Library
+from bridgetrack.movie import open_labels
+from bridgetrack.session.session import Session
+from bridgetrack.simulation.folder import sample_folder
+from bridgetrack.ui.annotator import Annotator
+from bridgetrack.ui.picking import Mode
+
+FRAMES = 4
+
+
+class Person:
+    """Somebody with keys and a pointer, and what is told them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        whole = open_labels(sample_folder() / "01_GT" / "TRA")
+        pixels = np.asarray(whole.array[:FRAMES, 0, :160, :160].compute())
+        # A place without a cell, for a click on nothing.
+        self.nowhere = tuple(map(float, np.argwhere(pixels[0] == 0)[0]))
+        self.session = Session(pixels, library=Library(folder / "models"))
+        self.told: list[str] = []
+        self.session.message.connect(lambda _, words: self.told.append(words))
+        self.keys = Annotator(self.session)
+        self.session.scene_changed.emit()
+
+    def row(self, frame: int, number: int = 0) -> int:
+        """A cell of a frame."""
+        assert self.session.scene is not None
+        return int(np.flatnonzero(self.session.scene.detections.frame == frame)[number])
+
+    def cell(self, frame: int, number: int = 0) -> Any:
+        """Reference to it."""
+        assert self.keys.finder is not None
+        return self.keys.finder.ref(self.row(frame, number))
+
+    def point(self, frame: int, number: int = 0) -> None:
+        """Point at it."""
+        cell = self.cell(frame, number)
+        self.keys.hover(frame, cell.position)
+        assert self.keys.hovered == self.row(frame, number)
+
+    def away(self) -> None:
+        """Point at nothing."""
+        self.keys.hover(0, (-5.0, -5.0))
+
+    def pick(self, mode: Mode, *cells: tuple[int, int]) -> None:
+        """A key, then clicks on cells."""
+        self.keys.set_mode(mode)
+        for frame, number in cells:
+            self.keys.click(frame, self.cell(frame, number).position)
+
+    def file(self, name: str, text: str) -> Path:
+        """A file of somebody."""
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+
+@pytest.fixture(scope="module")
+def someone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+    """The person whom all moves happen to."""
+    made = Person(tmp_path_factory.mktemp("moves"))
+    yield made
+    made.session.close()
+
+
+def _edit(act: Callable[[Person], object]) -> Callable[[Person], None]:
+    """An act on whole tracks, as the canvas does it."""
+
+    def do(p: Person) -> None:
+        with p.session.telling():
+            act(p)
+
+    return do
+
+
+MOVES: dict[str, tuple[Callable[[Person], object], str]] = {
+    "undo with nothing done": (lambda p: p.keys.undo(), "nothing to undo"),
+    "redo with nothing undone": (lambda p: p.keys.redo(), "nothing to redo"),
+    "delete answers of nothing": (lambda p: p.keys.delete_here(), "Point at the cell"),
+    "delete answers while connecting": (
+        lambda p: (p.keys.set_mode(Mode.MOVE), p.keys.delete_here()),
+        "press V",
+    ),
+    "delete answers where there are none": (
+        lambda p: (p.point(0), p.keys.delete_here()),
+        "no answer about this cell",
+    ),
+    "Enter with no cell outlined": (
+        lambda p: (p.keys.set_mode(Mode.DISAPPEAR), p.keys.accept()),
+        "No cell is outlined",
+    ),
+    "break a link in the last frame": (
+        lambda p: p.pick(Mode.BREAK, (FRAMES - 1, 0)),
+        "no link to a later frame",
+    ),
+    "swap cells of two frames": (
+        lambda p: p.pick(Mode.SWAP, (0, 0), (1, 1)),
+        "Only two cells of one frame",
+    ),
+    "connect with a cell of an earlier frame": (
+        lambda p: p.pick(Mode.MOVE, (2, 0), (0, 0)),
+        "frame",
+    ),
+    "a click beside all cells while connecting": (
+        lambda p: (p.pick(Mode.MOVE, (0, 0)), p.keys.click(1, (-5.0, -5.0))),
+        "There is no cell here",
+    ),
+    "draw a track of one cell": (
+        lambda p: (p.pick(Mode.DRAW, (0, 0)), p.keys.accept()),
+        "two frames or more",
+    ),
+    "join a track with itself": (
+        _edit(lambda p: p.session.edits.join(p.cell(0), p.cell(0))),
+        "one track already",
+    ),
+    "join tracks that are there at once": (
+        _edit(lambda p: p.session.edits.join(p.cell(0, 0), p.cell(0, 1))),
+        "at the same time",
+    ),
+    "take over a file that holds no tracks": (
+        _edit(lambda p: p.session.edits.take_over(p.file("notes.txt", "nothing"))),
+        "no tracks are known",
+    ),
+    "take over tracks of another movie": (
+        _edit(
+            lambda p: p.session.edits.take_over(
+                p.file("far.csv", "track_id,frame,y,x\n1,0,9000,9000\n1,1,9000,9000\n")
+            )
+        ),
+        "none of its links",
+    ),
+    "train without answers": (
+        lambda p: (p.session.trainer.train(), p.told.append(p.session.trainer.problem)),
+        "no answers to learn from",
+    ),
+    "load a model that is none": (
+        lambda p: p.session.trainer.load(p.file("model.json", "{}")),
+        "model",
+    ),
+    "load a damaged model": (
+        lambda p: p.session.trainer.load(p.file("cut.json", '{"format": "bridget')),
+        "cut.json",
+    ),
+    "accept what nobody proposed": (lambda p: p.keys.do_same(), "Nothing is proposed"),
+    "choose masks again without an image": (
+        _edit(lambda p: p.session.choose_again()),
+        "image",
+    ),
+    "mend where there is no cell": (
+        lambda p: (p.keys.set_mode(Mode.REMOVE), p.keys.click(0, p.nowhere)),
+        "no cell",
+    ),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_move_at_the_wrong_moment_says_so_and_records_nothing(someone, move) -> None:
+    act, words = MOVES[move]
+    session, tracking, model = someone.session, someone.session.tracking, someone.session.model
+    someone.keys.set_mode(Mode.REVIEW)
+    someone.away()
+    someone.told.clear()
+    act(someone)
+    told = [w for w in someone.told if w]
+    assert told, "something is said"
+    assert words in told[-1] and "Traceback" not in told[-1]
+    assert not len(session.annotations) and not session.can_undo
+    assert session.tracking is tracking and session.model is model
+    someone.keys.set_mode(Mode.REVIEW)
+
+
+def test_acts_without_a_movie_say_what_is_missing(tmp_path: Path) -> None:
+    session = Session(library=Library(tmp_path / "models"))
+    told: list[str] = []
+    session.message.connect(lambda _, words: told.append(words))
+    keys = Annotator(session)
+    keys.click(0, (3.0, 3.0))
+    assert told[-1] == "Choose a segmentation first."
+    keys.suggest()
+    assert "step Cells" in keys.question_hint
+    session.trainer.train()
+    assert "Choose a movie" in session.trainer.problem
+    for act in (session.ask, session.train, session.choose_again):
+        with pytest.raises(InputError, match="no movie"):
+            act()
+    assert session.track() is None and session.tracking is None
