@@ -54,7 +54,7 @@ def tell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tell]:
 
     monkeypatch.setattr(fit, "train", watched)
     monkeypatch.setattr(fit, "train_joint", watched_joint)
-    monkeypatch.setattr(fit, "judge", lambda model, w: HeldOut(*[tell.wrong(model)] * 2))
+    monkeypatch.setattr(fit, "judge", lambda model, w, rows=None: HeldOut(*[tell.wrong(model)] * 2))
     monkeypatch.setattr(TrackingModel, "satisfied", lambda model, w: 1.0 - tell.wrong(model))
     yield tell
 

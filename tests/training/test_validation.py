@@ -137,6 +137,27 @@ def test_held_out_annotations_are_not_seen(
     assert held_out[1].risk < judge(movies.target, movies.prior).risk
 
 
+def test_folds_are_fitted_as_precisely_as_what_is_shipped(
+    data: TrainingSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Along the path, too, so that lambdas are compared by what they lead to."""
+    fold = folds_of(data, 3)
+    assert fold is not None
+    gaps, calls = [], fit.train
+
+    def watched(*given, **named):  # type: ignore[no-untyped-def]
+        result = yield from calls(*given, **named)
+        gaps.append(result.gap)
+        return result
+
+    monkeypatch.setattr(fit, "train", watched)
+    options = TrainingOptions()
+    movies = Movies(TrackingModel(data), (), bad_prior().weights, None)
+    run(cross_validate(movies, (1.0, 0.3, 0.1, 0.03), options, fold))
+    assert len(gaps) == 12
+    assert max(gaps) <= options.optimiser.precision
+
+
 def test_regularisers_stay_close_to_the_prior() -> None:
     prior = np.arange(3.0)
     for name, kind in (("l1", L1), ("l2", L2)):

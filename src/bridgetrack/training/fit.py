@@ -198,14 +198,19 @@ def cross_validate(
 ) -> Generator[float, None, tuple[tuple[HeldOut, ...], States]]:
     """Try what holds the weights on annotations of the target that are held out.
 
-    ``holds`` are tried along a warm-started path, with lower precision, the more so the larger the
-    sources are. ``fold`` (n,) is that of every sample (`validation.folds_of`); ``states`` are those
-    of the sources, handed back for a later training. Yields the share of the work done.
+    ``holds`` are tried along a warm-started path: to the precision of the final fit where a movie
+    is alone, so that the two agree within what they are compared by, and with lower precision the
+    larger the sources are. ``fold`` (n,) is that of every sample (`validation.folds_of`);
+    ``states`` are those of the sources, handed back for a later training. Yields the share of the
+    work done.
     """
     assert movies.target is not None
     data = movies.target.data
     others = sum(model.data.n_annotations for model in movies.sources)
-    precision = max(options.optimiser.precision, 5e-3) * float((1 + others / movies.n) ** 0.25)
+    # as precisely as the final fit: what is judged is what will be shipped
+    precision = options.optimiser.precision
+    if others:
+        precision = max(precision, 5e-3) * float((1 + others / movies.n) ** 0.25)
     loose = replace(options, optimiser=replace(options.optimiser, precision=precision))
     folds = int(fold.max()) + 1
     mine: list[TrainingState | None] = [None] * folds
