@@ -77,6 +77,7 @@ def measure(source: Path, window: int | None) -> dict[str, Any]:
         walk(30, 4, Path(folder) / "few.csv")
         bt.track(Path(folder) / "few.csv").save(Path(folder) / "out")  # imports everything
         start, peaks, stage = peak(), {}, STAGES[0]
+        begun = resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
         def watch(step: bt.Progress) -> None:
             nonlocal stage
@@ -100,6 +101,8 @@ def measure(source: Path, window: int | None) -> dict[str, Any]:
         "objective": tracking.solution.value,
         "gap": tracking.solution.gap,
         "MB": peak() / 1024,
+        "start_MB": start / 1024,
+        "start_seconds": begun,
         "seconds": resource.getrusage(resource.RUSAGE_SELF).ru_utime,
     }
 

@@ -60,6 +60,7 @@ def track(
     memory: str | float | None = None,
     window: int | None = None,
     gap: float = 0.0,
+    seconds: float = 600.0,
     client: Any = None,
     link_scores: LinkScores | Path | str | None = None,
     progress: Report | None = None,
@@ -94,6 +95,9 @@ def track(
     gap
         Share of the objective that may be lost against the whole movie tracked at once; windows
         look farther into each other until no more is.
+    seconds
+        How long it may take to choose where many events are equally good, as where cells cannot be
+        told apart; ``solution.gap`` of the result says what another choice could win.
     client
         A dask client (``distributed.Client``), over whose cluster frames and windows are spread;
         this changes nothing in the result.
@@ -125,7 +129,7 @@ def track(
     features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
     bytes_ = parse_memory(memory) if isinstance(memory, str) else memory
-    pieces = InPieces(bytes_, window, gap, on(client))
+    pieces = InPieces(bytes_, window, gap, on(client), seconds)
     steps = track_movie(
         cells, pixels, weights, answers, features, pieces, margins=margins, kinds=kinds
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from bridgetrack.annotations.store import load_annotations, save_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
+from bridgetrack.progress import Progress
 from cli.conftest import Run, draw_answers, one_line
 
 
@@ -132,6 +134,31 @@ def test_ctrl_c_keeps_the_best_model_so_far(
         assert str(out) in shown.err
         assert np.array_equal(load_model(out).weights, best.weights)
         assert "interrupted" in load_model(out).provenance["note"]
+
+
+def test_ctrl_c_while_answers_are_set_aside_keeps_what_was_learned(
+    run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("bridgetrack.training.train")
+    steps_of = module.strategy_steps
+
+    def interrupted(*given: Any, **named: Any) -> Iterator[Progress]:
+        for step in steps_of(*given, **named):
+            yield step
+            if step.stage == "Testing on answers set aside" and step.done > 0:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "strategy_steps", interrupted)
+    out = tmp_path / "m.json"
+    plain = untrained_model()  # with answers that contradict it, so that something is learned
+    turned = np.where(np.array(plain.keys) == "move.bias", -5.0, plain.weights)
+    start = save_model(replace(plain, weights=turned), tmp_path / "start.json")
+    shown = run("train", truth, "--annotations", clicks, "--prior", start, "--out", out)
+    assert shown.status == 130
+    assert str(out) in shown.err
+    learned = load_model(out)
+    assert "interrupted" in learned.provenance["note"]
+    assert not np.array_equal(learned.weights, turned)
 
 
 def test_nothing_to_learn_from(run: Run, truth: Path, tmp_path: Path) -> None:

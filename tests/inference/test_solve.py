@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
-from bridgetrack.inference.solve import SolverLimits, solve, solve_steps
+from bridgetrack.inference.solve import Hard, SolverLimits, solve, solve_steps
 from bridgetrack.inference.solver import solve_integer
 from bridgetrack.progress import run
 from partition_problems import (
@@ -249,6 +249,15 @@ def test_no_time_at_all_still_gives_the_rounded_choice_and_its_gap() -> None:
     assert hurried.bound == pytest.approx(hurried.duals.sum())
     assert hurried.gap > 0
     assert hurried.gap >= best.value - hurried.value - 1e-6
+
+
+def test_how_long_a_torn_choice_may_take_is_told_before() -> None:
+    problem, scores = tracking_problem(np.random.default_rng(1), 25, frames=3)
+    limits = SolverLimits(max_seconds=7.0)
+    told = [step for step in solve_steps(problem, scores, limits=limits) if isinstance(step, Hard)]
+    assert [step.seconds for step in told] == [7.0]
+    problem, scores = odd_cycles(1)
+    assert not any(isinstance(step, Hard) for step in solve_steps(problem, scores, limits=limits))
 
 
 def test_the_same_answer_twice() -> None:

@@ -86,6 +86,16 @@ def track(
             "once; they look farther into each other until it is no more.",
         ),
     ] = 0.0,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            "--seconds",
+            metavar="N",
+            min=0.0,
+            help="How long it may take to choose where many events are equally good, as where "
+            "cells cannot be told apart; what another choice could win is then reported.",
+        ),
+    ] = 600.0,
     scheduler: Scheduler = None,
     without: Without = "",
     link_scores: LinkScoresFile = None,
@@ -138,7 +148,8 @@ def track(
             beside = Path(temporary.enter_context(TemporaryDirectory()))
             cells = show(repaired_labels(cells, pixels, weights, beside, out), watch)
         with collecting_warnings(notes):
-            pieces = InPieces(limit, window, gap, temporary.enter_context(cluster_at(scheduler)))
+            workers = temporary.enter_context(cluster_at(scheduler))
+            pieces = InPieces(limit, window, gap, workers, seconds)
             scores, features = open_scores(link_scores, weights)
             work = track_movie(
                 cells, pixels, weights, answers, features, pieces, margins=exact, kinds=kinds

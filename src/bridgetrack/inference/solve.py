@@ -58,6 +58,23 @@ class SolverLimits:
     large: int = 50_000
 
 
+class Hard(float):
+    """The share of the work done, where what is left may take up to so many seconds."""
+
+    seconds: float
+
+    @classmethod
+    def at(cls, share: float, seconds: float) -> Hard:
+        """A share, and the seconds."""
+        found = cls(share)
+        found.seconds = seconds
+        return found
+
+
+_HARD = 1_000
+"""Columns in torn components from which on it is told how long the choice may take."""
+
+
 def solve(
     problem: Problem, scores: Array, allowed: Mask | None = None, limits: SolverLimits | None = None
 ) -> Solution:
@@ -106,6 +123,8 @@ def solve_steps(
         free = None if problem.free is None else problem.free[slots]
         start = greedy_choice(rows, score[part], x[part], duals[slots], free)
         nodes, seconds = limits.max_nodes, limits.max_seconds
+        if len(part) > _HARD:
+            yield Hard.at(0.99, seconds)
         chosen, part_bound = branch(
             rows, score[part], x[part], duals[slots], start, nodes, seconds, free
         )

@@ -25,7 +25,7 @@ from bridgetrack.inference.exact_margins import exact_margins
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
-from bridgetrack.inference.solve import SolverLimits, solve, solve_steps
+from bridgetrack.inference.solve import Hard, SolverLimits, solve, solve_steps
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
@@ -226,9 +226,16 @@ def choose_events(
     yield Progress("Choosing events", 0.0)
     work = solve_steps(scene.problem, scores, allowed, limits)
     try:
-        return (yield from relayed(work, partial(Progress, "Choosing events")))
+        return (yield from relayed(work, _told))
     except InfeasibleError as error:
         raise explain_contradiction(scene) from error
+
+
+def _told(share: float) -> Progress:
+    """Where the choice stands; and how long it may take, before that."""
+    if not isinstance(share, Hard):
+        return Progress("Choosing events", share)
+    return Progress(f"Choosing among equally good events, {share.seconds:g} s at most", share)
 
 
 def _tracked(

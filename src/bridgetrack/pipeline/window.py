@@ -37,7 +37,7 @@ from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.exact_margins import smallest_margins
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
-from bridgetrack.inference.solve import prices, solve_steps
+from bridgetrack.inference.solve import SolverLimits, prices, solve_steps
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -69,6 +69,8 @@ class WholeMovie:
         Frames where parts meet.
     kinds
         What can happen in the movie.
+    limits
+        When the choice in a window gives up.
     """
 
     evidence: Evidence
@@ -80,6 +82,7 @@ class WholeMovie:
     answered: Index
     meetings: tuple[int, ...]
     kinds: EventKinds = EVERYTHING
+    limits: SolverLimits | None = None
 
     @classmethod
     def of(
@@ -232,7 +235,7 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
         near[movie.rows(movie.around(meeting, REACH - 1))] = True
     allowed = movie.allowed(events, slots & ~near)
     problem = Problem(events.covering(slots))
-    solution: Solution = yield from solve_steps(problem, scores, allowed)
+    solution: Solution = yield from solve_steps(problem, scores, allowed, movie.limits)
     sure = _sure(movie, problem, scores, solution, allowed)
     chosen = Chosen(events.take(solution.chosen), scores[solution.chosen], *sure)
     where = np.flatnonzero(slots)
@@ -292,7 +295,8 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, 
     usable = np.flatnonzero(events.touching(free) & ~events.touching(active & ~free))
     problem = Problem(events.take(usable).covering(free))
     try:
-        solution: Solution = yield from solve_steps(problem, scores[usable], allowed[usable])
+        work = solve_steps(problem, scores[usable], allowed[usable], movie.limits)
+        solution: Solution = yield from work
     except InfeasibleError:
         return None
     sure = _sure(movie, problem, scores[usable], solution, allowed[usable])

@@ -12,7 +12,7 @@ which tell where something may be lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -31,6 +31,7 @@ from bridgetrack.hypotheses.generate import LAST_RESORT
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.exact_margins import smallest_first
 from bridgetrack.inference.problem import Problem, Solution
+from bridgetrack.inference.solve import SolverLimits
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
@@ -86,12 +87,16 @@ class InPieces:
         Share of the objective that may be lost against the whole movie tracked at once.
     workers
         Who does the work.
+    seconds
+        How long it may take to choose where many events are equally good; what another choice may
+        win is then told as the gap.
     """
 
     memory: float | None = None
     window: int | None = None
     gap: float = 0.0
     workers: Workers = field(default_factory=Here)
+    seconds: float = SolverLimits.max_seconds
 
 
 def track_movie(
@@ -130,7 +135,8 @@ def track_movie(
     if len(cuts) == 1:
         yield Progress("Proposing events", 0.0)
         scene = propose(evidence, labels, annotations, features, kinds)
-        tracking = yield from track_scene(scene, model)
+        limits = SolverLimits(max_seconds=pieces.seconds)
+        tracking = yield from track_scene(scene, model, limits)
         return (yield from exact_steps(tracking)) if margins == "exact" else tracking
     if margins == "exact":
         raise InputError(
@@ -205,6 +211,9 @@ def track_in_windows(
     movie = WholeMovie.of(
         evidence, features, model.aligned(features), anchored, meetings, kinds=kinds
     )
+    # Every frame is chosen in a window, and those around meetings once more.
+    each = pieces.seconds / (2 * len(windows))
+    movie = replace(movie, limits=SolverLimits(max_seconds=each))
     work = pieces.workers.map(solve_part, movie, windows)
     try:
         parts = yield from relayed(work, partial(Progress, "Choosing events"))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
@@ -106,7 +107,8 @@ class Trainer:
 
     def _on_progress(self, name: str, step: object) -> None:
         if name == JOB:
-            if isinstance(step, TrainingProgress):
+            # While λ is chosen there is a model, and no gap yet.
+            if isinstance(step, TrainingProgress) and np.isfinite(step.gap):
                 self.curve.append((step.objective, step.gap))
             self.changed.emit()
 

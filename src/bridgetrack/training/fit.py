@@ -80,6 +80,8 @@ DEFAULT = Tie(1.0, 100.0)
 """Where the target has too few annotations to choose."""
 
 Fit = Generator[TrainingStep, None, TrainingResult]
+Learned = tuple[float, Array]
+"""The share of the work that is done, and weights learned so far, shape (d,)."""
 
 Hold = float | Tie
 """What holds weights at the prior: lambda where a movie is alone, a tie where there are others."""
@@ -195,14 +197,14 @@ def cross_validate(
     *,
     states: States = (),
     until_worse: bool = False,
-) -> Generator[float, None, tuple[tuple[HeldOut, ...], States]]:
+) -> Generator[Learned, None, tuple[tuple[HeldOut, ...], States]]:
     """Try what holds the weights on annotations of the target that are held out.
 
     ``holds`` are tried along a warm-started path: to the precision of the final fit where a movie
     is alone, so that the two agree within what they are compared by, and with lower precision the
     larger the sources are. ``fold`` (n,) is that of every sample (`validation.folds_of`);
     ``states`` are those of the sources, handed back for a later training. Yields the share of the
-    work done.
+    work done, and weights learned so far.
     """
     assert movies.target is not None
     data = movies.target.data
@@ -215,14 +217,15 @@ def cross_validate(
     folds = int(fold.max()) + 1
     mine: list[TrainingState | None] = [None] * folds
     results: list[HeldOut] = []
+    learned: Array | None = None
     for number, hold in enumerate(holds):
         held = HeldOut(np.zeros(data.n_annotations), np.zeros(data.n_annotations))
         for k in range(folds):
             steps = movies.fit(
                 hold, loose, rows=np.flatnonzero(fold != k), states=(mine[k], *states)
             )
-            fitted = yield from _told(steps, (number + k / folds) / len(holds))
-            mine[k] = fitted.state
+            fitted = yield from _told(steps, (number + k / folds) / len(holds), learned)
+            mine[k], learned = fitted.state, fitted.w
             states = movies.states_of_sources(fitted) or states
             judged = judge(movies.target, fitted.w, np.flatnonzero(fold == k))
             here = fold[data.annotation_sample] == k
@@ -234,8 +237,24 @@ def cross_validate(
     return tuple(results), states
 
 
-def _told(steps: Fit, share: float) -> Generator[float, None, TrainingResult]:
-    return relayed(steps, lambda _: share)
+def _told(
+    steps: Fit, share: float, learned: Array | None
+) -> Generator[Learned, None, TrainingResult]:
+    """The share of the work done with the weights learned last, or those that are being learned."""
+    return relayed(steps, lambda step: (share, step.weights if learned is None else learned))
+
+
+@dataclass(frozen=True)
+class Trying(Progress):
+    """A step of choosing what holds the weights.
+
+    Parameters
+    ----------
+    weights
+        Learned from some of the annotations: better than nothing where training is cancelled now.
+    """
+
+    weights: Array | None = None
 
 
 # --- how tightly weights are held ------------------------------------------------------------
@@ -285,7 +304,7 @@ def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[HoldChoic
     prior = judge(movies.target, movies.prior)
     steps = cross_validate(movies, strengths, options, fold, until_worse=True)
     held_out, _ = yield from relayed(
-        steps, lambda share: Progress("Testing on answers set aside", share)
+        steps, lambda step: Trying("Testing on answers set aside", *step)
     )
     validation = Validation(strengths[: len(held_out)], held_out, prior)
     by = "cross-validation" if choose else by
@@ -316,7 +335,7 @@ def choose_tie(
     ties = DOUBTFUL if doubtful and ties == TRANSFER else ties
     steps = cross_validate(replace(movies, start=start), ties, options, fold, states=alone.states)
     held_out, states = yield from relayed(
-        steps, lambda share: Progress("Choosing how far to trust the earlier movies", share)
+        steps, lambda step: Trying("Choosing how far to trust the earlier movies", *step)
     )
     trials = tuple(Trial(tie, held) for tie, held in zip(ties, held_out, strict=True))
     by = by if len(ties) == 1 else "cross-validation"

@@ -40,7 +40,8 @@ class TrainingProgress(Progress):
     objective, gap
         Best objective so far and its duality gap.
     model
-        The best model so far: what to keep where training is cancelled; None while λ is chosen.
+        The best model so far: what to keep where training is cancelled; while λ is chosen, one that
+        has learned from some of the annotations.
     """
 
     objective: float = np.nan

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -46,6 +47,7 @@ from bridgetrack.training.fit import (
     Movies,
     States,
     Tie,
+    Trying,
     choose_strength,
     choose_tie,
 )
@@ -265,17 +267,15 @@ def _train(
     learnt_from = None if strategy == "source" else target
     movies = Movies(learnt_from, tuple(others), start, prior.tightness_for(features))
     settled = previous if _settled(previous, options, tie, target, bool(sources)) else None
-    choice = yield from _choose(strategy, movies, options, previous, settled, tie)
+    choosing = _choose(strategy, movies, options, previous, settled, tie)
+    choice = yield from relayed(choosing, partial(_kept_meanwhile, features=features))
     movies = replace(movies, start=choice.start)
     mine: States = () if movies.target is None else (None,)
     if not sources and previous is not None:
         mine = (previous.state,)
     steps = movies.fit(choice.hold, options, states=(*mine, *choice.states))
     fitted = yield from _told(steps, options.optimiser.precision, features)
-    checked = None
-    if settled is not None:
-        checked = 0 if settled.validation is None else len(settled.validation.prior.wrong)
-    decision = keep_better(movies, target, fitted.w, choice, checked)
+    decision = keep_better(movies, target, fitted.w, choice, _checked(settled))
     yield Progress("Comparing with the starting model", 0.0)
     trained = decision.kept == "trained"
     after = choices(targets, fitted.w) if trained else before
@@ -375,6 +375,20 @@ def _choose(
     if not choice.states and earlier is not None:
         choice = replace(choice, states=earlier.states)
     return choice
+
+
+def _checked(settled: Training | None) -> int | None:
+    """How many answers an earlier training was checked on; None where there was none."""
+    if settled is None:
+        return None
+    return 0 if settled.validation is None else len(settled.validation.prior.wrong)
+
+
+def _kept_meanwhile(step: Progress, features: FeatureSet) -> Progress:
+    """The step, with the model to keep where training is cancelled while λ is chosen."""
+    if not isinstance(step, Trying) or step.weights is None:
+        return step
+    return TrainingProgress(step.stage, step.done, model=plain_model(step.weights, features))
 
 
 def _told(steps: Fit, precision: float, features: FeatureSet) -> Steps[TrainingResult]:
