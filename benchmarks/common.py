@@ -59,6 +59,11 @@ class DataSet:
         What the split halves: ``"frames"`` or, for movies that grow, ``"events"``.
     test
         Names of other movies to score on, instead of the second half of this one.
+    masks
+        ``"truth"``, a folder beside the truth, or ``"plain"``: made by the program from the raw
+        images, each frame by itself.
+    border
+        Pixels at the edge of the frame that the truth leaves out.
     """
 
     name: str
@@ -71,6 +76,8 @@ class DataSet:
     stop: int | None = None
     by: str = "frames"
     test: tuple[str, ...] = ()
+    masks: str = "truth"
+    border: float = 0.0
 
 
 _HELA = (0.645, 0.645)
@@ -87,6 +94,20 @@ SETS = {
         DataSet("SIM+", "Fluo-N2DH-SIM+-01-masks"),
         DataSet("HeLa", "Fluo-N2DL-HeLa-01", "01", _HELA, 30),
         DataSet("HeLa, every 4th", "Fluo-N2DL-HeLa-01", "01", _HELA, 30, stride=4),
+        DataSet("HeLa, 01_AUTO", "Fluo-N2DL-HeLa-01", "01", _HELA, 30, masks="01_AUTO", border=25),
+        DataSet(
+            "HeLa, plain masks", "Fluo-N2DL-HeLa-01", "01", _HELA, 30, masks="plain", border=25
+        ),
+        DataSet(
+            "PSC, plain masks",
+            "PhC-C2DL-PSC-01",
+            "01",
+            (1.6, 1.6),
+            10,
+            stop=40,
+            masks="plain",
+            border=25,
+        ),
     )
 }
 
@@ -197,10 +218,25 @@ def load_movie(data: DataSet, root: Path = DATA) -> tuple[Scene, Events]:
         truth = bt.read_ctc(folder / f"{data.sequence}_GT", **how)
         raw = folder / data.sequence
         image = bt.open_movie(raw, **how) if raw.is_dir() else None
-        scene = run(prepare(truth.labels, image))
-        match = match_detections(scene.detections, truth.labels, truth.tracks, truth.labels)
-    events = read_events(true_events(scene.detections, truth.tracks, match), scene.detections)
+        labels = masks_of(data, folder, truth, image, how)
+        scene = run(prepare(labels, image))
+        field = data.border
+        match = match_detections(
+            scene.detections, labels, truth.tracks, truth.labels, field_of_interest=field
+        )
+        found = true_events(scene.detections, truth.tracks, match, field_of_interest=field)
+    events = read_events(found, scene.detections)
     return replace(scene, labels=None), events
+
+
+def masks_of(data: DataSet, folder: Path, truth: Any, image: Any, how: Any) -> bt.Movie:
+    """The segmentation that a movie is tracked from."""
+    if data.masks == "truth":
+        return truth.labels
+    if data.masks != "plain":
+        return bt.open_labels(folder / data.masks, **how)
+    made = np.stack([np.asarray(frame.labels) for frame in bt.segment_movie(image)])
+    return bt.open_labels(made, **how)
 
 
 def some_frames(folder: Path, target: Path, data: DataSet) -> Path:
