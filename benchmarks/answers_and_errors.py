@@ -1,14 +1,14 @@
 """Errors of the rest of a movie against the number of answers about its first part.
 
-    python benchmarks/answers_and_errors.py [--seeds 5] [--sets HeLa bacteria]
+    python benchmarks/answers_and_errors.py [--seeds 5] [--most 200] [--sets HeLa bacteria]
 
-A simulated annotator answers a session's questions about the first part; after 10, 20, 50, 100 and
-200 answers ``bridgetrack train`` learns from them, and the rest of the movie is tracked with the
-result, without any answer. *At random* are answers about events drawn uniformly. Errors are AOGM by
-traccuracy with the weights of the Cell Tracking Challenge (a wrong link 1, a missed link 1.5, a
-cell that is called none 10) on true masks. Wrong answers are plausible ones. Bacteria start
-from weights that were learned without movies of that kind. Finished rows are kept in
-``--log``. Draws ``docs/evidence/data/answers.svg``.
+A simulated annotator answers a session's questions about the first part; after 10, 20, 50, 100
+and 200 answers (``--most`` at most) ``bridgetrack train`` learns from them, and the rest of the
+movie is tracked with the result, without any answer. *At random* are answers about events drawn
+uniformly. Errors are AOGM by traccuracy with the weights of the Cell Tracking Challenge (a wrong
+link 1, a missed link 1.5, a cell that is called none 10) on true masks. Wrong answers are plausible
+ones. Bacteria start from weights that were learned without movies of that kind. Finished rows are
+kept in ``--log``. Draws ``docs/evidence/data/answers.svg``.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps
-from common import Task, arguments, frame_pair, header, load_task, row, save_figure
+from common import Task, arguments, frame_pair, header, load_task, option, row, save_figure
 from graph_errors import graph_errors
 
-CLICKS = (10, 20, 50, 100, 200)
+COUNTS = (10, 20, 50, 100, 200)
 METHODS: dict[str, dict[str, Any]] = {
     "suggested": {},
     "suggested, 5 % wrong": {"wrong": 0.05},
@@ -91,12 +91,12 @@ def trained(task: Task, annotations: Any) -> dict[str, float]:
     return errors(task, model.aligned(scene.matrix.features))
 
 
-def one_run(task: Task, method: str, seed: int) -> Rows:
+def one_run(task: Task, method: str, seed: int, counts: tuple[int, ...]) -> Rows:
     """Errors after each number of answers."""
     how = METHODS[method]
     wrong = how.get("wrong", 0.0)
     if how.get("drawn"):
-        drawn = {n: task.clicks(seed, count=n, wrong=wrong, stratified=False) for n in CLICKS}
+        drawn = {n: task.clicks(seed, count=n, wrong=wrong, stratified=False) for n in counts}
         return [{"clicks": n, **trained(task, given)} for n, given in drawn.items()]
     annotator = SimulatedAnnotator(
         task.train.events, task.train.scene.detections, wrong=wrong, seed=seed
@@ -110,19 +110,19 @@ def one_run(task: Task, method: str, seed: int) -> Rows:
     session = ActiveSession(task.train.scene, prior_for(task.name), options=options)
     session.adopt(run(session.update()))
     found: Rows = []
-    for clicks in range(1, max(CLICKS) + 1):
+    for clicks in range(1, max(counts) + 1):
         suggestion = session.next()
         if suggestion is None:
             break
         answer_by(session, annotator, suggestion)
         if session.wants_update:
             session.adopt(run(session.update()))
-        if clicks in CLICKS:
+        if clicks in counts:
             found.append({"clicks": clicks, **trained(task, session.annotations)})
     return found
 
 
-def measure(task: Task, seeds: int, log: Path) -> Rows:
+def measure(task: Task, seeds: int, counts: tuple[int, ...], log: Path) -> Rows:
     """Rows of one movie; those that are done are not measured again."""
     rows: Rows = []
     if log.exists():
@@ -145,9 +145,9 @@ def measure(task: Task, seeds: int, log: Path) -> Rows:
     for seed in range(seeds):
         for method in METHODS:
             if (method, seed) not in done:
-                keep(method, seed, one_run(task, method, seed))
+                keep(method, seed, one_run(task, method, seed, counts))
                 print(f"{task.name}, {method}, seed {seed}: "
-                      f"{[r['aogm'] for r in rows[-len(CLICKS):]]}", file=sys.stderr)  # fmt: skip
+                      f"{[r['aogm'] for r in rows[-len(counts):]]}", file=sys.stderr)  # fmt: skip
     wanted = [r for r in rows if r["method"] not in METHODS or r["seed"] < seeds]
     return wanted
 
@@ -168,7 +168,7 @@ def mean(values: list[float], digits: int = 1, factor: float = 1.0) -> str:
     return f"{np.mean(v):.{digits}f}{spread_}"
 
 
-def table(name: str, rows: Rows) -> str:
+def table(name: str, rows: Rows, counts: tuple[int, ...]) -> str:
     """AOGM of every way of asking, and what it is made of with suggested answers."""
     (plain,), (full,) = pick(rows, "untrained", None, "aogm"), pick(rows, "all", None, "aogm")
     n = int(pick(rows, "all", None, "clicks")[0])
@@ -176,18 +176,18 @@ def table(name: str, rows: Rows) -> str:
     lines = [
         f"### {name}: AOGM {plain:g} untrained, {full:g} with all {n:,} answers, {seeds} seeds",
         "",
-        header("AOGM", *(f"{c} answers" for c in CLICKS)),
+        header("AOGM", *(f"{c} answers" for c in counts)),
     ]
     for method in METHODS:
-        lines.append(row(method, *(mean(pick(rows, method, c, "aogm")) for c in CLICKS)))
-    lines += ["", header("suggested", "0", *(str(c) for c in CLICKS), f"all {n:,}")]
+        lines.append(row(method, *(mean(pick(rows, method, c, "aogm")) for c in counts)))
+    lines += ["", header("suggested", "0", *(str(c) for c in counts), f"all {n:,}")]
     words = {"wrong": "wrong links", "missed": "missed links", "lost": "cells called none",
              "edge_f1": "edge F1, %", "division_f1": "division F1, %"}  # fmt: skip
     for key, what in words.items():
         percent = key.endswith("f1")
         how = {"digits": 2 if percent else 1, "factor": 100.0 if percent else 1.0}
         cells = [mean(pick(rows, "untrained", None, key), **how)]
-        cells += [mean(pick(rows, "suggested", c, key), **how) for c in CLICKS]
+        cells += [mean(pick(rows, "suggested", c, key), **how) for c in counts]
         cells += [mean(pick(rows, "all", None, key), **how)]
         lines.append(row(what, *cells))
     worst = max((r["aogm"] - plain for r in rows if r["method"] in METHODS), default=0.0)
@@ -197,7 +197,7 @@ def table(name: str, rows: Rows) -> str:
     return "\n".join(lines) + "\n"
 
 
-def picture(found: dict[str, Rows]) -> None:
+def picture(found: dict[str, Rows], counts: tuple[int, ...]) -> None:
     """AOGM relative to untrained against answers, beside what others report."""
     import matplotlib as mpl
 
@@ -210,12 +210,14 @@ def picture(found: dict[str, Rows]) -> None:
     for axis, (name, rows) in zip(axes.flat, found.items(), strict=True):
         plain = pick(rows, "untrained", None, "aogm")[0]
         for method, (colour, line) in styles.items():
-            values = np.array([pick(rows, method, c, "aogm") for c in CLICKS]) / plain * 100
+            values = np.array([pick(rows, method, c, "aogm") for c in counts]) / plain * 100
+            if not values.size:
+                continue
             centre = values.mean(axis=1)
             error = values.std(axis=1, ddof=1) if values.shape[1] > 1 else 0 * centre
-            axis.plot(CLICKS, centre, line, color=colour, marker="o", ms=4, label=method)
+            axis.plot(counts, centre, line, color=colour, marker="o", ms=4, label=method)
             if line == "-":
-                axis.fill_between(CLICKS, centre - error, centre + error, color=colour, alpha=0.15)
+                axis.fill_between(counts, centre - error, centre + error, color=colour, alpha=0.15)
         n, full = (pick(rows, "all", None, k)[0] for k in ("clicks", "aogm"))
         axis.plot([n], [100 * full / plain], "k*", ms=9, label="all answers of the first part")
         axis.axhline(100, color="0.4", lw=1, ls=":")
@@ -241,6 +243,8 @@ def main() -> None:
         place = sys.argv.index("--log")
         log = Path(sys.argv[place + 1])
         del sys.argv[place : place + 2]
+    most = option("--most", max(COUNTS))
+    counts = tuple(c for c in COUNTS if c <= most)
     given = arguments(__doc__, 5, ("HeLa", "bacteria"))
     found = {}
     for name in given.sets:
@@ -249,10 +253,10 @@ def main() -> None:
             continue
         if len(task.test) != 1:
             sys.exit(f"{name} is scored on other movies; give a set that is scored on its rest")
-        found[name] = measure(task, given.seeds, log)
-        print(table(name, found[name]), flush=True)
+        found[name] = measure(task, given.seeds, counts, log)
+        print(table(name, found[name], counts), flush=True)
     if found:
-        picture(found)
+        picture(found, counts)
 
 
 if __name__ == "__main__":

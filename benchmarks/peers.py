@@ -422,6 +422,7 @@ def picture(
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib import ticker
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 0.46 * len(names) + 1.6), sharey=True)
     marks = "oDPsv^<>X*p"
@@ -445,6 +446,10 @@ def picture(
                 label=tool, mec="black" if ours else "none",
             )  # fmt: skip
         axis.set(xscale="log", xlabel=f"{title} (less is better)")
+        axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(ticker.NullFormatter())
+        axis.set_ylim(-0.5, len(names) - 0.5)
         axis.grid(axis="y", color="0.9")
         axis.spines[["top", "right"]].set_visible(False)
         axis.set_axisbelow(True)
