@@ -7,8 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bridgetrack.active.accuracy import AskedSlot, estimate_from, fair_sample
+from bridgetrack.active.accuracy import (
+    AskedSlot,
+    Judged,
+    estimate_from,
+    fair_sample,
+    random_answers,
+)
+from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import random_order, within
+from bridgetrack.active.records import Record
+from bridgetrack.annotations.annotation import Kind
 from training.training_cases import plain_scene
 
 
@@ -95,6 +104,23 @@ def test_the_sample_ends_at_the_first_slot_nobody_answered() -> None:
     assert len(fair_sample(scene, known, 2)) == 8
     twice = known | {order[3]: known[order[2]]}
     assert len(fair_sample(scene, twice, 2)) == 7
+
+
+def test_the_least_error_is_that_of_the_present_model_where_it_was_judged() -> None:
+    scene = plain_scene()
+    cells = len(scene.detections)
+    records = []
+    for k, slot in enumerate(scene.slots[random_order(scene, 0)[:3]].tolist()):
+        row = slot % cells
+        cell = (int(scene.detections.frame[row]), int(scene.detections.label[row]))
+        what = "history" if slot >= cells else "fate"
+        right = (False, False, None)[k]
+        records.append(Record(f"a{k}", Kind.CONFIRM, ((what, cell),), right, True, 0.5, 1.0))
+    judged = Judged(unseen={"a0": 1.0, "a1": 0.5}, seen={"a0": 0.25, "a2": 0.0})
+    found = {a.id: a for a in random_answers(scene, records, judged, [], SuggestOptions(seed=0))}
+    assert (found["a0"].wrong, found["a0"].least) == (1.0, 0.25)
+    assert (found["a1"].wrong, found["a1"].least) == (0.5, 0.5)
+    assert all(a.wrong is not None for a in found.values()), "nobody could tell"
 
 
 def test_the_sample_keeps_to_the_frames_asked_about() -> None:
