@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from active_events import frames_of
+from answers_and_errors import mean
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
@@ -30,7 +31,7 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps
-from common import Score, Task, arguments, header, load_task, row, save_figure, score, spread
+from common import Score, Task, arguments, header, load_task, row, save_figure, score
 
 SETS = ("HeLa, 01_AUTO", "HeLa, plain masks", "PSC, plain masks")
 CLICKS = (20, 50, 100)
@@ -139,7 +140,7 @@ def table(task: Task, rows: Rows) -> str:
         header("wrong events, %", *(f"{c} answers" for c in CLICKS)),
     ]
     for method in METHODS:
-        lines.append(row(method, *(spread(pick(rows, method, c, "loss")) for c in CLICKS)))
+        lines.append(row(method, *(mean(pick(rows, method, c, "loss"), 2, 100.0) for c in CLICKS)))
     lines += ["", header("wrong events by kind", "scored", "untrained", "50 suggested", "all")]
     event = np.concatenate([part.events.event for part in task.test])
     fifty = [r["kinds"] for r in rows if r["method"] == "suggested" and r["clicks"] == 50]
@@ -160,7 +161,9 @@ def picture(found: dict[str, Rows]) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(found), figsize=(3.6 * len(found), 3.2), squeeze=False)
+    figure, axes = plt.subplots(
+        1, len(found), figsize=(max(6.0, 3.6 * len(found)), 3.4), squeeze=False
+    )
     styles = {"suggested": ("C0", "-"), "suggested, 5 % wrong": ("C0", "--"),
               "stratified": ("C1", "-")}  # fmt: skip
     for axis, (name, rows) in zip(axes.flat, found.items(), strict=True):
@@ -180,7 +183,7 @@ def picture(found: dict[str, Rows]) -> None:
     axes[0, 0].set_ylabel("wrong events, %")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", ncol=3, frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0, 1, 0.86))
+    figure.tight_layout(rect=(0, 0, 1, 0.87))
     save_figure(figure, "imperfect")
 
 
