@@ -103,6 +103,7 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     yield "segment", (f["image"], *taught, *said), "--out", found
     for command in ("lineage", "cycles"):
         yield command, (f["01_GT"],), "--out", ("01_GT/TRA/man_track.txt",)
+    yield "take-over", (f["01_GT"], f["01_GT"]), "--out", ("01_GT/TRA/man_track.txt",)
     painted = (f["01_GT"], "--labels", f["labels"])
     yield "colour", painted, "--out", ("01_GT/TRA/man_track.txt", "labels")
     drawn = ("labels", "image", "01_GT/TRA/man_track.txt")
@@ -125,6 +126,7 @@ TRIED = {
     "run": {"project"},
     "lineage": {"result"},
     "cycles": {"result"},
+    "take_over": {"result", "edited"},
     "colour": {"result", "labels"},
     "annotate": {"labels", "ground_truth", "image"},
     "train": {"labels", "image", "annotations", "source", "prior", "link_scores"},
