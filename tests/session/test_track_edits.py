@@ -129,15 +129,19 @@ def test_tracks_from_elsewhere_are_taken_over_as_answers(session, labels, tmp_pa
     assert not len(session.annotations)
 
 
-def test_a_track_that_single_answers_verify_is_locked_as_well(session):
+def test_single_answers_that_a_verified_track_rests_on_are_locked_as_well(session):
     heard = []
     session.message.connect(lambda level, words: heard.append((level, words)))
     one = cell(session, 1, 0)
-    for event in session.edits._events_of({track(session, 1, 0)}):
-        session.note(Kind.CONFIRM, event, "click")
-    assert session.names.verified(one) and {a.source for a in session.annotations} == {"click"}
-    before = session.annotations
     gone = EventRef(Event.DISAPPEAR, (one,))
+    on = EventRef(Event.MOVE, (one,), (cell(session, 2, 0),))
+    for event in (gone, on):
+        session.note(Kind.CONFIRM, event, "click")
+    assert [a.events for a in session.annotations] == [(on,)], "nobody has verified the whole yet"
+    session.edits.verify(one)
+    assert session.names.verified(one)
+    assert {a.source for a in session.annotations} == {"click", "verified"}
+    before = session.annotations
     session.note(Kind.CONFIRM, gone, "click")
     assert session.annotations == before and heard[-1][0] == "error" and "locked" in heard[-1][1]
     session.remove_answers(one)

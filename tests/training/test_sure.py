@@ -275,7 +275,7 @@ def test_a_slip_does_not_turn_a_good_model_round() -> None:
         chosen = choices([scene], training.result.w)[0]
         right[hold] = float(chosen[true].mean())
     assert choices([scene], prior.weights)[0][true].all()
-    assert right[True] > 0.97
+    assert right[True] > 0.95
     assert right[False] < 0.7
 
 

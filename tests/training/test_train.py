@@ -155,7 +155,7 @@ def test_progress_and_the_best_model_so_far() -> None:
         assert 0 <= step.done <= 1
         if not stages or stages[-1] != step.stage:
             stages.append(step.stage)
-        if isinstance(step, TrainingProgress):
+        if isinstance(step, TrainingProgress) and step.stage == "Learning":
             models.append(step.model)
             objectives.append(step.objective)
     assert stages == [

@@ -125,9 +125,10 @@ def test_held_out_annotations_are_not_seen(
 
     monkeypatch.setattr(fit, "train", watched)
     movies = Movies(TrackingModel(data), (), bad_prior().weights, None)
-    shares: list[float] = []
+    told: list[tuple[float, np.ndarray | None]] = []
     steps = cross_validate(movies, (1.0, 0.1), TrainingOptions(), fold)
-    held_out, _ = run(steps, shares.append)
+    held_out, _ = run(steps, told.append)
+    shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert len(seen) == 6
     for k in range(3):

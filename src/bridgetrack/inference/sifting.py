@@ -136,7 +136,7 @@ def clusters(problem: Problem, scores: Array, x: Array, prices: Array) -> tuple[
         (H,), -1 where it is in none.
     """
     cost = problem.incidence @ prices - scores
-    torn = _torn(problem, scores, x, prices, cost)
+    torn = _torn(problem, scores, x, prices)
     widest, limit = int(problem.width.max(initial=1)), 0.0
     while True:
         taken = np.flatnonzero((cost <= limit) | (x > _TOLERANCE))
@@ -153,14 +153,12 @@ def clusters(problem: Problem, scores: Array, x: Array, prices: Array) -> tuple[
     return count, slot_label, label
 
 
-def _torn(
-    problem: Problem, scores: Array, x: Array, prices: Array, cost: Array
-) -> list[tuple[int, float]]:
+def _torn(problem: Problem, scores: Array, x: Array, prices: Array) -> list[tuple[int, float]]:
     """A slot of every component with a fractional value, and how far a rounded choice is below."""
     fractional = (x > _INTEGRAL) & (x < 1 - _INTEGRAL)
     if not fractional.any():
         return []
-    taken = np.flatnonzero((x > _TOLERANCE) | ((problem.width == 1) & (cost < np.inf)))
+    taken = np.flatnonzero((x > _TOLERANCE) | (problem.width == 1))
     count, slot_label, column_label = components(problem.incidence[taken])
     columns_of, slots_of = members(column_label, count), members(slot_label, count)
     found = []

@@ -358,10 +358,15 @@ class TrackedMovie(BackgroundWork):
         self._on_masks(frames)
 
     def _locked(self, answer: Annotation) -> bool:
-        """Whether a verified track rests on an answer."""
-        confirms = answer.kind is Kind.CONFIRM
+        """Whether a track that somebody verified as a whole rests on an answer."""
+        if answer.source == VERIFIED:
+            return True
         names = self.names
-        return answer.source == VERIFIED or (confirms and any(map(names.verified, answer.cells)))
+        mine = {names.track(cell) for cell in answer.cells if names.verified(cell)}
+        if answer.kind is not Kind.CONFIRM or not mine:
+            return False
+        whole = (a.cells for a in self.annotations if a.source == VERIFIED)
+        return any(names.track(cell) in mine for cells in whole for cell in cells)
 
     def _on_answers(self) -> None:
         if not self._stepping:
