@@ -271,7 +271,7 @@ def test_training_on_a_movie_reaches_the_wanted_gap() -> None:
 
 
 def test_exact_and_relaxed_training_agree_on_a_movie() -> None:
-    data = build_training_set([confirmed(plain_scene(), some_true(15))])
+    data = build_training_set([confirmed(plain_scene(), some_true(20))])
     prior = L2(0.1, prior=bad_prior().weights)
     found = [
         fit(TrackingModel(data, exact), data.samples, prior, n_annotations=data.n_annotations)
