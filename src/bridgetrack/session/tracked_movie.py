@@ -365,7 +365,7 @@ class TrackedMovie(BackgroundWork):
         mine = {names.track(cell) for cell in answer.cells if names.verified(cell)}
         if answer.kind is not Kind.CONFIRM or not mine:
             return False
-        whole = (a.cells for a in self.annotations if a.source == VERIFIED)
+        whole = (a.cells for a in self.annotations or () if a.source == VERIFIED)
         return any(names.track(cell) in mine for cells in whole for cell in cells)
 
     def _on_answers(self) -> None:
