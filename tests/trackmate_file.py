@@ -89,3 +89,63 @@ def saved(path: Path, *, space: str = "micron", depth: float = 0.0) -> Path:
     text = trackmate_text(places, tracks, hidden=[1], space=space, depth=depth)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+_OUTLINE = (
+    ' AREA="7.07" PERIMETER="9.4" CIRCULARITY="0.99" ELLIPSE_MAJOR="1.5" SOLIDITY="NaN" '
+    'MEAN_INTENSITY_CH1="77.3" SNR_CH1="-5.1E12" MANUAL_SPOT_COLOR="-10921639" ROI_N_POINTS="4">'
+    "1.5 0.0 0.0 1.5 -1.5 0.0 0.0 -1.5</Spot>"
+)
+_TRACK = (
+    'TRACK_INDEX="0" NUMBER_SPOTS="4" NUMBER_GAPS="0" LONGEST_GAP="0" NUMBER_SPLITS="1" '
+    'NUMBER_MERGES="0" NUMBER_COMPLEX="0" TRACK_DURATION="2.0" TRACK_MEAN_SPEED="NaN" TRACK_ID='
+)
+_EDGE = (
+    ' LINK_COST="8.08" DIRECTIONAL_CHANGE_RATE="NaN" SPEED="2.8" DISPLACEMENT="2.8" '
+    'EDGE_TIME="0.5" EDGE_X_LOCATION="5.5" EDGE_Y_LOCATION="2.0" EDGE_Z_LOCATION="0.0" />'
+)
+_MORE = """<BasicSettings xstart="0" xend="59" ystart="0" yend="39" zstart="0" zend="0" tstart="0"
+ tend="4" /><DetectorSettings DETECTOR_NAME="STARDIST_DETECTOR" TARGET_CHANNEL="1" />
+<InitialSpotFilter feature="QUALITY" value="0.0" isabove="true" /><SpotFilterCollection />
+<TrackerSettings TRACKER_NAME="SPARSE_LAP_TRACKER" CUTOFF_PERCENTILE="0.9"
+ BLOCKING_VALUE="Infinity"><Linking LINKING_MAX_DISTANCE="15.0"><FeaturePenalties /></Linking>
+</TrackerSettings><TrackFilterCollection><Filter feature="NUMBER_SPOTS" value="2.5"
+ isabove="true" /></TrackFilterCollection><AnalyzerCollection><SpotAnalyzers>
+<Analyzer key="Spot intensity" /></SpotAnalyzers></AnalyzerCollection></Settings>
+<GUIState state="ConfigureViews" /><DisplaySettings>{ "spotMin": 0.0 }</DisplaySettings>"""
+_SPOT_FEATURES = (
+    "AREA", "PERIMETER", "CIRCULARITY", "ELLIPSE_MAJOR", "SOLIDITY", "MEAN_INTENSITY_CH1", "SNR_CH1",
+    "MANUAL_SPOT_COLOR",
+)  # fmt: skip
+_EDGE_FEATURES = (
+    "LINK_COST", "DIRECTIONAL_CHANGE_RATE", "SPEED", "DISPLACEMENT", "EDGE_TIME",
+    "EDGE_X_LOCATION", "EDGE_Y_LOCATION", "EDGE_Z_LOCATION",
+)  # fmt: skip
+
+
+def _declared(names: Sequence[str]) -> str:
+    line = '<Feature feature="{0}" name="{0}" shortname="γ" dimension="NONE" isint="{1}" />'
+    return "".join(line.format(name, str(name == "MANUAL_SPOT_COLOR").lower()) for name in names)
+
+
+def whole(path: Path) -> Path:
+    """As `saved`, with all that version 8 writes: log, outlines, features, filters, looks."""
+    text = saved(path).read_text(encoding="utf-8")
+    for old, new in (
+        ("<TrackMate", "<!--\n  TrackMate: buddy\n-->\n<TrackMate"),
+        ('version="7.11.1"', 'version="8.1.6"'),
+        ("<Log>saved", "<Log>Thu, 23 Jul&#xD;\n &amp; saved"),
+        ("</SpotFeatures>", f"{_declared(_SPOT_FEATURES)}</SpotFeatures>"),
+        ("</EdgeFeatures>", f"{_declared(_EDGE_FEATURES)}</EdgeFeatures>"),
+        ('name="ID2"', 'name="éàîü"'),
+        (' VISIBILITY="1" />', f' VISIBILITY="1"{_OUTLINE}'),
+        ("TRACK_ID=", _TRACK),
+    ):
+        text = text.replace(old, new)
+    text = text.replace(f"<TrackID {_TRACK}", "<TrackID TRACK_ID=")
+    head, edges = text.split("<AllTracks>")
+    edges, tail = edges.split("</AllTracks>")
+    edges = edges.replace(" />", _EDGE)
+    text = f"{head}<AllTracks>{edges}</AllTracks>{tail}".replace("</Settings>", _MORE)
+    path.write_text(text, encoding="utf-8")
+    return path

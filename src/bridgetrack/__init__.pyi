@@ -71,6 +71,7 @@ from .simulation.settings import SimulationSettings as SimulationSettings
 from .tracks.cycle_picture import save_cycles as save_cycles
 from .tracks.cycles import cell_cycles as cell_cycles
 from .tracks.cycles import cycle_spread as cycle_spread
+from .tracks.track_spread import track_spread as track_spread
 from .tracks.lineage_picture import save_lineages as save_lineages
 from .tracks.lineages import newick as newick
 from .tracks.overlay import draw_montage as draw_montage

@@ -9,7 +9,7 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.importing.geff import is_trackmate
-from trackmate_file import saved
+from trackmate_file import saved, whole
 
 
 def test_tracks_that_are_shown(tmp_path: Path) -> None:
@@ -20,6 +20,21 @@ def test_tracks_that_are_shown(tmp_path: Path) -> None:
     assert tracks.events["event"].tolist() == ["move", "divide", "disappear", "disappear"]
     assert tracks.events["targets"].tolist()[:2] == [(2,), (3, 4)]
     assert tracks.geometry == bt.Geometry(5, (40, 60), (0.25, 0.5), "micrometer", 1.5)
+
+
+def test_all_that_a_recent_version_writes(tmp_path: Path) -> None:
+    plain, full = bt.read_tracks(saved(tmp_path / "a.xml")), whole(tmp_path / "b.xml")
+    text = full.read_text(encoding="utf-8")
+    assert all(text.count(part) == n for part, n in (("ROI_N_POINTS", 6), ("LINK_COST=", 4)))
+    assert is_trackmate(full)
+    tracks = bt.read_tracks(full)
+    assert tracks.nodes.equals(plain.nodes) and tracks.edges.equals(plain.edges)
+    assert tracks.geometry == plain.geometry
+    hidden = text.replace('<TrackID TRACK_ID="0" />', "")
+    assert hidden != text
+    full.write_text(hidden, encoding="utf-8")
+    with pytest.raises(bt.BridgetrackError, match="no tracks that TrackMate shows"):
+        bt.read_tracks(full)
 
 
 def test_stacks_and_pixels(tmp_path: Path) -> None:

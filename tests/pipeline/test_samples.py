@@ -37,6 +37,11 @@ def solutions(tracking: Tracking) -> list[tuple[int, ...]]:
     return sorted(found)
 
 
+def cells_of(tracks: bt.Tracks) -> dict[int, frozenset[int]]:
+    """Cells of every track."""
+    return {k: frozenset(ids) for k, ids in tracks.nodes.groupby("track_id")["id"]}
+
+
 def test_each_sample_is_the_best_of_all_under_its_scores(tracking, monkeypatch) -> None:
     from bridgetrack.pipeline import samples as module
 
@@ -62,6 +67,13 @@ def test_each_sample_is_the_best_of_all_under_its_scores(tracking, monkeypatch) 
     low, high = spread.interval("divisions")
     assert min(divisions) <= low <= high <= max(divisions)
     assert "40 solutions" in spread.words
+    found = bt.track_spread(tracking.tracks, drawn)
+    own = cells_of(tracking.tracks)
+    for track, share in zip(found["track_id"], found["same_in_samples"], strict=True):
+        assert share == np.mean([own[track] in cells_of(t).values() for t in drawn])
+    assert 0 < found["same_in_samples"].min() < 1
+    assert (found["shortest [frames]"] <= found["longest [frames]"]).all()
+    assert bt.track_spread(tracking.tracks, []).empty
     again = bt.run(sampled_tracks(tracking, 3, seed=1, temperature=3.0))
     assert [t.events.equals(u.events) for t, u in zip(again, drawn, strict=False)] == [True] * 3
 

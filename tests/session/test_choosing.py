@@ -102,6 +102,59 @@ def test_masks_found_here_are_chosen_as_they_were_found(opened, images, tmp_path
     assert "warning" not in heard
 
 
+def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path) -> None:
+    picture, truth = images
+    of_file = truth.copy()
+    of_file[T][of_file[T] == 5] = 0
+    answers = tmp_path / "c.annotations.json"
+
+    def open_file(pixels: np.ndarray) -> tuple[bt.Session, np.ndarray, list[tuple[str, str]]]:
+        array, heard = pixels.copy(), []
+        made = bt.Session()
+        made.message.connect(lambda *said: heard.append(said))
+        movie = MovieAndCells(
+            open_labels(array, axes="TYX"), open_movie(picture, axes="TYX"), pixels=array,
+            files=(None, tmp_path / "cells.tif"), found=Finding(choose="frame"),
+        )  # fmt: skip
+        assert made.open(movie, answers)
+        return made, array, heard
+
+    session, array, _ = open_file(of_file)
+    session.mend("remove", 1, at(3, 1))
+    session.choose_again()
+    assert array[T][tuple(np.rint(at(4, T)).astype(int))] > 0
+    session.mend("remove", 0, at(4, 0))
+    chosen = array.copy()
+    session.close()
+
+    session, array, heard = open_file(of_file)
+    np.testing.assert_array_equal(array, chosen)
+    assert len(session.masks.answers) == session.resumed == 2
+    assert not any(level == "warning" for level, _ in heard)
+    session.undo()
+    assert array[0][tuple(np.rint(at(4, 0)).astype(int))] > 0
+    session.redo()
+    copies = session.start_afresh()
+    np.testing.assert_array_equal(array, of_file)
+    assert all(copy.exists() for copy in copies) and len(copies) == 2
+    session.undo()
+    np.testing.assert_array_equal(array, chosen)
+    session.close()
+
+    # Kept between two changes, as by a window that was killed.
+    between = of_file.copy()
+    between[1] = chosen[1]
+    session, array, _ = open_file(between)
+    np.testing.assert_array_equal(array, chosen)
+    session.close()
+
+    other = np.where(truth > 0, truth + 10, 0)
+    session, array, heard = open_file(other)
+    np.testing.assert_array_equal(array, other)
+    assert any(level == "warning" and "they stay" in words for level, words in heard)
+    session.close()
+
+
 def test_frames_that_change_meanwhile_stay(opened) -> None:
     session, array, _ = opened
     answers = session.masks.answers

@@ -10,11 +10,8 @@ import tifffile
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox
 
-import bridgetrack as bt
-from bridgetrack.regions.acts import act
 from bridgetrack.session.answers import cells_path
-from bridgetrack.session.kept_cells import KeptCells
-from bridgetrack.ui.closing import CloseGuard, may_close
+from bridgetrack.ui.closing import may_close
 from bridgetrack.ui.export_box import FolderDialog
 from bridgetrack.ui.layers import find_role, tags_of
 from bridgetrack.ui.panel import state_of
@@ -198,17 +195,3 @@ def test_a_new_folder_is_made_where_its_name_is_typed(viewer, qtbot, tmp_path):
         qtbot.keyClick(line, Qt.Key.Key_Return)
     assert (tmp_path / "results").is_dir()
     assert Path(dialog.selectedFiles()[0]) == tmp_path / "results"
-
-
-def test_masks_chosen_anew_are_asked_about_where_their_file_has_the_old_ones(tmp_path):
-    labels = np.zeros((3, 40, 40), dtype=np.uint16)
-    labels[:, 5:15, 5:15], labels[:, 22:32, 22:32] = 1, 2
-    tifffile.imwrite(tmp_path / "cells.tif", labels, photometric="minisblack")
-    session = bt.Session(tmp_path / "cells.tif")
-    kept = KeptCells(session)
-    guard = CloseGuard(session, kept)
-    session.mend("remove", 0, (10, 10))
-    assert guard.losses == [], "single answers are kept by themselves"
-    session.accept_all([act("remove", session.site(t), (27, 27)) for t in (1, 2)])
-    (words,) = guard.losses
-    assert "cells.tif" in words and "would be lost" in words

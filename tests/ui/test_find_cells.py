@@ -131,7 +131,7 @@ def test_masks_are_chosen_again_by_a_key_and_undo_brings_the_earlier_back(
     layer = found(state, widget, qtbot)
     panel = widget.annotate
     widget.open_step(1)
-    assert not panel.again.isVisible(), "offered after clicks only"
+    assert not panel.again.isEnabled(), "offered after clicks only"
     state.canvas.show(1, None)
     qtbot.wait(50)
     lost = layer.data[2] == central(layer.data[2])
@@ -142,7 +142,7 @@ def test_masks_are_chosen_again_by_a_key_and_undo_brings_the_earlier_back(
     hand.key("O")
     hand.key("Return")
     settled(state, qtbot, layer)
-    qtbot.waitUntil(panel.again.isVisible, timeout=2000)
+    qtbot.waitUntil(panel.again.isEnabled, timeout=2000)
     before, answers = layer.data.copy(), state.session.masks.answers
     hand.key("W")
     assert state.session.busy("choose")

@@ -228,16 +228,22 @@ class MaskAnswers:
 
     def added(self, mend: Mend) -> MaskAnswers:
         """With what a change of masks says; what was taken back can no longer be repeated."""
-        answer = MaskAnswer(
-            f"m{self.last_id + 1}",
-            mend.frame,
-            mend.kind,
-            now(),
-            tuple(runs_of(p) for p in mend.right if len(p)),
-            tuple(runs_of(p) for p in mend.wrong if len(p)),
-            change_of(mend.pixels, mend.before, mend.after),
+        return replace(self, past=(*self.past, *self.next_for([mend])), future=())
+
+    def next_for(self, mends: Sequence[Mend]) -> tuple[MaskAnswer, ...]:
+        """What changes of masks say, with the next free ids."""
+        return tuple(
+            MaskAnswer(
+                f"m{number}",
+                mend.frame,
+                mend.kind,
+                now(),
+                tuple(runs_of(p) for p in mend.right if len(p)),
+                tuple(runs_of(p) for p in mend.wrong if len(p)),
+                change_of(mend.pixels, mend.before, mend.after),
+            )
+            for number, mend in enumerate(mends, self.last_id + 1)
         )
-        return replace(self, past=(*self.past, answer), future=())
 
     def undone(self) -> MaskAnswers:
         """Without the last answer, which can be repeated."""

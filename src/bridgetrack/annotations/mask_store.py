@@ -122,6 +122,8 @@ class MaskStore:
         in memory alone.
     geometry
         Extent and scale of the movie.
+    what
+        What it holds, for messages.
 
     Raises
     ------
@@ -129,8 +131,10 @@ class MaskStore:
         Where the file is there but not valid, or belongs to frames of another extent.
     """
 
-    def __init__(self, path: Path | None, geometry: Geometry) -> None:
-        self._file = KeptFile(path, "the answers about masks")
+    def __init__(
+        self, path: Path | None, geometry: Geometry, what: str = "the answers about masks"
+    ) -> None:
+        self._file = KeptFile(path, what)
         self._answers = MaskAnswers(geometry)
         if path is None or not self._file.there:
             return

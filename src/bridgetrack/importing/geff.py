@@ -113,6 +113,11 @@ def read_trackmate(path: Path | str) -> Tracks:
             from_trackmate_xml_to_geff(path, store, discard_filtered_tracks=True)
             graph = _graph(store)
         spots = {k: _values(v) for k, v in graph["node_props"].items()}
+        if "FRAME" not in spots:
+            raise InputError(
+                f"{path}: holds no tracks that TrackMate shows; track in TrackMate, let its filters "
+                "show some tracks, and save again"
+            )
         frame, radius = spots["FRAME"].astype(np.int64), spots["RADIUS"].astype(np.float64)
         units = {a.name: a.unit for a in graph["metadata"].axes}
         said = {} if image is None else image.attrib
@@ -123,6 +128,8 @@ def read_trackmate(path: Path | str) -> Tracks:
         shape = tuple(int(said.get(extents[a]) or 0) for a in axes)
         n_frames = max(int(said.get("nframes") or 1), int(frame.max(initial=0)) + 1)
         position = np.stack([spots[f"POSITION_{a.upper()}"] for a in axes], axis=1) / pixel
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"{path}: cannot be read as a file of TrackMate ({error!r})") from error
     micro = micrometers(1, units["POSITION_X"])

@@ -25,6 +25,7 @@ from bridgetrack.movie.raw import (
     reading,
 )
 from bridgetrack.movie.tiff import is_tiff, read_folder, read_tiff
+from bridgetrack.movie.vendor import read_vendor
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 
 _WIDE = 16
@@ -53,7 +54,8 @@ def open_movie(
     source
         Path of a TIFF stack (plain, ImageJ, OME), of a folder with one TIFF per frame in the
         natural order of names, of an OME-Zarr image or a zarr array, of a .npy file; a pattern
-        such as ``01/t*.tif``; or an array (numpy, dask).
+        such as ``01/t*.tif``; or an array (numpy, dask). Other files are read by bioio where it and
+        its reader of that format are installed.
     axes
         Axis order of the source, letters out of TCZYX, e.g. ``"TCYX"``.
     scale
@@ -189,7 +191,7 @@ def _read_path(path: Path, *, labels: bool) -> RawMovie:
         return RawMovie(Sliced(np.load(path, mmap_mode="r", allow_pickle=False), path))
     if is_tiff(path):
         return read_tiff(path)
-    raise InputError(f"{path}: unknown kind of file; give {_KNOWN_TYPES}")
+    return read_vendor(path, _KNOWN_TYPES)
 
 
 def _axes(raw: RawMovie, given: str | None, name: str) -> str:

@@ -65,6 +65,12 @@ class Finding:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
         return f"{words}, taught by strokes" if isinstance(self.model, PixelModel) else words
 
+    @property
+    def sentence(self) -> str:
+        """The same as a sentence about cells that are open."""
+        start = "They were" if self.given is not None else "Found here"
+        return f"{start} {self.words}."
+
     def taught(
         self,
         image: Movie,

@@ -24,6 +24,7 @@ VERIFIED = "verified"
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"
 _MASKS = ".masks.json"
+_CHOSEN = ".chosen.json"
 _CHECK = ".check.csv"
 _CELLS = ".cells.zarr"  # no .tif, which would be taken for a frame in a folder of frames
 
@@ -156,6 +157,11 @@ def questions_path(answers: Path) -> Path:
 def masks_path(answers: Path) -> Path:
     """Where what was said of the masks is kept: beside the answers."""
     return answers.with_name(answers.name.removesuffix(SUFFIX) + _MASKS)
+
+
+def chosen_path(answers: Path) -> Path:
+    """Where masks of a file that were chosen anew are kept: beside the answers."""
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + _CHOSEN)
 
 
 def check_path(answers: Path) -> Path:

@@ -38,7 +38,6 @@ class KeptCells:
         self._movie = movie
         self.problem = ""  # why the cells could not be kept last, empty where they could
         self._stale, self._writing = False, False
-        self.unkept = ""  # the file that has masks as they were before many were changed at once
         self._first = True
         movie.movie_changed.connect(self._on_movie)
         movie.masks_changed.connect(self._on_masks)
@@ -87,16 +86,12 @@ class KeptCells:
     def _on_movie(self) -> None:
         movie = self._movie.movie
         self._stale, self._writing, self.problem = False, False, ""
-        self._first, self.unkept = True, ""
+        self._first = True
         if movie is not None and not movie.kept:
             self.keep()
 
     def _on_masks(self, frames: set[int]) -> None:
-        movie = self._movie.movie
         if len(frames) > 1:
-            # Before the first measuring, answers that are kept were made anew.
-            file = None if movie is None or self._movie.scene is None else movie.files[1]
-            self.unkept = self.unkept if file is None else file.name
             self.keep()
 
     def _on_scene(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -47,17 +47,21 @@ class MaskStep:
         What changes in the masks, in this order; each where the masks are what it begins with.
     added, removed
         Answers that come, and that go.
+    chosen, unchosen
+        Changes without an answer that are written down, and that no longer are.
     """
 
     mends: tuple[Mend, ...] = ()
     added: tuple[MaskAnswer, ...] = ()
     removed: tuple[MaskAnswer, ...] = ()
+    chosen: tuple[MaskAnswer, ...] = ()
+    unchosen: tuple[MaskAnswer, ...] = ()
 
     @property
     def inverse(self) -> MaskStep:
         """The step back."""
         mends = tuple(m.inverse for m in reversed(self.mends))
-        return MaskStep(mends, self.removed, self.added)
+        return MaskStep(mends, self.removed, self.added, self.unchosen, self.chosen)
 
 
 class _EditedFrames:
@@ -96,19 +100,28 @@ class MovieMasks:
         else they are kept in memory beside the movie.
     path
         File of the answers; None to keep them in memory alone.
+    chosen
+        File of the changes that no answer tells of, such as masks that were chosen anew; None to
+        keep them in memory alone.
 
     Raises
     ------
     InputError
-        Where the file is not valid or of another movie.
+        Where a file is not valid or of another movie.
     """
 
     def __init__(
-        self, labels: Movie, image: Movie | None, pixels: NDArray[Any] | None, path: Path | None
+        self,
+        labels: Movie,
+        image: Movie | None,
+        pixels: NDArray[Any] | None,
+        path: Path | None,
+        chosen: Path | None = None,
     ) -> None:
         self.labels = labels  # with what was changed since
         self._image, self._pixels = image, pixels
         self._store = MaskStore(path, labels.geometry)
+        self._chosen = MaskStore(chosen, labels.geometry, "the masks chosen anew")
         self.resumed = len(self._store.answers)  # how many answers were in the file already
         self._edited: _EditedFrames | None = None
         self._done: list[MaskStep] = []
@@ -140,12 +153,19 @@ class MovieMasks:
 
     def put_aside(self) -> list[Path]:
         """Keep a copy of all answers; returns where it is, nothing where they have no file."""
-        path = self._store.path
-        if path is None:
-            return []
-        kept = path.with_name(path.name + ".old")
-        write_text(kept, encode_masks(self.answers), "the answers about masks")
-        return [kept]
+        copies = []
+        for store in (self._store, self._chosen):
+            if store.path is not None and store.answers.past:
+                kept = store.path.with_name(store.path.name + ".old")
+                write_text(kept, encode_masks(store.answers), "what was said of the masks")
+                copies.append(kept)
+        return copies
+
+    @property
+    def _changes(self) -> list[MaskAnswer]:
+        """All that changed the masks, in order of time as far as it is known."""
+        # Of the same second, a choice comes first: it takes longer than a click.
+        return sorted((*self._chosen.answers, *self.answers), key=lambda a: a.created)
 
     def restore(self) -> tuple[set[int], int]:
         """Make the changes anew that were made before the movie was opened.
@@ -156,18 +176,37 @@ class MovieMasks:
             The frames changed, and in how many others the masks are neither those before nor
             what the answers say; these stay as they are.
         """
-        frames, lost = set(), 0
-        for t in {a.frame for a in self.answers}:
-            pixels, before, after = _composed([a for a in self.answers if a.frame == t])
+        changes, chosen = _by_frame(self._changes), _by_frame(self._chosen.answers)
+        fits = [self._led(t, changes[t]) for t in chosen]
+        others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
+        if others:
+            changes = _by_frame(self.answers)
+        frames, lost = set(), len(chosen) if others else 0
+        for t, mine in changes.items():
+            pixels, after = _composed(mine)[::2]
             there = self._frame(t).reshape(-1)[pixels]
             if np.array_equal(there, after):
                 continue
-            if np.array_equal(there, before):
+            if self._led(t, mine):
                 self._write(t, pixels, after)
                 frames.add(t)
-            elif not honoured(self._frame(t), self.answers, t):
-                lost += 1
+            elif not (others and t in chosen):
+                lost += t in chosen or not honoured(self._frame(t), self.answers, t)
         return frames, lost
+
+    def _led(self, t: int, changes: list[MaskAnswer]) -> bool:
+        """Whether changes led from the masks of a frame to what they say.
+
+        The masks may be those before all of them, or between two, or after the last.
+        """
+        pixels, before, after = _composed(changes)
+        there = self._frame(t).reshape(-1).copy()
+        if np.array_equal(there[pixels], before):
+            return True
+        for mend in (a.mend for a in changes):
+            if mend.fits(there):
+                there[mend.pixels] = mend.after
+        return np.array_equal(there[pixels], after)
 
     def label_at(self, t: int, place: Place) -> int:
         """The label at a place of a frame, 0 for background and beyond the frame."""
@@ -294,6 +333,11 @@ class MovieMasks:
         gone = tuple(a for a in self.answers if a.id in ids)
         return MaskStep(tuple(a.mend.inverse for a in reversed(gone)), removed=gone)
 
+    def removing_all(self) -> MaskStep:
+        """What takes everything back that was said and chosen."""
+        mends = tuple(a.mend.inverse for a in reversed(self._changes))
+        return MaskStep(mends, removed=self.answers.past, unchosen=self._chosen.answers.past)
+
     def take(self, step: MaskStep) -> tuple[set[int], bool]:
         """Make a step; the frames concerned, and whether the masks were what it begins with.
 
@@ -306,6 +350,9 @@ class MovieMasks:
         """
         for mend in step.mends:
             self._check_numbers(mend)
+        if not (step.added or step.removed or step.unchosen):
+            made = [m for m in step.mends if len(m.pixels) and self.fits(m)]
+            step = replace(step, chosen=self._chosen.answers.next_for(made))
         done = self._take(step)
         self._done.append(step)
         self._undone.clear()
@@ -326,6 +373,8 @@ class MovieMasks:
     def _take(self, step: MaskStep) -> tuple[set[int], bool]:
         if step.added or step.removed:
             self._store.keep(self.answers.exchanged(step.removed, step.added))
+        if step.chosen or step.unchosen:
+            self._chosen.keep(self._chosen.answers.exchanged(step.unchosen, step.chosen))
         done = [self._follow(mend) for mend in step.mends]
         return {m.frame for m in step.mends}, all(done)
 
@@ -448,6 +497,14 @@ def _composed(answers: list[MaskAnswer]) -> tuple[Index, Index, Index]:
     known, first = np.unique(pixels, return_index=True)
     last = len(pixels) - 1 - np.unique(pixels[::-1], return_index=True)[1]
     return known, before[first], after[last]
+
+
+def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
+    """Changes of each frame, in their order."""
+    found: dict[int, list[MaskAnswer]] = {}
+    for change in changes:
+        found.setdefault(change.frame, []).append(change)
+    return found
 
 
 def _renumbered(mend: Mend, old: int, new: int) -> Mend:

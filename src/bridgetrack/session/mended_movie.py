@@ -125,12 +125,16 @@ class MendedMovie(TrackedMovie):
             return 0
         events = [a.id for a in self.answers.annotations if a.id in set(annotations)]
         said = [] if self.masks is None else [a.id for a in self.masks.answers if a.id in masks]
-        if not said:
-            if events:
-                self.answers.remove(*events)
-            return len(events)
-        assert self.masks is not None
-        frames, done = self.masks.take(self.masks.removing(said))
+        if said and self.masks is not None:
+            self._remove(events, self.masks, self.masks.removing(said))
+        elif events:
+            self.answers.remove(*events)
+        return len(events) + len(said)
+
+    def _remove(self, events: list[str], masks: MovieMasks, step: MaskStep) -> None:
+        """Take answers about events and a step of masks back, as one step."""
+        assert self.answers is not None
+        frames, done = masks.take(step)
         if events:
             self._stepping = True
             try:
@@ -142,7 +146,6 @@ class MendedMovie(TrackedMovie):
         self._on_masks(frames)
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
-        return len(events) + len(said)
 
     def remove_mask_answers(self, *ids: str) -> None:
         """Take answers about masks back, as one step; the masks are as before where they can be.
@@ -181,6 +184,8 @@ class MendedMovie(TrackedMovie):
     def start_afresh(self) -> list[Path]:
         """Remove all answers as one step, with copies put aside; returns where these are.
 
+        Masks of a file are those of the file again.
+
         Raises
         ------
         OutputError
@@ -190,10 +195,12 @@ class MendedMovie(TrackedMovie):
         if answers is None:
             return []
         kept = [] if answers.path is None or not len(answers.annotations) else [answers.put_aside()]
-        if masks is not None and len(masks.answers):
+        events = [a.id for a in answers.annotations]
+        if masks is not None and (step := masks.removing_all()).mends:
             kept += masks.put_aside()
-        said = () if masks is None else tuple(a.id for a in masks.answers)
-        self.remove([a.id for a in answers.annotations], said)
+            self._remove(events, masks, step)
+        else:
+            self.remove(events, ())
         return kept
 
     def _take(self, step: MaskStep) -> bool:

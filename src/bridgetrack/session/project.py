@@ -20,7 +20,12 @@ from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, save_project
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, pixel_model_to_json
-from bridgetrack.session.answers import masks_path, project_answers, questions_path
+from bridgetrack.session.answers import (
+    chosen_path,
+    masks_path,
+    project_answers,
+    questions_path,
+)
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.tracked_movie import TrackedMovie
 
@@ -89,7 +94,7 @@ def saving(
         if beside.exists() and beside != answers.path:
             # Of an earlier project of this name; opening this one must not bring them back.
             save_annotations(history, beside)
-        for name in (questions_path, masks_path):
+        for name in (questions_path, masks_path, chosen_path):
             _carry(None if answers.path is None else name(answers.path), name(beside))
         return notes
 

@@ -27,6 +27,7 @@ from bridgetrack.session.answers import (
     Answers,
     UndoOrder,
     autosave_path,
+    chosen_path,
     masks_path,
     steps_of,
 )
@@ -41,7 +42,10 @@ def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | Non
     if movie.labels is None:
         return None, set(), 0
     file = None if path is None else masks_path(path)
-    masks = MovieMasks(movie.labels, movie.image, movie.pixels, file)
+    # Cells that were found here are kept whole, and found anew.
+    anew = movie.found is not None and movie.files[1] is None
+    chosen = None if path is None or anew else chosen_path(path)
+    masks = MovieMasks(movie.labels, movie.image, movie.pixels, file, chosen)
     return masks, *masks.restore()
 
 

@@ -122,15 +122,13 @@ class AnnotatePanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.annotator = self.state.annotator
-        self.hint = self.add(text())
+        self.hint = self.add(text(lines=3))
         self.column.addWidget(self._modes())
         self.column.addWidget(folded("Edit tracks", self._tracks()))
         self.add(heading("Mend the masks"))
         self.column.addWidget(self._mending())
-        self.same = self.add(self._same())
         self.again = self.key_button("again", "Choose the masks again", "restart")
         self.column.addWidget(self.again)
-        self.choosing = self.add(Work(self, "choose"))
         self.add(heading("What the model thinks of this cell"))
         self.proposals = QListWidget()
         self.proposals.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -142,6 +140,9 @@ class AnnotatePanel(Panel):
         )
         self.column.addWidget(self.proposals)
         self.column.addWidget(self._actions())
+        # What comes and goes is below the buttons, which stay where they are.
+        self.choosing = self.add(Work(self, "choose"))
+        self.same = self.add(self._same())
         self.notice = self.add(Notice())
         self.add(heading("Your answers"))
         self.counts = self.add(text())
@@ -267,7 +268,7 @@ class AnnotatePanel(Panel):
         both: list[Answer] = [*given, *said]
         listed = sorted(both, key=lambda answer: answer.created or "")
         self.table.fill(listed)
-        self.again.setVisible(bool(said) and masks is not None and masks.has_image)
+        self.again.setEnabled(bool(said) and masks is not None and masks.has_image)
         counts = annotations.counts() if annotations is not None else {}
         parts = [f"{n} {NOUN[e][1] if n != 1 else NOUN[e][0].split(' ', 1)[1]}"
                  for e, n in counts.items() if n]  # fmt: skip

@@ -45,11 +45,6 @@ class CloseGuard(QObject):
                 f"The cells cannot be kept: {self._kept.problem}. Save the project elsewhere, or "
                 "save the layer of the cells."
             )
-        if self._kept.unkept:
-            found.append(
-                f"Masks of many frames were chosen anew, and {self._kept.unkept} has them as they "
-                "were: the new ones would be lost. Save the layer of the cells to keep them."
-            )
         return found
 
     def eventFilter(self, watched: Any, event: Any) -> bool:  # noqa: N802

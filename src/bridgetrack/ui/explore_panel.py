@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from qtpy.QtCore import QSize, QTimer
 from qtpy.QtWidgets import (
     QCheckBox,
@@ -29,6 +30,7 @@ from bridgetrack.tracks.cycle_picture import save_cycles
 from bridgetrack.tracks.cycles import CellCycles, cell_cycles, cycle_spread
 from bridgetrack.tracks.lineage_picture import save_lineages
 from bridgetrack.tracks.lineages import lineages
+from bridgetrack.tracks.track_spread import track_spread
 from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.family_tree import TreePlot
 from bridgetrack.ui.layers import find_role, role_of
@@ -145,7 +147,7 @@ class ExplorePanel(Panel):
         )  # fmt: skip
         self.sampling = button(
             "Draw other solutions", f"Track {SAMPLES} times with doubtful events decided by "
-            "chance: how far do these numbers hang on them?", self._sample, icon="suggest",
+            "chance: how far do these numbers, and the tracks in the table, hang on them?", self._sample, icon="suggest",
         )  # fmt: skip
         tab.add(row(self.certainty, self.sampling, save))
         tab.add(Work(self, "samples"))
@@ -261,6 +263,8 @@ class ExplorePanel(Panel):
 
     def _sampled(self, found: list[Tracks]) -> None:
         self.samples = found
+        if self.numbers is not None:
+            self.list.show_table(_with_spread(self.numbers, found))
         self._show()
 
     # ------------------------------------------------------------------ the choice
@@ -428,3 +432,9 @@ class ExplorePanel(Panel):
 def _forget(callbacks: list[Any], act: Any, _: Any = None) -> None:
     if act in callbacks:
         callbacks.remove(act)
+
+
+def _with_spread(numbers: TrackNumbers, samples: list[Tracks]) -> pd.DataFrame:
+    """The table of tracks with how far each hangs on doubtful events."""
+    spread = track_spread(numbers.tracks, samples)
+    return numbers.table.merge(spread, on="track_id", how="left")

@@ -273,18 +273,24 @@ def numbered(listed: Iterable[tuple[int, EventRef]]) -> list[Numbered]:
 
 
 def _numbered(listed: Iterable[tuple[int, EventRef]], view: SliceShown) -> list[Numbered]:
-    """Those near the slice in view; a cell seen in both frames has its numbers once."""
+    """Those near the slice in view; a cell seen in both frames has its numbers once.
+
+    Where a cell of the other frame lies on one in view, that one has the numbers of both.
+    """
     near = [n for n in numbered(listed) if _near(n.cell, view)]
-    here = [(n.numbers, _flat(n.cell)) for n in near if n.cell.frame == view.frame]
-    return [
-        n
-        for n in near
-        if n.cell.frame == view.frame
-        or not any(
-            numbers == n.numbers and np.abs(place - _flat(n.cell)).max() <= view.size
-            for numbers, place in here
-        )
-    ]
+    here = [n for n in near if n.cell.frame == view.frame]
+    alone = []
+    for there in (n for n in near if n.cell.frame != view.frame):
+        away = [float(np.abs(_flat(n.cell) - _flat(there.cell)).max()) for n in here]
+        k = int(np.argmin(away)) if away else -1
+        if away and away[k] <= 0.6 * view.size:
+            both = {*here[k].numbers.split(), *there.numbers.split()}
+            here[k] = here[k]._replace(numbers=" ".join(sorted(both, key=int)))
+        elif not any(
+            n.numbers == there.numbers and d <= view.size for n, d in zip(here, away, strict=True)
+        ):
+            alone.append(there)
+    return here + alone
 
 
 def _flat(cell: CellRef) -> Array:

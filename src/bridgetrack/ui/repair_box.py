@@ -46,7 +46,7 @@ class ChangesList(QTreeWidget):
 
     def __init__(self, jump: Callable[[MaskChange], None]) -> None:
         super().__init__()
-        self.setHeaderLabels(["MaskChange", "Frame", "Cells"])
+        self.setHeaderLabels(["Change", "Frame", "Cells"])
         header = self.header()
         modes = QHeaderView.ResizeMode
         for column, width in enumerate((150, 56, 0)):

@@ -37,7 +37,7 @@ class SegmentPanel(Panel):
             ("Open table…", "A CSV table with a row per cell, or tracks of other programs",
              lambda: self._ask("Open a table", layers_of, _TABLES)),
         )  # fmt: skip
-        self.openers = [button(words, tip, act, icon="open") for words, tip, act in openers]
+        self.openers = [button(words, tip, act) for words, tip, act in openers]
         self.add(row(*self.openers))
         self.source = self.add(SourceChooser(self))
         self.work = self.add(Work(self, "measure", cancel=False))
@@ -113,5 +113,5 @@ class SegmentPanel(Panel):
         words = f"{n} cells in {frames} frames, about {round(n / frames)} a frame."
         movie = self.session.movie
         if movie is not None and movie.found is not None:
-            words += f" Found here {movie.found.words}."
+            words += f" {movie.found.sentence}"
         self.summary.setText(words)

@@ -67,13 +67,6 @@ class SuggestPanel(Panel):
         )
         self.masks.toggled.connect(self.questions.masks.turn)
         self.column.addWidget(self.masks)
-        self.notice = self.add(Notice())
-        self.progress = self.add(heading("How far you are"))
-        self.verdict = text()
-        self.effort = text()
-        self.plot = AccuracyPlot()
-        for part in (self.verdict, self.effort, self.plot):
-            self.column.addWidget(part)
         self.use = self.add(
             button(
                 "Track with what it learned",
@@ -82,7 +75,15 @@ class SuggestPanel(Panel):
                 icon="go",
             )
         )
+        # What changes with every answer is below the buttons, which stay where they are.
         self.outcome = self.add(text())
+        self.notice = self.add(Notice())
+        self.progress = self.add(heading("How far you are"))
+        self.verdict = text()
+        self.effort = text()
+        self.plot = AccuracyPlot()
+        for part in (self.verdict, self.effort, self.plot):
+            self.column.addWidget(part)
         self.work = self.add(Work(self, JOB))
         self.tracking = self.add(Work(self, "track", cancel=False))
         self.looking = self.add(Work(self, mask_questions.JOB))

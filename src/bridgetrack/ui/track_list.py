@@ -25,9 +25,11 @@ from bridgetrack.ui.widgets import Column, row, text
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _FIRST = (
-    "track_id", "lineage_id", "generation", "certainty", "verified", "divisions", "ends_in",
+    "track_id", "lineage_id", "generation", "certainty", "same_in_samples", "verified",
+    "divisions", "ends_in",
 )  # fmt: skip
-_HEADS = {"track_id": "track", "lineage_id": "family", "parent_id": "comes from"}
+_HEADS = {"track_id": "track", "lineage_id": "family", "parent_id": "comes from",
+          "same_in_samples": "same in other\nsolutions"}  # fmt: skip
 
 
 class TrackModel(QAbstractTableModel):

@@ -54,7 +54,7 @@ class TrackPanel(Panel):
             )
         )
         self.work = self.add(Work(self, "track", "correct"))
-        self.summary = self.add(text())
+        self.summary = self.add(text(lines=3))
         self.colour = self.add(ColourBox(self.state.looks))
         self.listen(self.state.looks.colour_changed, self.colour.follow)
         self.cells = QCheckBox("Colour the cells, too")

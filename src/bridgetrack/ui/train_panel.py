@@ -38,7 +38,7 @@ class TrainPanel(Panel):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.trainer = self.session.trainer
-        self.words = self.add(text())
+        self.words = self.add(text(lines=1))
         self.start = self.add(StartFrom(self))
         self.go = self.add(
             button(

@@ -152,9 +152,15 @@ class KeyedTable(QTableWidget):
             known.act(self._annotator)
 
 
-def text(words: str = "", *, dim: bool = False) -> QLabel:
-    """A paragraph that wraps."""
+def text(words: str = "", *, dim: bool = False, lines: int = 0) -> QLabel:
+    """A paragraph that wraps.
+
+    It has room for some `lines` at least, so that what is below it stays where it is.
+    """
     label = QLabel(words)
+    if lines:
+        label.setMinimumHeight(lines * label.fontMetrics().lineSpacing())
+        label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
     label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     label.setSizePolicy(wrapping())

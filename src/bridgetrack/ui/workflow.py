@@ -89,7 +89,7 @@ class WorkflowPanel(Panel):
             ProjectBar(self, self.segment.source, lambda: self.track.export.options)
         )
         self.add(row(*self.tabs))
-        self.next_words = self.add(text())
+        self.next_words = self.add(text(lines=2))
         self.elsewhere = self.add(self._elsewhere())
         self.stack = QStackedWidget()
         for panel in (*self.steps, self.suggest):
