@@ -114,8 +114,8 @@ _MORE = """<BasicSettings xstart="0" xend="59" ystart="0" yend="39" zstart="0" z
 <Analyzer key="Spot intensity" /></SpotAnalyzers></AnalyzerCollection></Settings>
 <GUIState state="ConfigureViews" /><DisplaySettings>{ "spotMin": 0.0 }</DisplaySettings>"""
 _SPOT_FEATURES = (
-    "AREA", "PERIMETER", "CIRCULARITY", "ELLIPSE_MAJOR", "SOLIDITY", "MEAN_INTENSITY_CH1", "SNR_CH1",
-    "MANUAL_SPOT_COLOR",
+    "AREA", "PERIMETER", "CIRCULARITY", "ELLIPSE_MAJOR", "SOLIDITY", "MEAN_INTENSITY_CH1",
+    "SNR_CH1", "MANUAL_SPOT_COLOR",
 )  # fmt: skip
 _EDGE_FEATURES = (
     "LINK_COST", "DIRECTIONAL_CHANGE_RATE", "SPEED", "DISPLACEMENT", "EDGE_TIME",

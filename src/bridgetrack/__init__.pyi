@@ -71,13 +71,13 @@ from .simulation.settings import SimulationSettings as SimulationSettings
 from .tracks.cycle_picture import save_cycles as save_cycles
 from .tracks.cycles import cell_cycles as cell_cycles
 from .tracks.cycles import cycle_spread as cycle_spread
-from .tracks.track_spread import track_spread as track_spread
 from .tracks.lineage_picture import save_lineages as save_lineages
 from .tracks.lineages import newick as newick
 from .tracks.overlay import draw_montage as draw_montage
 from .tracks.overlay import draw_overlay as draw_overlay
 from .tracks.table import cells_by_track as cells_by_track
 from .tracks.table import track_table as track_table
+from .tracks.track_spread import track_spread as track_spread
 from .tracks.tracks import Tracks as Tracks
 from .training.options import TrainingOptions as TrainingOptions
 from .training.train import strategy_steps as strategy_steps

@@ -115,8 +115,8 @@ def read_trackmate(path: Path | str) -> Tracks:
         spots = {k: _values(v) for k, v in graph["node_props"].items()}
         if "FRAME" not in spots:
             raise InputError(
-                f"{path}: holds no tracks that TrackMate shows; track in TrackMate, let its filters "
-                "show some tracks, and save again"
+                f"{path}: holds no tracks that TrackMate shows; track in TrackMate, let its "
+                "filters show some tracks, and save again"
             )
         frame, radius = spots["FRAME"].astype(np.int64), spots["RADIUS"].astype(np.float64)
         units = {a.name: a.unit for a in graph["metadata"].axes}

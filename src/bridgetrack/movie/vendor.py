@@ -77,7 +77,7 @@ def _pixels(image: Any) -> da.Array:
 def _metadata(image: Any) -> Metadata:
     sizes = image.physical_pixel_sizes
     scale = {axis: getattr(sizes, axis.upper()) for axis in "zyx"}
-    interval = getattr(image, "time_interval", None)
+    interval: Any = getattr(image, "time_interval", None)
     seconds = interval.total_seconds() if hasattr(interval, "total_seconds") else interval
     minutes = None if not seconds else float(seconds) / 60
     return Metadata("TCZYX", scale, minutes, tuple(map(str, image.channel_names)))

@@ -147,7 +147,8 @@ class ExplorePanel(Panel):
         )  # fmt: skip
         self.sampling = button(
             "Draw other solutions", f"Track {SAMPLES} times with doubtful events decided by "
-            "chance: how far do these numbers, and the tracks in the table, hang on them?", self._sample, icon="suggest",
+            "chance: how far do these numbers, and the tracks in the table, hang on them?",
+            self._sample, icon="suggest",
         )  # fmt: skip
         tab.add(row(self.certainty, self.sampling, save))
         tab.add(Work(self, "samples"))
