@@ -21,6 +21,7 @@ from bridgetrack.annotations.store import (
 )
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.leftovers import spare_name
 from bridgetrack.movie.geometry import Geometry
 
 MOVIE = Geometry(N_FRAMES, (600, 600), (0.5, 0.5), "micrometer", 20.0)
@@ -259,12 +260,12 @@ def test_another_movie_is_refused(tmp_path):
 
 
 def test_leftovers_of_a_killed_program_are_removed(tmp_path):
-    old, fresh = tmp_path / ".a.json.1.part", tmp_path / ".a.json.2.part"
-    for p in (old, fresh):
+    fresh = spare_name(tmp_path / "a.json")
+    dead = fresh.with_name(fresh.name.replace(f".{os.getpid()}.", ".9999999999."))
+    for p in (dead, fresh):
         p.write_text("{")
-    os.utime(old, (0, 0))
     AutosavingStore(tmp_path / "a.json", MOVIE)
-    assert not old.exists()
+    assert not dead.exists()
     assert fresh.exists()
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import time
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,12 +22,11 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import write_text
 from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
+from bridgetrack.placing import recover
 from bridgetrack.schema import Count, FileFormat, FilePart, made, made_by
 
 Lines = dict[str, tuple[Annotation, str]]
 """Annotations written before and their lines, by id."""
-
-_STALE = 60.0
 
 
 class _Cell(FilePart):
@@ -270,7 +267,7 @@ class KeptFile:
         self.path = None if path is None else Path(path)
         self._what = what
         if self.path is not None:
-            _sweep(self.path)
+            recover(self.path)
         self._seen = self._stamp()
 
     @property
@@ -303,15 +300,6 @@ class KeptFile:
         except OSError:
             return None
         return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
-
-
-def _sweep(path: Path) -> None:
-    """Remove what a killed program left beside the file a minute ago or earlier."""
-    target = path.resolve()
-    for left in target.parent.glob(f".{target.name}.*.part"):
-        with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _STALE:
-                left.unlink()
 
 
 class AutosavingStore:
