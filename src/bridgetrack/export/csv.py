@@ -17,6 +17,8 @@ from bridgetrack.tracks.tracks import Tracks
 
 PRESETS = ("plain", "trackmate", "ilastik")
 SIDECAR = "units.json"
+_AT_ONCE = 50_000
+"""Events that are written at once."""
 _STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
 
 
@@ -125,7 +127,7 @@ def write_csv(tracks: Tracks, folder: Path | str, *, preset: str = "plain") -> t
     with staged_files(Path(folder)) as staging:
         _write(cells, staging / "detections.csv", header)
         _write(edges, staging / "edges.csv", edge_header)
-        _write(_event_table(tracks.events), staging / "events.csv")
+        _write_events(tracks.events, staging / "events.csv")
         _write(track_table(tracks), staging / "tracks.csv")
         sidecar = _sidecar(tracks, list(cells.columns), preset, notes)
         text = json.dumps(sidecar, indent=1, allow_nan=False) + "\n"
@@ -173,11 +175,14 @@ def csv_notes(tracks: Tracks, preset: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _event_table(events: pd.DataFrame) -> pd.DataFrame:
-    table = events.copy()
-    for column in ("sources", "targets"):
-        table[column] = [" ".join(str(i) for i in ids) for ids in events[column]]
-    return table
+def _write_events(events: pd.DataFrame, path: Path) -> None:
+    """Write events a part at a time, as the names of all cells as text would take much memory."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for start in range(0, max(len(events), 1), _AT_ONCE):
+            part = events.iloc[start : start + _AT_ONCE].copy()
+            for column in ("sources", "targets"):
+                part[column] = [" ".join(str(i) for i in ids) for ids in part[column]]
+            part.to_csv(file, index=False, header=not start, lineterminator="\n")
 
 
 def _write(table: pd.DataFrame, path: Path, header: list[list[str]] | None = None) -> None:

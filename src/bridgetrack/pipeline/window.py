@@ -13,7 +13,9 @@ events of the whole movie is worth more than all prices together.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -204,8 +206,8 @@ class Part:
         Events that annotations speak of.
     hypotheses
         How many events were proposed for the covered slots.
-    bound
-        No choice for the covered slots alone is worth more.
+    torn
+        How far the choice is from its relaxation, so that looking farther does not help.
     """
 
     chosen: Chosen
@@ -215,7 +217,13 @@ class Part:
     noted: Events
     noted_scores: Array
     hypotheses: int
-    bound: float
+    torn: float = 0.0
+
+
+def give_back() -> None:
+    """Hand memory that was freed back to the system, where the C library keeps it for later."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
@@ -223,6 +231,7 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
 
     Annotations that events beyond the part may meet are left to `mend_meeting`.
     """
+    give_back()
     slots = movie.slots_of(frames)
     events, scores = movie.proposed(frames)
     beyond = movie.active & ~slots
@@ -239,9 +248,7 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
     sure = _sure(movie, problem, scores, solution, allowed)
     chosen = Chosen(events.take(solution.chosen), scores[solution.chosen], *sure)
     where = np.flatnonzero(slots)
-    return Part(
-        chosen, where, where, solution.duals, others, other_scores, len(events), solution.bound
-    )
+    return Part(chosen, where, where, solution.duals, others, other_scores, len(events))
 
 
 def _sure(
@@ -285,6 +292,7 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, 
 
     None where no choice there meets the annotations.
     """
+    give_back()
     inner, wide = frames_of(movie, meeting.frame, meeting.reach)
     active, slots = movie.active, movie.slots_of(inner)
     events, scores = movie.proposed(wide)
@@ -321,9 +329,14 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, 
     where, noted = np.flatnonzero(middle), movie.noted(events)
     chosen = Chosen(events.take(again), scores[again], bounds[again], sure[1])
     others, other_scores = events.take(noted), scores[noted]
-    return Part(
-        chosen, np.flatnonzero(free), where, price[where], others, other_scores, 0, solution.bound
-    )
+    covered, torn = np.flatnonzero(free), _torn(solution)
+    return Part(chosen, covered, where, price[where], others, other_scores, 0, torn)
+
+
+def _torn(solution: Solution) -> float:
+    """How far a choice is from its relaxation, in all components together."""
+    first = np.unique(solution.component, return_index=True)[1]
+    return float(solution.slack[first].sum())
 
 
 def _covered(events: Events, active: Mask) -> Index:

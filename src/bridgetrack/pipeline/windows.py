@@ -56,6 +56,7 @@ from bridgetrack.pipeline.window import (
     Part,
     WholeMovie,
     frames_of,
+    give_back,
     mend_meeting,
     solve_part,
 )
@@ -222,8 +223,10 @@ def track_in_windows(
             propose(evidence, labels, annotations, features, kinds)
         ) from error
     state = _State.of(movie, parts)
+    del parts  # the state has all of them
     yield from _mend(state, movie, windows, pieces)
     yield Progress("Joining tracks", 0.0)
+    give_back()
     tracking = state.result(movie, labels, model, windows)
     scene = tracking.scene
     if (tracking.solution.chosen & ~allowed_by(scene)).any():
@@ -236,6 +239,7 @@ def _mend(state: _State, movie: WholeMovie, windows: list[range], pieces: InPiec
     reach = dict.fromkeys(movie.meetings, _FIRST)
     longest = max(len(frames) for frames in windows)
     before: dict[int, float] = {}
+    torn: dict[int, float] = {}
     open_ = list(movie.meetings)
     while open_:
         stuck: set[int] = set()
@@ -245,13 +249,18 @@ def _mend(state: _State, movie: WholeMovie, windows: list[range], pieces: InPiec
             found = yield from relayed(work, partial(Progress, "Joining windows"))
             state.apply([part for part in found if part is not None])
             stuck |= {m for m, part in zip(at, found, strict=True) if part is None}
+            torn |= {m: part.torn for m, part in zip(at, found, strict=True) if part is not None}
         state.reach = max(state.reach, *(reach[m] for m in open_))
         wrong = bool(stuck) or state.wrong(movie)
         if state.gap <= max(pieces.gap, _NOTHING) * abs(state.value) and not wrong:
             return
         lost = {m: state.lost(movie, m, reach[m]) for m in open_}
-        # Where it does not become less, the relaxation is torn there, and more frames do not help.
-        less = {m for m in open_ if TOLERANCE < lost[m] < 0.99 * before.get(m, np.inf)}
+        # Where the relaxation is torn, or it does not become less, more frames do not help.
+        less = {
+            m
+            for m in open_
+            if 1.01 * torn.get(m, 0.0) + TOLERANCE < lost[m] < 0.99 * before.get(m, np.inf)
+        }
         open_ = [m for m in open_ if wrong or m in less]
         before |= lost
         for m in open_:

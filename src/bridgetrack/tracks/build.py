@@ -79,6 +79,9 @@ _BRIDGED = 2
 """Successive frames without a cell that a skip bridges."""
 
 
+_AT_ONCE = 50_000
+
+
 def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:
     """Where identities are lost because there is no cell in too many successive frames."""
     seen = np.unique(detections.frame)
@@ -269,7 +272,9 @@ def _events(events: Events, values: pd.DataFrame, detections: Detections) -> pd.
     frame, first, cause = detections.frame, events.targets[:, 0], events.sources[:, 0]
 
     def named(rows: Index) -> list[tuple[int, ...]]:
-        return [tuple(r for r in row if r >= 0) for row in rows.tolist()]
+        # A part at a time: lists of all rows would take more memory than what comes of them.
+        parts = (rows[k : k + _AT_ONCE].tolist() for k in range(0, len(rows), _AT_ONCE))
+        return [tuple(r for r in row if r >= 0) for part in parts for row in part]
 
     table = pd.DataFrame(
         {
