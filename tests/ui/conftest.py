@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import shutil
 import sys
@@ -80,6 +82,19 @@ def viewer(request: pytest.FixtureRequest) -> Any:
         made = factory(show=True)
     made.window.resize(1200, 800)
     return made
+
+
+@pytest.fixture(scope="session", autouse=True)
+def seldom_collected() -> Iterator[None]:
+    """Viewers are collected when they close; modules are left out, else it is a seventh of all."""
+    if find_spec("napari"):
+        importlib.import_module("bridgetrack.ui.workflow")
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 100)
+    gc.freeze()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)
 
 
 @pytest.fixture(autouse=True)

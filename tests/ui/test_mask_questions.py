@@ -72,7 +72,8 @@ def outlined(state, side):
     return int((np.abs(faces - MASK_COLOURS[side]) < 1e-3).all(axis=1).sum())
 
 
-def test_both_masks_are_shown_on_the_canvas_and_in_pictures(asked, hand, qtbot):
+def test_both_masks_are_shown_and_enter_says_they_are_right(asked, viewer, hand, qtbot):
+    # Both masks are shown on the canvas and in pictures.
     question, panel = asked.session.questions.current, asked.widget.suggest
     qtbot.waitUntil(lambda: panel.question.text() == "Is this one cell, or two?")
     assert "depend on it" in panel.reason.text()
@@ -93,6 +94,18 @@ def test_both_masks_are_shown_on_the_canvas_and_in_pictures(asked, hand, qtbot):
     qtbot.mouseClick(panel.frames, Qt.MouseButton.LeftButton, pos=panel.frames._place(0).center())
     qtbot.waitUntil(lambda: outlined(asked, 1) == 0, timeout=2000)
     assert asked.session.questions.current is question
+    # Enter says they are right and the questions go on.
+    before = cells(viewer).copy()
+    hand.key("Return")
+    np.testing.assert_array_equal(cells(viewer), before)
+    [answer] = asked.session.masks.answers
+    assert answer.kind == MendKind.KEEP
+    questions = asked.session.questions
+    qtbot.waitUntil(lambda: questions.current not in (None, question), timeout=20_000)
+    for _ in range(3):
+        qtbot.waitUntil(lambda: questions.current is not None, timeout=20_000)
+        hand.key("U")
+    assert len(asked.session.masks.answers) == 1
 
 
 def test_backspace_cuts_and_z_takes_it_back(asked, viewer, hand, qtbot):
@@ -112,20 +125,6 @@ def test_backspace_cuts_and_z_takes_it_back(asked, viewer, hand, qtbot):
     hand.key("2")
     assert len(np.unique(cells(viewer)[T])) == len(np.unique(before[T])) + 1
     settled(asked, qtbot)
-
-
-def test_enter_says_they_are_right_and_the_questions_go_on(asked, viewer, hand, qtbot):
-    question, before = asked.session.questions.current, cells(viewer).copy()
-    hand.key("Return")
-    np.testing.assert_array_equal(cells(viewer), before)
-    [answer] = asked.session.masks.answers
-    assert answer.kind == MendKind.KEEP
-    questions = asked.session.questions
-    qtbot.waitUntil(lambda: questions.current not in (None, question), timeout=20_000)
-    for _ in range(3):
-        qtbot.waitUntil(lambda: questions.current is not None, timeout=20_000)
-        hand.key("U")
-    assert len(asked.session.masks.answers) == 1
 
 
 def test_a_mask_mended_by_hand_is_no_question_any_more(asked, viewer, hand, qtbot):

@@ -125,10 +125,23 @@ def test_enter_cuts_the_cell_under_the_pointer_and_ctrl_z_takes_it_back(
     settled(state, qtbot)
 
 
-def test_the_same_cut_is_offered_in_other_frames_and_a_key_accepts_it(
+def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
     opened, viewer, hand, qtbot, pair
 ):
+    # Escape forgets what is offered.
     state, widget, truth = opened
+    hand.key("K")
+    hand.click(middle(truth[T] == pair[0]))
+    settled(state, qtbot)
+    assert state.session.proposed
+    hand.key("Escape")
+    assert not state.session.proposed and not widget.annotate.same.isVisible()
+    assert state.annotator.picking.mode == Mode.CUT
+    hand.key("Escape")
+    assert state.annotator.picking.mode == Mode.REVIEW
+    hand.key("Z")
+    settled(state, qtbot)
+    # The same cut is offered in other frames and a key accepts it.
     before = cells(viewer).copy()
     hand.key("K")
     hand.click(middle(truth[T] == pair[0]))
@@ -151,19 +164,6 @@ def test_the_same_cut_is_offered_in_other_frames_and_a_key_accepts_it(
     assert not state.session.proposed
     assert not widget.annotate.same.isVisible()
     assert len(state.session.masks.answers) == 3
-
-
-def test_escape_forgets_what_is_offered(opened, viewer, hand, qtbot, pair):
-    state, widget, truth = opened
-    hand.key("K")
-    hand.click(middle(truth[T] == pair[0]))
-    settled(state, qtbot)
-    assert state.session.proposed
-    hand.key("Escape")
-    assert not state.session.proposed and not widget.annotate.same.isVisible()
-    assert state.annotator.picking.mode == Mode.CUT
-    hand.key("Escape")
-    assert state.annotator.picking.mode == Mode.REVIEW
 
 
 def test_a_drawn_line_cuts(opened, viewer, hand, qtbot, pair):
@@ -234,8 +234,9 @@ def test_removing_growing_joining_and_outlines(opened, viewer, hand, qtbot, pair
     settled(state, qtbot)
 
 
-def test_what_cannot_be_done_is_said_and_nothing_changes(opened, viewer, hand, qtbot):
-    state, widget, _ = opened
+def test_all_in_view_is_right_and_what_cannot_be_done_is_said(opened, viewer, hand, qtbot):
+    # What cannot be done is said and nothing changes.
+    state, widget, truth = opened
     before = cells(viewer).copy()
     hand.key("P")
     assert "Nothing is proposed" in widget.annotate.notice.text()
@@ -250,33 +251,8 @@ def test_what_cannot_be_done_is_said_and_nothing_changes(opened, viewer, hand, q
     assert "no cell" in widget.annotate.notice.text()
     np.testing.assert_array_equal(cells(viewer), before)
     assert not state.session.can_undo
-
-
-def test_what_is_painted_is_an_answer(opened, viewer, qtbot, pair):
-    state, _, _ = opened
-    layer = viewer.layers["cells"]
-    spot = tuple(int(k) for k in np.argwhere(layer.data[T] == 0)[2000])
-    before = layer.data[T].copy()
-    new = int(layer.data.max()) + 1
-    viewer.layers.selection.active = layer
-    layer.mode = "paint"
-    layer.selected_label, layer.brush_size = new, 7
-    layer.paint((T, *spot), new)
-    painted = layer.data[T] == new
-    assert painted.sum() > 20
-    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=5000)
-    settled(state, qtbot)
-    [answer] = state.session.masks.answers
-    assert answer.kind == MendKind.PAINT
-    assert any(np.array_equal(p, np.flatnonzero(painted)) for p in answer.mend.right)
-    layer.undo()
-    np.testing.assert_array_equal(layer.data[T], before)
-    qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=5000)
-    settled(state, qtbot)
-
-
-def test_all_in_view_is_right_at_enter_and_not_before(opened, viewer, hand, qtbot):
-    state, widget, truth = opened
+    hand.key("V")
+    # All in view is right at enter and not before.
     session = state.session
     viewer.camera.center = (0.0, *(SCALE * np.array(truth.shape[-2:]) / 2))
     viewer.camera.zoom = 1.7 * viewer.camera.zoom
@@ -300,3 +276,26 @@ def test_all_in_view_is_right_at_enter_and_not_before(opened, viewer, hand, qtbo
     assert str(len(whole)) in told and "more such cells" in told
     hand.key("Z", control=True)
     assert not session.masks.answers
+
+
+def test_what_is_painted_is_an_answer(opened, viewer, qtbot, pair):
+    state, _, _ = opened
+    layer = viewer.layers["cells"]
+    spot = tuple(int(k) for k in np.argwhere(layer.data[T] == 0)[2000])
+    before = layer.data[T].copy()
+    new = int(layer.data.max()) + 1
+    viewer.layers.selection.active = layer
+    layer.mode = "paint"
+    layer.selected_label, layer.brush_size = new, 7
+    layer.paint((T, *spot), new)
+    painted = layer.data[T] == new
+    assert painted.sum() > 20
+    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=5000)
+    settled(state, qtbot)
+    [answer] = state.session.masks.answers
+    assert answer.kind == MendKind.PAINT
+    assert any(np.array_equal(p, np.flatnonzero(painted)) for p in answer.mend.right)
+    layer.undo()
+    np.testing.assert_array_equal(layer.data[T], before)
+    qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=5000)
+    settled(state, qtbot)

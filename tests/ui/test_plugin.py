@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QPoint, Qt
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import chosen_event
 from bridgetrack.tracks.colours import colouring
-from bridgetrack.ui.layers import find_role, look_at
+from bridgetrack.ui.layers import camera_of, find_role, look_at
 from bridgetrack.ui.picking import Mode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -48,11 +48,91 @@ def test_the_installed_manifest_is_the_one_at_the_top_level():
     assert installed.read_text() == ours.read_text(), "install the package again"
 
 
-def test_the_overlay_is_the_active_layer(state, viewer):
+def test_looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot):
+    # The overlay is the active layer.
     assert viewer.layers.selection.active is state.canvas.events_layer
+    # A proposal is drawn in its own frame only.
+    row, place = moving
+    state.annotator.point_at(row)
+    assert len(state.canvas.marks_layer.data) > 0
+    state.canvas.show(5, None)
+    state.annotator.point_at(row)
+    assert len(state.canvas.marks_layer.data) == 0
+    # Enter answers nothing about a cell that is out of view.
+    state.annotator.point_at(row)
+    state.canvas.show(5, None)
+    state.annotator.point_at(row)
+    for key in ("Return", "Backspace", "2", "U"):
+        hand.key(key)
+        assert len(state.session.annotations) == 0, key
+    state.canvas.show(2, None)
+    qtbot.wait(50)
+    # Browsing the modes answers nothing.
+    session, annotator = state.session, state.annotator
+    hand.point(place)
+    assert annotator.outlined == row
+    before = session.masks.labels.channel_frame(2).copy()
+    for key in "CYLAMXFSBKJNEOD":
+        hand.key(key)
+        assert annotator.picking.empty and state.canvas.frame == 2, key
+    assert len(session.annotations) == 0 and len(session.masks.answers) == 0
+    assert not session.can_undo
+    np.testing.assert_array_equal(session.masks.labels.channel_frame(2), before)
+    hand.key("V")
+    # Keys choose the mode.
+    for key, mode in (
+        ("Y", Mode.DIVIDE),
+        ("M", Mode.MERGE),
+        ("X", Mode.SPLIT),
+        ("S", Mode.SWAP),
+        ("V", Mode.REVIEW),
+    ):
+        assert state.annotator.picking.mode != mode
+        hand.key(key)
+        assert state.annotator.picking.mode == mode
+    # Dragging pans and annotates nothing.
+    before = camera_of(viewer).center
+    start = hand._pixel(place)
+    hand.qtbot.mousePress(hand.canvas, Qt.MouseButton.LeftButton, pos=start)
+    for k in range(1, 6):
+        hand.move(start + QPoint(12 * k, 0), held=True)
+    hand.qtbot.mouseRelease(hand.canvas, Qt.MouseButton.LeftButton, pos=start + QPoint(60, 0))
+    assert len(state.session.annotations) == 0
+    assert camera_of(viewer).center != before
+    camera_of(viewer).center = before
+    qtbot.wait(50)
+    # Words on the image are not cut at its edge.
+    layer, camera = state.canvas.marks_layer, camera_of(state.viewer)
+    hand.point(place)
+    letter = 7.0 / camera.zoom
+
+    def words():
+        *_, k = (k for k, t in enumerate(layer.features["text"]) if "%" in str(t))  # over its rim
+        middle = layer.data_to_world(layer.data[k])[-2:]
+        half = np.array([letter, letter * len(str(layer.features["text"][k])) / 2])
+        return np.array([middle - half, middle + half])
+
+    def seen():
+        half = np.array([hand.canvas.height(), hand.canvas.width()]) / 2 / camera.zoom
+        return np.array([np.array(camera.center[-2:]) - half, np.array(camera.center[-2:]) + half])
+
+    half = seen()[1] - np.array(camera.center[-2:])
+    for side in ([0, 1], [0, -1], [1, 0], [-1, 0], [1, 1]):
+        away = np.array(side) * (half - 3)
+        camera.center = (0.0, *(np.asarray(place) + away))
+        qtbot.wait(100)
+        assert state.annotator.outlined == row
+        low, high = words()
+        assert (low >= seen()[0]).all() and (high <= seen()[1]).all(), side
+    # Deleting the segmentation ends the work.
+    assert state.session.movie is not None
+    viewer.layers.remove("cells")
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=2000)
+    assert state.session.tracking is None
 
 
-def test_hovering_shows_the_proposal(state, hand, moving):
+def test_answers_by_keys_clicks_and_buttons(state, hand, moving, qtbot):
+    # Hovering shows the proposal.
     row, place = moving
     before = len(state.canvas.marks_layer.data)
     hand.point(place)
@@ -67,19 +147,49 @@ def test_hovering_shows_the_proposal(state, hand, moving):
     hand.key("Return")
     table = state.viewer.window.dock_widgets["Bridgetrack (bridgetrack)"].annotate.table
     assert table.item(0, 2).text() == f"{names(best.sources[0])} moves on"
-
-
-def test_a_proposal_is_drawn_in_its_own_frame_only(state, moving):
-    row, _ = moving
-    state.annotator.point_at(row)
-    assert len(state.canvas.marks_layer.data) > 0
-    state.canvas.show(5, None)
-    state.annotator.point_at(row)
-    assert len(state.canvas.marks_layer.data) == 0
-
-
-def test_click_enter_backspace_numbers_undo_redo(state, hand, moving, qtbot):
-    session, (row, place) = state.session, moving
+    hand.key("Z")
+    # Events of one cell are a key and enter.
+    for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):
+        hand.point(place)
+        hand.key(key)
+        assert len(state.session.annotations) == 0
+        assert any("? [Enter]" in str(t) for t in state.canvas.marks_layer.features["text"])
+        hand.key("Return")
+        assert [a.events[0].event for a in state.session.annotations] == [event]
+        hand.key("Z")
+        assert len(state.session.annotations) == 0
+    hand.key("V")
+    # Connect by key and click.
+    session = state.session
+    target = chosen_event(session.tracking, row).targets[0]
+    hand.point(place)
+    hand.key("C")
+    assert state.annotator.picking.mode == Mode.MOVE
+    assert state.canvas.frame == 2
+    hand.key("Return")
+    assert state.canvas.frame == 3
+    assert len(state.canvas.marks_layer.data) > 5, "the cell picked is outlined"
+    hand.click(np.array(target.position) * 0.645)
+    (answer,) = session.annotations
+    assert answer.events[0].event == Event.MOVE
+    assert state.canvas.frame == 2
+    hand.key("Escape")
+    assert state.annotator.picking.mode == Mode.REVIEW
+    hand.key("Z")
+    # The mode stays and its key does not mark the same cell again.
+    detections = state.session.scene.detections
+    near = np.abs(detections.position - 126).max(axis=1) < 80
+    other = next(int(r) for r in np.flatnonzero((detections.frame == 2) & near) if r != row)
+    hand.key("F")
+    hand.click(place)
+    hand.key("F")
+    hand.click(detections.position[other])
+    cells = [a.cells[0].cell for a in state.session.annotations]
+    assert cells == [(2, int(detections.label[r])) for r in (row, other)]
+    for key in "VZZ":
+        hand.key(key)
+    assert len(session.annotations) == 0
+    # Click enter backspace numbers undo redo.
     expected = chosen_event(session.tracking, row)
     hand.click(place)
     assert [a.events[0].key for a in session.annotations] == [expected.key]
@@ -102,50 +212,6 @@ def test_click_enter_backspace_numbers_undo_redo(state, hand, moving, qtbot):
     assert load_annotations(session.answers.path) == session.annotations
 
 
-def test_connect_by_key_and_click(state, hand, moving):
-    session, (row, place) = state.session, moving
-    target = chosen_event(session.tracking, row).targets[0]
-    hand.point(place)
-    hand.key("C")
-    assert state.annotator.picking.mode == Mode.MOVE
-    assert state.canvas.frame == 2
-    hand.key("Return")
-    assert state.canvas.frame == 3
-    assert len(state.canvas.marks_layer.data) > 5, "the cell picked is outlined"
-    hand.click(np.array(target.position) * 0.645)
-    (answer,) = session.annotations
-    assert answer.events[0].event == Event.MOVE
-    assert state.canvas.frame == 2
-    hand.key("Escape")
-    assert state.annotator.picking.mode == Mode.REVIEW
-
-
-def test_events_of_one_cell_are_a_key_and_enter(state, hand, moving):
-    for key, event in (("F", Event.FALSE), ("L", Event.DISAPPEAR), ("A", Event.APPEAR)):
-        hand.point(moving[1])
-        hand.key(key)
-        assert len(state.session.annotations) == 0
-        assert any("? [Enter]" in str(t) for t in state.canvas.marks_layer.features["text"])
-        hand.key("Return")
-        assert [a.events[0].event for a in state.session.annotations] == [event]
-        hand.key("Z")
-        assert len(state.session.annotations) == 0
-
-
-def test_browsing_the_modes_answers_nothing(state, hand, moving, qtbot):
-    widgets = state.session, state.annotator
-    session, annotator = widgets
-    hand.point(moving[1])
-    assert annotator.outlined == moving[0]
-    before = session.masks.labels.channel_frame(2).copy()
-    for key in "CYLAMXFSBKJNEOD":
-        hand.key(key)
-        assert annotator.picking.empty and state.canvas.frame == 2, key
-    assert len(session.annotations) == 0 and len(session.masks.answers) == 0
-    assert not session.can_undo
-    np.testing.assert_array_equal(session.masks.labels.channel_frame(2), before)
-
-
 def test_buttons_do_what_keys_do(open_short, viewer, hand, qtbot):
     from bridgetrack.ui.panel import state_of
 
@@ -164,63 +230,6 @@ def test_buttons_do_what_keys_do(open_short, viewer, hand, qtbot):
         assert state.annotator.picking == by_button and by_button.mode == mode
         assert buttons[mode].isChecked()
     assert len(state.session.annotations) == 0
-
-
-def test_the_mode_stays_and_its_key_does_not_mark_the_same_cell_again(state, hand, moving):
-    row, place = moving
-    detections = state.session.scene.detections
-    near = np.abs(detections.position - 126).max(axis=1) < 80
-    other = next(int(r) for r in np.flatnonzero((detections.frame == 2) & near) if r != row)
-    hand.key("F")
-    hand.click(place)
-    hand.key("F")
-    hand.click(detections.position[other])
-    cells = [a.cells[0].cell for a in state.session.annotations]
-    assert cells == [(2, int(detections.label[r])) for r in (row, other)]
-
-
-def test_enter_answers_nothing_about_a_cell_that_is_out_of_view(state, hand, moving):
-    state.annotator.point_at(moving[0])
-    state.canvas.show(5, None)
-    state.annotator.point_at(moving[0])
-    for key in ("Return", "Backspace", "2", "U"):
-        hand.key(key)
-        assert len(state.session.annotations) == 0, key
-
-
-def test_keys_choose_the_mode(state, hand):
-    for key, mode in (
-        ("Y", Mode.DIVIDE),
-        ("M", Mode.MERGE),
-        ("X", Mode.SPLIT),
-        ("S", Mode.SWAP),
-        ("V", Mode.REVIEW),
-    ):
-        assert state.annotator.picking.mode != mode
-        hand.key(key)
-        assert state.annotator.picking.mode == mode
-
-
-def test_dragging_pans_and_annotates_nothing(state, hand, moving, viewer, qtbot):
-    from qtpy.QtCore import QPoint, Qt
-
-    from bridgetrack.ui.layers import camera_of
-
-    before = camera_of(viewer).center
-    start = hand._pixel(moving[1])
-    hand.qtbot.mousePress(hand.canvas, Qt.MouseButton.LeftButton, pos=start)
-    for k in range(1, 6):
-        hand.move(start + QPoint(12 * k, 0), held=True)
-    hand.qtbot.mouseRelease(hand.canvas, Qt.MouseButton.LeftButton, pos=start + QPoint(60, 0))
-    assert len(state.session.annotations) == 0
-    assert camera_of(viewer).center != before
-
-
-def test_deleting_the_segmentation_ends_the_work(state, viewer, qtbot):
-    assert state.session.movie is not None
-    viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=2000)
-    assert state.session.tracking is None
 
 
 def test_closing_during_work_is_clean(open_short, viewer, pixels):
@@ -367,31 +376,3 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
         assert marks.ndim == 3 and abs(np.median(marks.data[:, 0]) - z) <= 1
         assert marks.blending == marks.text.blending == "translucent_no_depth"
     assert len(state.session.annotations) == 2
-
-
-def test_words_on_the_image_are_not_cut_at_its_edge(state, hand, moving, qtbot):
-    from bridgetrack.ui.layers import camera_of
-
-    layer, camera = state.canvas.marks_layer, camera_of(state.viewer)
-    _, place = moving
-    hand.point(place)
-    letter = 7.0 / camera.zoom
-
-    def words():
-        *_, k = (k for k, t in enumerate(layer.features["text"]) if "%" in str(t))  # over its rim
-        middle = layer.data_to_world(layer.data[k])[-2:]
-        half = np.array([letter, letter * len(str(layer.features["text"][k])) / 2])
-        return np.array([middle - half, middle + half])
-
-    def seen():
-        half = np.array([hand.canvas.height(), hand.canvas.width()]) / 2 / camera.zoom
-        return np.array([np.array(camera.center[-2:]) - half, np.array(camera.center[-2:]) + half])
-
-    half = seen()[1] - np.array(camera.center[-2:])
-    for side in ([0, 1], [0, -1], [1, 0], [-1, 0], [1, 1]):
-        away = np.array(side) * (half - 3)
-        camera.center = (0.0, *(np.asarray(place) + away))
-        qtbot.wait(100)
-        assert state.annotator.outlined == moving[0]
-        low, high = words()
-        assert (low >= seen()[0]).all() and (high <= seen()[1]).all(), side

@@ -78,7 +78,8 @@ def test_keys_act_on_the_row_that_is_highlighted(opened, qtbot):
     assert next(iter(session.annotations)).kind == Kind.REJECT, "no answer is reversed"
 
 
-def test_up_and_down_on_the_image_move_the_list_and_the_view(opened, hand, qtbot):
+def test_list_canvas_and_tree_share_one_selection(opened, hand, qtbot):
+    # Up and down on the image move the list and the view.
     state, panel = opened
     hand.key("Down")
     assert panel.doubts.currentRow() == 0
@@ -90,10 +91,7 @@ def test_up_and_down_on_the_image_move_the_list_and_the_view(opened, hand, qtbot
         assert state.canvas.frame == int(panel.doubts.item(k, 0).text())
         places.append(state.annotator.outlined)
     assert places[0] == places[2] and places[3] == places[4]
-
-
-def test_pointing_at_a_cell_takes_the_highlight_along(opened, hand, qtbot):
-    state, panel = opened
+    # Pointing at a cell takes the highlight along.
     choose(qtbot, panel.doubts, 0)
     detections = state.session.scene.detections
     here = state.annotator.outlined
@@ -107,10 +105,7 @@ def test_pointing_at_a_cell_takes_the_highlight_along(opened, hand, qtbot):
     assert listed(state, panel) is None
     hand.point(detections.position[here])
     assert panel.doubts.currentRow() == 0 or panel._rows[0][1]
-
-
-def test_a_selected_cell_stays_until_the_pointer_comes_to_another(opened, hand, qtbot):
-    state, _ = opened
+    # A selected cell stays until the pointer comes to another.
     hand.point((126.0, 126.0))
     hand.key("Down")
     selected = state.annotator.outlined
@@ -119,10 +114,7 @@ def test_a_selected_cell_stays_until_the_pointer_comes_to_another(opened, hand, 
     hand.key("Down")
     hand.key("Up")
     assert state.annotator.outlined == selected
-
-
-def test_a_click_in_the_tree_selects_the_cell(opened, hand, qtbot):
-    state, panel = opened
+    # A click in the tree selects the cell.
     section = next(s for s in panel.findChildren(QCollapsible) if s.isAncestorOf(panel.family))
     section.expand(animate=False)
     choose(qtbot, panel.doubts, 0)

@@ -10,7 +10,7 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.session.names import question_words
 from bridgetrack.ui.coloured_cells import COLOURED
 from bridgetrack.ui.finder import shown_diameter
-from bridgetrack.ui.layers import find_role
+from bridgetrack.ui.layers import camera_of, find_role
 from bridgetrack.ui.picking import Mode
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -45,9 +45,8 @@ def kinds(state):
     return [a.kind for a in state.session.annotations]
 
 
-def test_g_goes_to_the_event_and_both_frames_are_shown_in_turns(asked, hand, viewer, qtbot):
-    from bridgetrack.ui.layers import camera_of
-
+def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qtbot):
+    # G goes to the event and both frames are shown in turns.
     question, widget = asked.session.questions.current, asked.widget
     assert widget.asked
     assert widget.step == 1
@@ -71,9 +70,52 @@ def test_g_goes_to_the_event_and_both_frames_are_shown_in_turns(asked, hand, vie
     hand.key("T")
     assert asked.canvas.frame != before
     assert len(asked.canvas.marks_layer.data) > 5, "cells are outlined in either frame"
+    asked.question_view._timer.setInterval(10**6)
+    hand.key("G")
+    # Stepping stops the blinking g comes back and escape ends it.
+    question = asked.session.questions.current
+    assert asked.question_view.active
+    far = (question.frame + 4) % 8
+    viewer.dims.set_point(0, far)
+    assert not asked.question_view.active
+    qtbot.wait(30)
+    assert asked.canvas.frame == far
+    hand.key("G")
+    assert asked.session.questions.current is question
+    assert asked.canvas.frame == question.frame
+    camera = camera_of(viewer)
+    camera.zoom = camera.zoom / 2
+    zoom = camera.zoom
+    hand.key("Return")
+    assert camera.zoom == zoom, "the zoom chosen stays"
+    assert len(asked.session.annotations) == 1
+    hand.key("Escape")
+    assert asked.annotator.picking.mode == Mode.REVIEW
+    assert not asked.question_view.active
+    hint = asked.widget.suggest.hint
+    qtbot.waitUntil(lambda: "Press G to go on" in hint.text(), timeout=2000)
+    detections = asked.session.scene.detections
+    row = int(np.flatnonzero(detections.frame == asked.canvas.frame)[0])
+    asked.annotator.point_at(row)
+    assert asked.annotator.proposals
+    hand.key("Z")
+    # Deleting the overlay is survived deleting the cells ends it.
+    viewer.layers.remove(asked.canvas.events_layer)
+    qtbot.wait(30)
+    asked.widget.by_model.click()
+    assert asked.canvas.events_layer in viewer.layers
+    hand.key("Return")
+    assert len(asked.session.annotations) == 1
+    viewer.layers.remove("cells")
+    qtbot.waitUntil(lambda: asked.session.movie is None, timeout=2000)
+    assert asked.session.questions.current is None
+    assert not asked.question_view.active
+    hint = asked.widget.suggest.hint
+    qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=2000)
 
 
-def test_enter_backspace_number_unsure_and_undo(asked, hand):
+def test_keys_and_buttons_answer_alike(asked, hand, qtbot):
+    # Enter backspace number unsure and undo.
     first = asked.session.questions.current
     hand.key("Return")
     assert kinds(asked) == [Kind.CONFIRM]
@@ -96,6 +138,24 @@ def test_enter_backspace_number_unsure_and_undo(asked, hand):
     assert wanted.key not in [a.events[0].key for a in asked.session.annotations]
     hand.key("2")
     assert wanted.key in [a.events[0].key for a in asked.session.annotations]
+    before = kinds(asked)
+    # Buttons carry their keys and do the same.
+    panel = asked.widget.suggest
+    for made, key in (
+        (panel.go, "[G]"), (panel.yes, "[Enter]"), (panel.no, "[Bksp]"), (panel.unsure, "[U]"),
+        (panel.other, "[T]"), (panel.undo, "[Z]"), (panel.leave, "[Esc]"),
+    ):  # fmt: skip
+        assert key in made.text()
+        assert made.toolTip()
+    panel.yes.click()
+    panel.no.click()
+    panel.unsure.click()
+    assert kinds(asked) == [*before, Kind.CONFIRM, Kind.REJECT, Kind.CANNOT_TELL]
+    qtbot.waitUntil(panel.undo.isEnabled, timeout=2000)
+    panel.undo.click()
+    assert kinds(asked) == [*before, Kind.CONFIRM, Kind.REJECT]
+    panel.leave.click()
+    assert not asked.session.questions.engaged
 
 
 def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
@@ -133,55 +193,6 @@ def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
     assert len(asked.session.annotations) == 7
 
 
-def test_stepping_stops_the_blinking_g_comes_back_and_escape_ends_it(asked, hand, viewer, qtbot):
-    from bridgetrack.ui.layers import camera_of
-
-    question = asked.session.questions.current
-    assert asked.question_view.active
-    far = (question.frame + 4) % 8
-    viewer.dims.set_point(0, far)
-    assert not asked.question_view.active
-    qtbot.wait(30)
-    assert asked.canvas.frame == far
-    hand.key("G")
-    assert asked.session.questions.current is question
-    assert asked.canvas.frame == question.frame
-    camera = camera_of(viewer)
-    camera.zoom = camera.zoom / 2
-    zoom = camera.zoom
-    hand.key("Return")
-    assert camera.zoom == zoom, "the zoom chosen stays"
-    assert len(asked.session.annotations) == 1
-    hand.key("Escape")
-    assert asked.annotator.picking.mode == Mode.REVIEW
-    assert not asked.question_view.active
-    hint = asked.widget.suggest.hint
-    qtbot.waitUntil(lambda: "Press G to go on" in hint.text(), timeout=2000)
-    detections = asked.session.scene.detections
-    row = int(np.flatnonzero(detections.frame == asked.canvas.frame)[0])
-    asked.annotator.point_at(row)
-    assert asked.annotator.proposals
-
-
-def test_buttons_carry_their_keys_and_do_the_same(asked, qtbot):
-    panel = asked.widget.suggest
-    for made, key in (
-        (panel.go, "[G]"), (panel.yes, "[Enter]"), (panel.no, "[Bksp]"), (panel.unsure, "[U]"),
-        (panel.other, "[T]"), (panel.undo, "[Z]"), (panel.leave, "[Esc]"),
-    ):  # fmt: skip
-        assert key in made.text()
-        assert made.toolTip()
-    panel.yes.click()
-    panel.no.click()
-    panel.unsure.click()
-    assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT, Kind.CANNOT_TELL]
-    qtbot.waitUntil(panel.undo.isEnabled, timeout=2000)
-    panel.undo.click()
-    assert kinds(asked) == [Kind.CONFIRM, Kind.REJECT]
-    panel.leave.click()
-    assert not asked.session.questions.engaged
-
-
 def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtbot):
     from bridgetrack.ui.panel import state_of
 
@@ -203,21 +214,6 @@ def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtb
     qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
     assert state.session.questions.active.effort.clicks == 3
     qtbot.waitUntil(lambda: "3 answers" in widget.suggest.effort.text(), timeout=2000)
-
-
-def test_deleting_the_overlay_is_survived_deleting_the_cells_ends_it(asked, viewer, hand, qtbot):
-    viewer.layers.remove(asked.canvas.events_layer)
-    qtbot.wait(30)
-    asked.widget.by_model.click()
-    assert asked.canvas.events_layer in viewer.layers
-    hand.key("Return")
-    assert len(asked.session.annotations) == 1
-    viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: asked.session.movie is None, timeout=2000)
-    assert asked.session.questions.current is None
-    assert not asked.question_view.active
-    hint = asked.widget.suggest.hint
-    qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=2000)
 
 
 def test_two_viewers_ask_for_themselves(make_napari_viewer, qtbot, pixels):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bridgetrack as bt
 from bridgetrack.ui.layers import find_role
 
 
@@ -97,9 +98,10 @@ def test_undo_takes_back_what_a_stroke_taught(segment, viewer, hand, qtbot, pixe
     np.testing.assert_array_equal(teach.model.painted.classes, taught.painted.classes)
 
 
-def test_the_frame_in_view_is_shown_and_the_next_place_is_gone_to(
-    segment, viewer, hand, qtbot, pixels
+def test_what_was_taught_is_shown_kept_and_forgotten(
+    segment, viewer, hand, qtbot, pixels, tmp_path
 ):
+    # The frame in view is shown and the next place is gone to.
     from bridgetrack.ui.layers import camera_of
 
     teach = _teach(segment, hand, qtbot, pixels[1][0])
@@ -117,6 +119,19 @@ def test_the_frame_in_view_is_shown_and_the_next_place_is_gone_to(
     frame = round(viewer.dims.point[0])
     near = teach.strokes.data[frame][max(0, at[0] - 2) : at[0] + 3, max(0, at[1] - 2) : at[1] + 3]
     assert not near.any()
+    # A project keeps what was taught.
+    session = bt.Session(pixels[1][:3], pixels[0][:3])
+    session.pixels = teach.model
+    session.save(tmp_path / "movie.json")
+    again = bt.Session.from_project(tmp_path / "movie.json")
+    np.testing.assert_array_equal(again.pixels.painted.features, teach.model.painted.features)
+    assert bt.Session(pixels[1][:3]).pixels is None
+    # Forgetting.
+    teach.forget.click()
+    assert teach.model is None
+    assert find_role(viewer.layers, "strokes") is None
+    assert find_role(viewer.layers, "probability") is None
+    assert not teach.forget.isVisibleTo(teach)
 
 
 def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtbot, pixels):
@@ -132,15 +147,6 @@ def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtb
     teach.again.click()
     qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
     np.testing.assert_array_equal(teach.model.painted.features, taught.painted.features)
-
-
-def test_forgetting(segment, viewer, hand, qtbot, pixels):
-    teach = _teach(segment, hand, qtbot, pixels[1][0])
-    teach.forget.click()
-    assert teach.model is None
-    assert find_role(viewer.layers, "strokes") is None
-    assert find_role(viewer.layers, "probability") is None
-    assert not teach.forget.isVisibleTo(teach)
 
 
 def test_three_clicks_set_the_size(segment, viewer, hand, qtbot, pixels):
@@ -165,15 +171,3 @@ def test_three_clicks_set_the_size(segment, viewer, hand, qtbot, pixels):
     expected = 2 * np.sqrt(np.median(areas) / np.pi)
     assert find.looks["diameter"].value == pytest.approx(expected, rel=0.3)
     assert find.expert["foreground"].value == "bright"
-
-
-def test_a_project_keeps_what_was_taught(segment, viewer, hand, qtbot, pixels, tmp_path):
-    import bridgetrack as bt
-
-    teach = _teach(segment, hand, qtbot, pixels[1][0])
-    session = bt.Session(pixels[1][:3], pixels[0][:3])
-    session.pixels = teach.model
-    session.save(tmp_path / "movie.json")
-    again = bt.Session.from_project(tmp_path / "movie.json")
-    np.testing.assert_array_equal(again.pixels.painted.features, teach.model.painted.features)
-    assert bt.Session(pixels[1][:3]).pixels is None
