@@ -255,6 +255,7 @@ def describe_training(
         "reason": training.reason,
         "annotations": training.n_annotations,
         "held": {"events": training.held, "weight": training.held_weight},
+        "step": training.step,
         "lambda": training.strength,
         "lambda_chosen_by": training.chosen_by,
         **_origin(training),

@@ -87,6 +87,8 @@ class Training:
     held, held_weight
         How many events that the starting model is sure of were held, and what each of them counts
         in annotations.
+    step
+        Share of the way from the starting to the learned weights that was gone (`reach`).
     """
 
     model: Model
@@ -104,6 +106,7 @@ class Training:
     suited: bool = True
     held: int = 0
     held_weight: float = 0.0
+    step: float = 1.0
 
     @property
     def kept(self) -> str:
@@ -150,6 +153,7 @@ def trained_model(
     result: TrainingResult,
     scenes: Sequence[Scene],
     data: TrainingSet | None,
+    step: float = 1.0,
 ) -> Model:
     """Learned weights with what is to be known of them, but for the estimate of their accuracy."""
     history = result.history
@@ -171,6 +175,7 @@ def trained_model(
             "held": 0 if data is None else data.n_held,
             "held_weight": 0.0 if data is None else data.held_weight,
             "prior": prior.name,
+            "step": step,
             "image": all(bool(s.detections.channels) for s in scenes),
             "scaling": "features are divided by the cell diameter and the robust spread of the "
             "movie they are computed on",

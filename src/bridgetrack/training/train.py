@@ -65,6 +65,7 @@ from bridgetrack.training.outcome import (
     population_of,
     trained_model,
 )
+from bridgetrack.training.reach import Reached, within_reach
 from bridgetrack.training.sources import (
     Source,
     Strategy,
@@ -278,13 +279,16 @@ def _train(
     decision = keep_better(movies, target, fitted.w, choice, _checked(settled))
     yield Progress("Comparing with the starting model", 0.0)
     trained = decision.kept == "trained"
-    after = choices(targets, fitted.w) if trained else before
+    # who gives λ wants these weights
+    alone = not sources and options.strength is None
+    reached = _reached(targets, start, fitted.w, before, sure if alone else None, trained)
+    after = reached.chosen
     population = population_of(targets, after)
     estimate = None if settled is None else settled.estimate
     known = None if target is None else target.data
     if decision.held_out is not None and target is not None:
         start_seen = None if trained or choice.validation is None else choice.validation.prior
-        seen = (start_seen or judge(target, fitted.w if trained else start)).wrong
+        seen = (start_seen or judge(target, reached.weights if trained else start)).wrong
         estimate = _estimated(target.data, decision.held_out, seen, population)
     hold, count = choice.hold, 0 if known is None else known.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
@@ -296,8 +300,8 @@ def _train(
     notes = () if known is None else notes_about(targets, known)
     model = prior
     if trained:
-        plain = plain_model(fitted.w, features)
-        model = trained_model(plain, prior, options, strength, fitted, targets, known)
+        plain, step = plain_model(reached.weights, features), reached.step
+        model = trained_model(plain, prior, options, strength, fitted, targets, known, step)
     return Training(
         model=replace(model, estimate={} if estimate is None else estimate.to_json()),
         decision=decision,
@@ -308,12 +312,32 @@ def _train(
         changes=per_kind(population_of(targets, before), population),
         exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, after))),
         n_annotations=count,
-        notes=(*notes, *(() if sure is None else sure.notes(doubtful))),
+        notes=(*notes, *reached.notes, *(() if sure is None else sure.notes(doubtful))),
         doubtful=doubtful,
         suited=sure is None or sure.trusted,
         held=0 if known is None else known.n_held,
         held_weight=0.0 if known is None else known.held_weight,
+        step=reached.step,
     )
+
+
+def _reached(
+    targets: Sequence[Scene],
+    start: Array,
+    learned: Array,
+    before: Sequence[Mask],
+    sure: SureEvents | None,
+    trained: bool,
+) -> Reached:
+    """The weights to ship, and what they choose: no farther from the start than answers vouch for.
+
+    All the way where the starting weights are not trusted.
+    """
+    if not trained:
+        return Reached(start, tuple(before))
+    if sure is None or not sure.trusted:
+        return Reached(learned, tuple(choices(targets, learned)))
+    return within_reach(targets, start, learned, before)
 
 
 def _estimated(

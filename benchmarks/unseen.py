@@ -1,0 +1,138 @@
+"""Movies that no choice has seen: wrong events of one half after answers about the other.
+
+    python benchmarks/unseen.py [--seeds 2] [--sets S ...]
+
+Neither weights nor rules of the program were set while looking at these parts of movies. Events of
+the earlier half (by events) are answered, ``bridgetrack train`` learns with its defaults, and the
+other half is scored, no answer honoured. *Stratified* are 60 % moves, 20 % divisions and 20 % of
+the rest, *suggested* what a session asks. *2,000 at random* are as many of the earlier half, or all
+that there are.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from bridgetrack.active.options import SessionOptions
+from bridgetrack.active.session import ActiveSession
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.pipeline.scene import annotate
+from bridgetrack.progress import run
+from bridgetrack.training.train import train_steps
+from common import DATA, Task, frame_pair, header, option, part_of, row, score, with_truth
+from domains import Domain, load_domain
+
+COUNTS = (20, 50, 100)
+MANY = 2000
+UNSEEN = {
+    "epidermis, second half": Domain("epidermis", "MouseEpidermis-01-masks", start=7),
+    "iPSC 04, every 2nd": Domain("iPSC", "iPSC-04-masks", "04", stride=2),
+    "CellMigration, every 4th": Domain("CellMigration", "CellMigration-masks", stride=4),
+    "PSC, second half, every 4th": Domain(
+        "PSC", "PhC-C2DL-PSC-01", scale=(1.6, 1.6), interval=10, start=150, stride=4
+    ),
+    "Phallusia Pm04": Domain(
+        "Phallusia", "Phallusia-lineages-csv3D", "Pm04", interval=2, masks="points"
+    ),
+    "C2C12 F0018": Domain(
+        "C2C12", "C2C12-csv2D", "090318-C2C12P7_F0018", interval=5, masks="points"
+    ),
+}
+
+
+def load(name: str) -> Task | None:
+    """A movie, halved by events."""
+    part = load_domain(UNSEEN[name], DATA)
+    if part is None:
+        return None
+    pair = frame_pair(part.scene, part.events)
+    early = pair < np.median(pair)
+    mine, others = (part.events.take(np.flatnonzero(k)) for k in (early, ~early))
+    scene = with_truth(part.scene, mine)
+    return Task(name, part_of(scene, mine), (part_of(scene, others),))
+
+
+def suggested(task: Task, seed: int) -> Iterator[tuple[int, AnnotationSet]]:
+    """Answers to a session's questions after each of `COUNTS`."""
+    scene, events = task.train.scene, task.train.events
+    annotator = SimulatedAnnotator(events, scene.detections, seed=seed)
+    options = SessionOptions()
+    frames = (0, int(frame_pair(scene, events).max()) + 1)
+    asking = replace(options.suggest, seed=seed, frames=frames)
+    options = replace(options, suggest=asking, rejudge_every=10_000)
+    session = ActiveSession(scene, shipped_model(), options=options)
+    session.adopt(run(session.update()))
+    for clicks in range(1, max(COUNTS) + 1):
+        question = session.next()
+        if question is None:
+            return
+        answer_by(session, annotator, question)
+        if session.wants_update:
+            session.adopt(run(session.update()))
+        if clicks in COUNTS:
+            yield clicks, session.annotations
+
+
+def wrong(task: Task, given: AnnotationSet) -> tuple[int, float]:
+    """Wrong events of the other half after training, and the share of the step that was gone."""
+    scene = annotate(task.train.scene, given)
+    training = run(train_steps(scene))
+    found = score(task, training.model.aligned(scene.matrix.features))
+    return len(found.wrong), training.step if training.kept == "trained" else 0.0
+
+
+def measure(task: Task, seeds: int) -> dict[str, list[int]]:
+    """Wrong events by way of asking, one number a seed."""
+    start = shipped_model().aligned(task.train.scene.matrix.features)
+    found = {"untrained": [len(score(task, start).wrong)]}
+
+    def add(key: str, given: AnnotationSet) -> None:
+        n, step = wrong(task, given)
+        found.setdefault(key, []).append(n)
+        print(f"{task.name}, {key}: {n}, step {step:g}", file=sys.stderr, flush=True)
+
+    for seed in range(seeds):
+        for count in COUNTS:
+            add(f"stratified {count}", task.clicks(seed, count=count))
+        for count, given in suggested(task, seed):
+            add(f"suggested {count}", given)
+    count = min(MANY, len(task.train.events))
+    add("many", task.clicks(0, count=count, stratified=False))
+    return found
+
+
+def told(values: list[int] | None) -> str:
+    """Mean, and the values where there are several."""
+    if not values:
+        return "–"
+    if len(set(values)) == 1:
+        return str(values[0])
+    return f"{np.mean(values):.1f} ({', '.join(map(str, values))})"
+
+
+def main() -> None:
+    """Print a row a movie."""
+    warnings.simplefilter("ignore")
+    seeds = int(option("--seeds", 2))
+    names = sys.argv[sys.argv.index("--sets") + 1 :] if "--sets" in sys.argv else list(UNSEEN)
+    kinds = [f"{how} {n}" for how in ("stratified", "suggested") for n in COUNTS]
+    print(header("wrong events", "scored", "untrained", *kinds, "2,000 at random"))
+    for name in names:
+        task = load(name)
+        if task is None:
+            continue
+        found = measure(task, seeds)
+        scored = len(task.test[0].events)
+        columns = (told(found.get(k)) for k in ("untrained", *kinds, "many"))
+        print(row(name, f"{scored:,}", *columns), flush=True)
+
+
+if __name__ == "__main__":
+    main()
