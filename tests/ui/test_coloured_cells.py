@@ -33,7 +33,8 @@ def drawn_as(layer, tracking, frame):
     return np.array_equal(np.asarray(layer.data[frame]), expected)
 
 
-def test_cells_have_the_colours_of_their_families(tracked, viewer, qtbot):
+def test_cells_have_the_colours_of_their_tracks(tracked, viewer, qtbot):
+    # Cells have the colours of their families.
     widget, state, layer = tracked
     tracking = state.session.tracking
     assert all(drawn_as(layer, tracking, t) for t in (0, 5))
@@ -51,10 +52,7 @@ def test_cells_have_the_colours_of_their_families(tracked, viewer, qtbot):
     names = [widget.segment.source.labels.itemText(k)
              for k in range(widget.segment.source.labels.count())]  # fmt: skip
     assert layer.name not in names
-
-
-def test_cells_of_doubtful_tracks_have_the_colour_of_their_doubt(tracked, qtbot):
-    widget, state, layer = tracked
+    # Cells of doubtful tracks have the colour of their doubt.
     before = layer.colormap
     widget.track.colour.setCurrentIndex(1)
     qtbot.waitUntil(lambda: layer.colormap is not before, timeout=20_000)
@@ -62,10 +60,8 @@ def test_cells_of_doubtful_tracks_have_the_colour_of_their_doubt(tracked, qtbot)
     shades = layer.colormap.map(np.array([worst.idxmin(), worst.idxmax()]))
     assert worst.min() < worst.max()
     assert shades[0][0] > shades[0][2] and shades[1][2] > shades[1][0], "orange, and blue"
-
-
-def test_the_colours_follow_mended_masks(tracked, viewer, qtbot):
-    _, state, layer = tracked
+    widget.track.colour.setCurrentIndex(0)
+    # The colours follow mended masks.
     session = state.session
     labels = viewer.layers["cells"].data
     cell = int(labels[3][labels[3] > 0][2000])
@@ -79,10 +75,7 @@ def test_the_colours_follow_mended_masks(tracked, viewer, qtbot):
     )
     qtbot.waitUntil(lambda: int(layer.data[3][there]) == 0, timeout=20_000)
     assert drawn_as(layer, session.tracking, 3)
-
-
-def test_the_colours_go_and_come(tracked, viewer, qtbot):
-    widget, state, layer = tracked
+    # The colours go and come.
     widget.track.cells.click()
     assert layer not in viewer.layers
     widget.track.cells.click()

@@ -75,24 +75,23 @@ def central(frame):
     return int(np.unique(frame)[1:][int(np.argmin(away))])
 
 
-@pytest.mark.parametrize("way", ["jointly", "frame", "plain"])
-def test_cells_are_found_as_on_the_command_line(opened, qtbot, image, way):
+def test_cells_are_found_as_on_the_command_line(opened, qtbot, image):
     state, widget = opened
-    find = widget.segment.find
+    find, movie = widget.segment.find, open_movie(image, axes="TYX")
     assert find.choice["choose"].value == "jointly", "together with their tracks by default"
     shown = [find.choice["choose"].native.itemText(k) for k in range(3)]
     assert shown == ["together with their tracks", "frame by frame", "plain segmentation"]
-    find.choice["choose"].value = way
-    layer = found(state, widget, qtbot)
-    assert "Cells look" in find.estimate.text()
-    movie = open_movie(image, axes="TYX")
-    settings = tags_of(layer)["found"].settings
-    if way == "plain":
-        steps = segment_movie(movie, settings)
-    else:
-        steps = segment_by_choice(movie, settings, MaskSettings(choose=way))
-    labels = [step.labels for step in steps if not isinstance(step, Progress)]
-    np.testing.assert_array_equal(layer.data, labels)
+    for way in ("jointly", "frame", "plain"):
+        find.choice["choose"].value = way
+        layer = found(state, widget, qtbot)
+        assert "Cells look" in find.estimate.text()
+        settings = tags_of(layer)["found"].settings
+        if way == "plain":
+            steps = segment_movie(movie, settings)
+        else:
+            steps = segment_by_choice(movie, settings, MaskSettings(choose=way))
+        labels = [step.labels for step in steps if not isinstance(step, Progress)]
+        np.testing.assert_array_equal(layer.data, labels)
 
 
 def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, hand, qtbot):
@@ -124,41 +123,8 @@ def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, 
     np.testing.assert_array_equal(third.data, second.data)
 
 
-def test_masks_are_chosen_again_by_a_key_and_undo_brings_the_earlier_back(
-    opened, viewer, hand, qtbot
-):
-    state, widget = opened
-    layer = found(state, widget, qtbot)
-    panel = widget.annotate
-    widget.open_step(1)
-    assert not panel.again.isEnabled(), "offered after clicks only"
-    state.canvas.show(1, None)
-    qtbot.wait(50)
-    lost = layer.data[2] == central(layer.data[2])
-    layer.data[2][lost] = 0  # as if it had not been found
-    state.session.measure(touched={2})
-    settled(state, qtbot, layer)
-    hand.point(middle(layer.data[1] == central(layer.data[1])))
-    hand.key("O")
-    hand.key("Return")
-    settled(state, qtbot, layer)
-    qtbot.waitUntil(panel.again.isEnabled, timeout=2000)
-    before, answers = layer.data.copy(), state.session.masks.answers
-    hand.key("W")
-    assert state.session.busy("choose")
-    qtbot.waitUntil(lambda: not state.session.busy("choose"), timeout=120_000)
-    settled(state, qtbot, layer)
-    assert (layer.data[2][lost] > 0).mean() > 0.6
-    assert honoured(layer.data[1], answers, 1)
-    after = layer.data.copy()
-    hand.key("Z")
-    np.testing.assert_array_equal(layer.data, before)
-    hand.key("R")
-    np.testing.assert_array_equal(layer.data, after)
-    settled(state, qtbot, layer)
-
-
-def test_answers_about_masks_are_listed_gone_to_and_taken_back(opened, hand, qtbot):
+def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, hand, qtbot):
+    # Answers about masks are listed gone to and taken back.
     state, widget = opened
     layer = found(state, widget, qtbot)
     widget.open_step(1)
@@ -188,6 +154,39 @@ def test_answers_about_masks_are_listed_gone_to_and_taken_back(opened, hand, qtb
     hand.key("Z")
     np.testing.assert_array_equal(layer.data, gone)
     qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=5000)
+    settled(state, qtbot, layer)
+    for _ in range(3):
+        hand.key("Z")
+    settled(state, qtbot, layer)
+    np.testing.assert_array_equal(layer.data, before)
+    hand.key("V")
+    # Masks are chosen again by a key and undo brings the earlier back.
+    panel = widget.annotate
+    qtbot.wait(50)
+    assert not panel.again.isEnabled(), "offered after clicks only"
+    state.canvas.show(1, None)
+    qtbot.wait(50)
+    lost = layer.data[2] == central(layer.data[2])
+    layer.data[2][lost] = 0  # as if it had not been found
+    state.session.measure(touched={2})
+    settled(state, qtbot, layer)
+    hand.point(middle(layer.data[1] == central(layer.data[1])))
+    hand.key("O")
+    hand.key("Return")
+    settled(state, qtbot, layer)
+    qtbot.waitUntil(panel.again.isEnabled, timeout=2000)
+    before, answers = layer.data.copy(), state.session.masks.answers
+    hand.key("W")
+    assert state.session.busy("choose")
+    qtbot.waitUntil(lambda: not state.session.busy("choose"), timeout=120_000)
+    settled(state, qtbot, layer)
+    assert (layer.data[2][lost] > 0).mean() > 0.6
+    assert honoured(layer.data[1], answers, 1)
+    after = layer.data.copy()
+    hand.key("Z")
+    np.testing.assert_array_equal(layer.data, before)
+    hand.key("R")
+    np.testing.assert_array_equal(layer.data, after)
     settled(state, qtbot, layer)
 
 

@@ -202,7 +202,7 @@ def test_painting_measures_again(open_short, viewer, qtbot, monkeypatch):
 def test_the_window_beats_at_every_step_of_long_work(pace, viewer, qtbot, pixels, tmp_path):
     from bridgetrack.ui.panel import state_of
 
-    image = pixels[0][:5]
+    image = pixels[0][:3]
     viewer.add_image(image, name="short", scale=(1, 0.645, 0.645))
     widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
     state = state_of(viewer)
