@@ -145,6 +145,8 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     def press(k: int, path: Path) -> None:
         asked.append(path)
         qtbot.mouseClick(panel.openers[k], CLICK)
+        assert state.files.busy("open"), "not in the window's thread"
+        qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
 
     press(0, files["frames"] / "t001.tif")
     assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3

@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSize
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.kept_cells import KeptCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
@@ -22,6 +23,7 @@ from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.closing import CloseGuard
 from bridgetrack.ui.coloured_cells import ColouredCells
 from bridgetrack.ui.looks import Looks
+from bridgetrack.ui.opening import Opening
 from bridgetrack.ui.question_view import QuestionView
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.tracks_layer import ResultLayer
@@ -38,6 +40,7 @@ class ViewerState:
 
     def __init__(self, viewer: Any) -> None:
         self.session = Session(runner=ThreadRunner())
+        self.files = Opening(ThreadRunner(), self.session)
         self.kept = KeptCells(self.session)
         self._keep_soon = QTimer()
         self._keep_soon.setSingleShot(True)
@@ -92,6 +95,7 @@ class ViewerState:
             with contextlib.suppress(RuntimeError):
                 self._keep_soon.stop()
                 self.kept.keep_now()
+            self.files.close()
             self.session.close()
             self.question_view.close()
             self.result_layer.close()
@@ -246,7 +250,10 @@ class Notice(QLabel):
 
 
 class Work(QWidget):
-    """Progress of named work with a Cancel button; hidden while nothing is done."""
+    """Progress of named work with a Cancel button; hidden while nothing is done.
+
+    It is work of the session, or of another `doer`.
+    """
 
     def __init__(
         self,
@@ -254,10 +261,11 @@ class Work(QWidget):
         *names: str,
         cancel: bool = True,
         cancelled: Callable[[], str] | None = None,
+        doer: BackgroundWork | None = None,
     ) -> None:
         super().__init__()
         self._cancelled = cancelled
-        self._names, self._session = names, panel.session
+        self._names, self._session = names, doer or panel.session
         box = QHBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         self.bar = QProgressBar()
@@ -273,7 +281,7 @@ class Work(QWidget):
         self.stop.setVisible(cancel)
         box.addWidget(self.stop)
         self.hide()
-        panel.listen(panel.session.progress, self._on_progress)
+        panel.listen(self._session.progress, self._on_progress)
 
     def _on_progress(self, name: str, step: Any) -> None:
         if name not in self._names:

@@ -12,6 +12,8 @@ from bridgetrack.errors import BridgetrackError
 from bridgetrack.export.results import ExportOptions
 from bridgetrack.session.project import saving
 from bridgetrack.ui.file_menu import project_reader
+from bridgetrack.ui.layers import LayerData
+from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import button, row, text
@@ -40,6 +42,8 @@ class ProjectBar(QWidget):
         box.addWidget(row(self.open, self.save))
         self.work = Work(panel, "project", cancel=False)
         box.addWidget(self.work)
+        self.reading = Work(panel, JOB, doer=panel.state.files)
+        box.addWidget(self.reading)
         self.words = text()
         self.words.hide()
         box.addWidget(self.words)
@@ -89,17 +93,18 @@ class ProjectBar(QWidget):
 
     def read(self, path: Path) -> None:
         """Open a project in place of the movie that is open; its layers stay, hidden."""
-        from napari.layers import Layer
-
-        viewer = self._panel.state.viewer
         read = project_reader(str(path))
         if read is None:
             self._say(f"{path} is no Bridgetrack project.")
             return
-        try:
-            found = read(str(path))
-        except BridgetrackError as error:
-            self._say(str(error))
+        self._say("")
+        self._panel.state.files.read(path.name, lambda: read(str(path)), self._add)
+
+    def _add(self, found: list[LayerData]) -> None:
+        from napari.layers import Layer
+
+        viewer = self._panel.state.viewer
+        if viewer is None:
             return
         earlier = [x for x in (self._source.image.layer, self._source.labels.layer) if x]
         made: list[Any] = [viewer.add_layer(Layer.create(*data)) for data in found]

@@ -79,16 +79,20 @@ class SegmentPanel(Panel):
         name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
         if not name:
             return
+        path = Path(name)
+        self.state.files.read(path.name, lambda: read(path), self._add)
+
+    def _add(self, found: list[LayerData]) -> None:
+        """Add what a file holds."""
         from napari.layers import Layer
 
-        with self.session.telling():
-            source = self.source
-            for data in read(Path(name)):
-                layer = self.state.viewer.add_layer(Layer.create(*data))
-                # What somebody opens here is meant, also where something was chosen before.
-                choice = {"image": source.image, "labels": source.labels, "points": source.labels}
-                if data[2] in choice:
-                    choice[data[2]].choose(layer)
+        source, viewer = self.source, self.state.viewer
+        for data in found if viewer is not None else []:
+            layer = viewer.add_layer(Layer.create(*data))
+            # What somebody opens here is meant, also where something was chosen before.
+            choice = {"image": source.image, "labels": source.labels, "points": source.labels}
+            if data[2] in choice:
+                choice[data[2]].choose(layer)
 
     def _open_sample(self) -> None:
         self.state.viewer.open_sample("bridgetrack", "sample")

@@ -229,20 +229,27 @@ class SourceChooser(QWidget):
 
     def _use_as_cells(self, layer: Any) -> None:
         """Make a layer of cells of an image whose pixels are cell numbers."""
-        viewer = self._panel.state.viewer
+        viewer: Any = self._panel.state.viewer
         path, interval = path_of(layer), tags_of(layer).get("frame_interval")
         more = {} if path is None else {"path": str(path)}
-        made = viewer.add_labels(
-            np.array(layer.data),
-            name=f"{layer.name} cells",
-            metadata=tag("labels", frame_interval=interval, **more),
-            opacity=0.3,
-            **placed_like(layer),
-        )
-        layer.visible = False
-        if self.image.layer is layer:
-            self.image.choose(None)
-        self.labels.choose(made)
+
+        def add(pixels: NDArray[Any]) -> None:
+            wanted = layer in viewer.layers and self.labels.layer is layer
+            if not wanted:
+                return  # removed meanwhile, or other cells were chosen
+            made = viewer.add_labels(
+                pixels,
+                name=f"{layer.name} cells",
+                metadata=tag("labels", frame_interval=interval, **more),
+                opacity=0.3,
+                **placed_like(layer),
+            )
+            layer.visible = False
+            if self.image.layer is layer:
+                self.image.choose(None)
+            self.labels.choose(made)
+
+        self._panel.state.files.read(str(layer.name), lambda: np.array(layer.data), add)
 
     def _restore(self, image: Any) -> bool:
         """Bring back the cells that were found or painted on this movie earlier."""
@@ -254,16 +261,22 @@ class SourceChooser(QWidget):
         kept, viewer = kept_cells(answers, movie.geometry), self._panel.state.viewer
         if kept is None or viewer is None:
             return False
-        pixels = np.asarray(kept.labels.array[:, 0].compute())
         interval = tags_of(image).get("frame_interval")
-        made = viewer.add_labels(
-            pixels,
-            name="Cells found",
-            metadata=tag("labels", frame_interval=interval, found=kept.found, kept=True),
-            opacity=0.3,
-            **placed_like(image),
-        )
-        self.labels.choose(made)
+
+        def add(pixels: NDArray[Any]) -> None:
+            if image not in viewer.layers or self.labels.layer is not None:
+                return  # removed meanwhile, or other cells were chosen
+            made = viewer.add_labels(
+                pixels,
+                name="Cells found",
+                metadata=tag("labels", frame_interval=interval, found=kept.found, kept=True),
+                opacity=0.3,
+                **placed_like(image),
+            )
+            self.labels.choose(made)
+
+        read = self._panel.state.files.read
+        read("the cells", lambda: np.asarray(kept.labels.array[:, 0].compute()), add)
         return True
 
     def _source(self, image: Any, labels: Any) -> MovieAndCells:
