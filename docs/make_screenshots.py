@@ -190,6 +190,8 @@ def shoot(theme: str, tour: bool) -> None:
         part(camera)
     if tour:
         save_tour(camera.frames)
+    for part in (check_sample, many_movies, explore):
+        part(camera)
     camera.viewer.close()
     camera.wait(200)
 
@@ -553,6 +555,94 @@ def export(camera: Camera) -> None:
     area.ensureWidgetVisible(panel.export)
     camera.save("export")
     camera.film(5)
+
+
+def fold_all_but(camera: Camera, widget: Any) -> None:
+    """Close the folded sections of step 4 except the one that holds a widget, and go there."""
+    from qtpy.QtWidgets import QScrollArea
+    from superqt import QCollapsible
+
+    camera.widget.open_step(3)
+    for section in camera.widget.track.findChildren(QCollapsible):
+        act = section.expand if section.isAncestorOf(widget) else section.collapse
+        act(animate=False)
+    area = camera.widget.stack.currentWidget()
+    assert isinstance(area, QScrollArea)
+    camera.wait(200)
+    area.verticalScrollBar().setValue(area.verticalScrollBar().maximum())
+
+
+def check_sample(camera: Camera) -> None:
+    """Judge events drawn at random, and look at what can happen."""
+    box, asker = camera.widget.track.check, camera.session.questions
+    camera.widget.open_step(3)
+    box.form["count"].value = 10
+    box.go.click()
+    for k in range(10):
+        camera.until(lambda: asker.current is not None)
+        camera.wait(300)
+        if k == 4:
+            camera.save("check")
+        camera.key("Return")
+    camera.until(lambda: not asker.check.running)
+    fold_all_but(camera, box)
+    camera.save("checked")
+    fold_all_but(camera, camera.widget.track.kinds.native)
+    camera.save("kinds")
+
+
+def many_movies(camera: Camera) -> None:
+    """Track a folder of two small movies."""
+    import tifffile
+
+    box = camera.widget.track.batch
+    image = camera.viewer.layers["Sample movie"].data
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "positions"
+        folder.mkdir()
+        for name, first in (("position-1", 0), ("position-2", 20)):
+            frames = np.asarray(image[first : first + 8, :200, :200])
+            tifffile.imwrite(folder / f"{name}.tif", frames, photometric="minisblack")
+        box.folder.value, box.out.value = folder, Path(scratch) / "results"
+        box.choose["choose"].value = "plain"
+        box.go.click()
+        camera.until(lambda: box.table.rowCount() == 2)
+        # The picture shall not show where it was taken.
+        box.folder.value, box.out.value = "positions", "results"
+        box.words.setText(box.words.text().replace(f"{scratch}/", ""))
+        fold_all_but(camera, box)
+        camera.save("batch")
+
+
+def explore(camera: Camera) -> None:
+    """Look at the table, the family trees, a plot and the cell cycle."""
+    from qtpy.QtCore import Qt
+
+    from bridgetrack.ui.explore_panel import ExplorePanel
+
+    panel = camera.widget.track
+    fold_all_but(camera, panel.colour)
+    camera.viewer.window.resize(WIDTH, HEIGHT + 160)
+    panel.explore.click()
+    camera.wait(300)
+    (below,) = panel.window().findChildren(ExplorePanel)
+    camera.until(lambda: below.numbers is not None)
+    table = below.numbers.table
+    mother = int(table.loc[table["divisions"].idxmax(), "track_id"])
+    below.list.picked.emit([mother])
+    camera.wait(300)
+    camera.save("explore-table")
+    for k, name in enumerate(("trees", "plots", "cycles"), 1):
+        below.tabs.setCurrentIndex(k)
+        if name == "cycles":
+            below.sampling.click()
+            camera.until(lambda: bool(below.samples))
+        camera.wait(500)
+        camera.save(f"explore-{name}")
+    below.tabs.setCurrentIndex(0)
+    below.list.view.sortByColumn(4, Qt.SortOrder.AscendingOrder)
+    camera.wait(300)
+    camera.save("explore-spread")
 
 
 def save_tour(frames: list[Any]) -> None:

@@ -20,7 +20,7 @@ _ABOUT = (
     "Tracks every movie of a folder with the model in use. Movies without masks are segmented "
     "first; NAME_labels, NAME_masks or NAME_cells are the masks of NAME."
 )
-_HEADER = ("Movie", "Cells", "Tracks", "Divisions", "Certain", "Distance")
+_HEADER = ("Movie", "Cells", "Tracks", "Divide", "Certain", "Differs")
 _WORDS = {
     "jointly": "together with their tracks",
     "frame": "frame by frame",
@@ -46,6 +46,8 @@ class BatchBox(QWidget):
             FileEdit(mode=FileDialogMode.EXISTING_DIRECTORY, nullable=True, name=name)
             for name in ("folder", "labels", "out")
         )
+        for edit in (self.folder, self.labels, self.out):
+            edit.choose_btn.text = "…"  # the room is for the path
         where = QFormLayout()
         for title, widget in (
             ("Movies", self.folder), ("Masks, if elsewhere", self.labels), ("Results", self.out),
@@ -66,6 +68,7 @@ class BatchBox(QWidget):
         self.table = QTableWidget(0, len(_HEADER))
         self.table.setHorizontalHeaderLabels(list(_HEADER))
         self.table.setMinimumHeight(140)
+        self.table.horizontalHeader().setMinimumSectionSize(30)
         self.table.verticalHeader().hide()
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         box.addWidget(self.table)
@@ -108,7 +111,7 @@ class BatchBox(QWidget):
         odd = most_different(rows)
         told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
         if odd is not None:
-            told.append(f"{odd.name} differs most: {odd.apart.words}.")
+            told.append(f"{odd.name} differs most: {odd.apart.words.removeprefix('different: ')}.")
         told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
         self.words.setText("\n".join(told))
 

@@ -240,7 +240,9 @@ class ExplorePanel(Panel):
         self.plot.name_axes(numbers.features["time"], words)
         named = ", ".join(map(str, chosen[:8])) + (", …" if len(chosen) > 8 else "")
         self.plot_words.setText(
-            f"Tracks {named}." if chosen else "Choose tracks in the table, the trees or the image."
+            f"Track{'s' * (len(chosen) > 1)} {named}."
+            if chosen
+            else "Choose tracks in the table, the trees or the image."
         )
 
     def _show_cycles(self, numbers: TrackNumbers) -> None:
@@ -250,7 +252,7 @@ class ExplorePanel(Panel):
         self.survival.show_survival(self.cycles)
         unit = "h" if self.cycles.unit == "min" else "frames"
         self.survival.name_axes(f"time since birth, {unit}", "share not divided")
-        table = self.cycles.generations.to_html(
+        table = self.cycles.generations.rename(columns=lambda c: c.replace("_", " ")).to_html(
             index=False, na_rep="", float_format="{:.4g}".format, border=0
         )
         spread = f"<p>{cycle_spread(self.samples, least).words}</p>" if self.samples else ""
@@ -438,4 +440,4 @@ def _forget(callbacks: list[Any], act: Any, _: Any = None) -> None:
 def _with_spread(numbers: TrackNumbers, samples: list[Tracks]) -> pd.DataFrame:
     """The table of tracks with how far each hangs on doubtful events."""
     spread = track_spread(numbers.tracks, samples)
-    return numbers.table.merge(spread, on="track_id", how="left")
+    return numbers.table.reset_index(drop=True).merge(spread, on="track_id", how="left")
