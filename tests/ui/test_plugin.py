@@ -14,6 +14,7 @@ from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.proposals import chosen_event
 from bridgetrack.tracks.colours import colouring
+from bridgetrack.ui.explore_panel import ExplorePanel
 from bridgetrack.ui.layers import camera_of, find_role, look_at
 from bridgetrack.ui.picking import Mode
 
@@ -365,6 +366,9 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     state.annotator.point_at(-1)
     assert len(state.canvas.marks_layer.data) == 0
     # Where the volume is in view, everything is drawn in its own plane and nothing hides it.
+    widget.track.explore.click()
+    [below] = widget.window().findChildren(ExplorePanel)
+    qtbot.waitUntil(lambda: below.numbers is not None, timeout=20_000)
     viewer.dims.ndisplay = 3
     viewer.dims.set_point(0, 1)
     for label, (z, y, x) in {1: (2, 15, 16), 2: (5, 15, 41)}.items():
@@ -375,4 +379,15 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
         marks = state.canvas.marks_layer
         assert marks.ndim == 3 and abs(np.median(marks.data[:, 0]) - z) <= 1
         assert marks.blending == marks.text.blending == "translucent_no_depth"
+        cell = state.annotator.hovered
+        assert state.looks.chosen == (below.numbers.track_of(cell),), "the panel below follows"
+    assert len(state.session.annotations) == 2
+    # Where clicks choose tracks, they answer nothing in the volume either.
+    below.by_click.click()
+    qtbot.waitUntil(lambda: not state.canvas.active, timeout=5000)
+    look_at(viewer, (1, 6.0, 22.5, 10.5))
+    qtbot.wait(100)
+    hand.click((22.5, 10.5))
+    row = state.session.scene.detections.row_of(1, 3)
+    assert state.looks.chosen == (below.numbers.track_of(row),)
     assert len(state.session.annotations) == 2

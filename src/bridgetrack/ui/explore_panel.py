@@ -315,17 +315,21 @@ class ExplorePanel(Panel):
 
     def _click_mode(self) -> None:
         """Clicks go to the tracks, where they answer nothing; or back to the answers."""
-        viewer = self.state.viewer
-        if not self.state.result_layer.wanted and self.numbers is not None:
-            self.state.result_layer.show()
-        tracks = find_role(viewer.layers, "tracks")
         if not self.by_click.isChecked():
             self.state.canvas.activate()
-        elif tracks is not None:
+            return
+        if not self.state.result_layer.wanted and self.numbers is not None:
+            self.state.result_layer.show()
+        self._let_choose()
+
+    def _let_choose(self, patience: int = 100) -> None:
+        """Make the tracks the active layer, as soon as they are drawn."""
+        viewer = self.state.viewer
+        tracks = None if viewer is None else find_role(viewer.layers, "tracks")
+        if tracks is not None:
             viewer.layers.selection.active = tracks
-        else:
-            # The layer is made in a moment.
-            QTimer.singleShot(100, self._click_mode)
+        elif viewer is not None and patience:
+            QTimer.singleShot(100, lambda: self._let_choose(patience - 1))
 
     def _on_active(self, _: Any = None) -> None:
         viewer = self.state.viewer
