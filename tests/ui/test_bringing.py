@@ -150,9 +150,21 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
 
     press(0, files["frames"] / "t001.tif")
     assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
+    # With two actions, the third finds cells; fewer than seven lead to a table from there.
+    qtbot.waitUntil(panel.find.go.isVisible, timeout=5000)
+    assert panel.find.go.isEnabled()
     press(1, files["masks"] / "t000.tif")
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert chosen(widget, "labels").name == "masks"
+    # Five actions from masks to a table: open, choose, step 4, export, choose.
+    results = files["masks"].with_name("results")
+    monkeypatch.setattr("bridgetrack.ui.export_box.ask_folder", lambda *_: results)
+    qtbot.mouseClick(widget.tabs[3], CLICK)
+    qtbot.waitUntil(widget.track.export_now.isEnabled, timeout=20_000)
+    qtbot.mouseClick(widget.track.export_now, CLICK)
+    qtbot.waitUntil(lambda: "Written" in widget.track.export.words.text(), timeout=20_000)
+    assert (results / "tracks.csv").is_file() and widget.track.export.words.isVisible()
+    widget.open_step(0)
     n = len(state.session.scene.detections)
     press(2, files["table"])
     assert chosen(widget, "labels").name == "spots"

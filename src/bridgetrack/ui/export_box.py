@@ -69,9 +69,11 @@ class ExportBox(QWidget):
 
     def set_tracking(self, tracking: Tracking | None) -> None:
         """Show what would be written."""
+        if tracking is None or self._tracking is None:
+            # What came of an export stays in view while the tracks change.
+            self.words.setText("" if tracking is not None else "There is nothing to export yet.")
         self._tracking = tracking
         self.save.setEnabled(tracking is not None)
-        self.words.setText("" if tracking is not None else "There is nothing to export yet.")
         self._preview()
 
     def _preview(self) -> None:

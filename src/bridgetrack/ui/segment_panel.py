@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from qtpy.QtWidgets import QFileDialog
+from superqt.utils import qdebounced
 
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.file_menu import layers_of, masks_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import LayerData
+from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.real_sample import HELA, download_into
 from bridgetrack.ui.repair_box import RepairBox
@@ -21,6 +24,10 @@ from bridgetrack.ui.widgets import button, folded, heading, row, text
 
 _MOVIES = "Movies (*.tif *.tiff *.btf *.lsm *.npy zarr.json .zgroup .zattrs .zarray);;All files (*)"
 _TABLES = "Tables and tracks (*.csv *.xml);;All files (*)"
+
+
+_OFFER = 400
+"""Milliseconds in which the cells of a movie may come along with it."""
 
 
 class SegmentPanel(Panel):
@@ -60,7 +67,7 @@ class SegmentPanel(Panel):
         self.scale = ScaleBox(self, self.source)
         self.add(folded("Scale and time", self.scale))
         self.find = FindCells(self, self.source)
-        self.add(folded("Find the cells in the movie", self.find))
+        self.finding = self.add(folded("Find the cells in the movie", self.find))
         self.repair = RepairBox(self, self.source)
         self.add(folded("Repair the cells", self.repair))
         self.notice = self.add(Notice())
@@ -70,7 +77,20 @@ class SegmentPanel(Panel):
         self.listen(self.session.message, self.notice.say)
         self.listen(self.state.viewer.layers.events.inserted, self._on_scene)
         self.listen(self.state.viewer.layers.events.removed, self._on_scene)
+        self._offered: weakref.WeakSet[Any] = weakref.WeakSet()
+        offer = qdebounced(self._offer, timeout=_OFFER, parent=self)
+        self.source.image.chosen.connect(lambda _: offer())
+        offer()
         self._on_scene()
+
+    def _offer(self) -> None:
+        """Unfold what finds cells, once for every movie that comes without any."""
+        image, cells = self.source.image.layer, self.source.labels.layer
+        if image is None or cells is not None or image in self._offered:
+            return
+        self._offered.add(image)
+        if not self.state.files.busy(JOB):
+            self.finding.expand(animate=False)
 
     def _ask(
         self, title: str, read: Callable[[Path], list[LayerData]], kinds: str = _MOVIES

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QAbstractItemView, QCheckBox, QDockWidget, QTableWidgetItem, QWidget
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QDockWidget,
+    QScrollArea,
+    QTableWidgetItem,
+    QWidget,
+)
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EventKinds
@@ -23,7 +30,7 @@ from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, text
+from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, row, text
 
 _KINDS = {
     "divisions": "Cells divide",
@@ -62,12 +69,15 @@ class TrackPanel(Panel):
         self.cells.setChecked(True)
         self.cells.toggled.connect(self._on_cells)
         self.column.addWidget(self.cells)
-        self.explore = self.add(
-            button(
-                "Table, trees and plots…", "All tracks in a panel below the image",
-                self.open_explorer, icon="models",
-            )
+        self.explore = button(
+            "Table and plots…", "All tracks below the image, with family trees and plots",
+            self.open_explorer, icon="models",
         )  # fmt: skip
+        self.export_now = button(
+            "Export…", "Write the tracks as CSV tables, or in the formats ticked under Export",
+            self._export, icon="export",
+        )  # fmt: skip
+        self.add(row(self.explore, self.export_now))
         self.add(heading("Look at these first"))
         self.doubts = self._table()
         self.column.addWidget(self.doubts, 1)
@@ -81,7 +91,7 @@ class TrackPanel(Panel):
         self.kinds.listen(self._on_kinds)
         self.add(folded("What can happen", self.kinds.native))
         self.export = ExportBox(self)
-        self.add(folded("Export", self.export))
+        self.exporting = self.add(folded("Export", self.export))
         self.batch = BatchBox(self)
         self.add(folded("Many movies", self.batch))
         self.notice = self.add(Notice())
@@ -131,6 +141,19 @@ class TrackPanel(Panel):
                 return
         viewer = self.state.viewer
         viewer.window.add_dock_widget(ExplorePanel(viewer), name=NAME, area="bottom")
+
+    def _export(self) -> None:
+        """Ask for a folder, write there, and show what came of it."""
+        if not self.result.wanted:
+            self.track()  # what is written is seen
+        self._show_export()
+        self.exporting.expand(animate=False)
+        self.export.ask()
+        area: QWidget | None = self
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if area is not None:
+            area.ensureWidgetVisible(self.export.words)
 
     def _on_cells(self, on: bool) -> None:
         if on and self.result.wanted:
@@ -192,6 +215,7 @@ class TrackPanel(Panel):
             self.doubts.setRowCount(0)
             self._rows, self._listed = [], {}
             self.family.show_family(None, None, None)
+            self.export_now.setEnabled(tracking is not None)
             self.export.set_tracking(None)
             self.family_words.setText("Track first; then point at a cell.")
             return
@@ -200,6 +224,7 @@ class TrackPanel(Panel):
         self._queue.begin(self._list_doubts, self._show_export, self._show_family)
 
     def _show_export(self) -> None:
+        self.export_now.setEnabled(self.session.tracking is not None)
         self.export.set_tracking(self.session.tracking)
 
     def _list_doubts(self) -> None:
