@@ -1,12 +1,12 @@
 """Movies that no choice has seen: wrong events of one half after answers about the other.
 
-    python benchmarks/unseen.py [--seeds 2] [--sets S ...]
+    python benchmarks/unseen.py [--seeds 2] [--many 2000] [--sets S ...]
 
 Neither weights nor rules of the program were set while looking at these parts of movies. Events of
 the earlier half (by events) are answered, ``bridgetrack train`` learns with its defaults, and the
 other half is scored, no answer honoured. *Stratified* are 60 % moves, 20 % divisions and 20 % of
-the rest, *suggested* what a session asks. *2,000 at random* are as many of the earlier half, or all
-that there are.
+the rest, *suggested* what a session asks. *At random* are ``--many`` events of the earlier half, or
+all that there are; 0 leaves them out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from common import DATA, Task, frame_pair, header, option, part_of, row, score, 
 from domains import Domain, load_domain
 
 COUNTS = (20, 50, 100)
-MANY = 2000
 UNSEEN = {
     "epidermis, second half": Domain("epidermis", "MouseEpidermis-01-masks", start=7),
     "iPSC 04, every 2nd": Domain("iPSC", "iPSC-04-masks", "04", stride=2),
@@ -88,10 +87,11 @@ def wrong(task: Task, given: AnnotationSet) -> tuple[int, float]:
     return len(found.wrong), training.step if training.kept == "trained" else 0.0
 
 
-def measure(task: Task, seeds: int) -> dict[str, list[int]]:
+def measure(task: Task, seeds: int, many: int) -> dict[str, list[int]]:
     """Wrong events by way of asking, one number a seed."""
     start = shipped_model().aligned(task.train.scene.matrix.features)
     found = {"untrained": [len(score(task, start).wrong)]}
+    print(f"{task.name}, untrained: {found['untrained'][0]}", file=sys.stderr, flush=True)
 
     def add(key: str, given: AnnotationSet) -> None:
         n, step = wrong(task, given)
@@ -103,8 +103,9 @@ def measure(task: Task, seeds: int) -> dict[str, list[int]]:
             add(f"stratified {count}", task.clicks(seed, count=count))
         for count, given in suggested(task, seed):
             add(f"suggested {count}", given)
-    count = min(MANY, len(task.train.events))
-    add("many", task.clicks(0, count=count, stratified=False))
+    if many:
+        count = min(many, len(task.train.events))
+        add("at random", task.clicks(0, count=count, stratified=False))
     return found
 
 
@@ -120,18 +121,19 @@ def told(values: list[int] | None) -> str:
 def main() -> None:
     """Print a row a movie."""
     warnings.simplefilter("ignore")
-    seeds = int(option("--seeds", 2))
+    seeds, many = int(option("--seeds", 2)), int(option("--many", 2000))
     names = sys.argv[sys.argv.index("--sets") + 1 :] if "--sets" in sys.argv else list(UNSEEN)
     kinds = [f"{how} {n}" for how in ("stratified", "suggested") for n in COUNTS]
-    print(header("wrong events", "scored", "untrained", *kinds, "2,000 at random"))
+    last = [f"{many:,} at random"] if many else []
+    print(header("wrong events", "scored", "untrained", *kinds, *last))
     for name in names:
         task = load(name)
         if task is None:
             continue
-        found = measure(task, seeds)
+        found = measure(task, seeds, many)
         scored = len(task.test[0].events)
-        columns = (told(found.get(k)) for k in ("untrained", *kinds, "many"))
-        print(row(name, f"{scored:,}", *columns), flush=True)
+        columns = ["untrained", *kinds, *(["at random"] if many else [])]
+        print(row(name, f"{scored:,}", *(told(found.get(k)) for k in columns)), flush=True)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class Reached:
         words = (
             f"what was learned would overturn what the starting model is sure of in "
             f"{self.overturned} {places} that no annotation is about; {100 * self.step:.0f} % of "
-            "the change of the weights was kept, which overturns fewer; if the starting model is "
+            "the change of the weights was kept; if the starting model is "
             "wrong there, annotate some of these events"
         )
         return (Note(NoteKind.REMARK, words),)
