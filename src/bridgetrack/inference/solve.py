@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.branch import branch, greedy_choice
 from bridgetrack.inference.problem import Problem, Solution, components, members
-from bridgetrack.inference.sifting import clusters, sifted
+from bridgetrack.inference.sifting import clusters, guessed_prices, sifted
 from bridgetrack.inference.solver import Program, Relaxed, check_scores
 from bridgetrack.progress import relayed, run
 
@@ -42,9 +43,10 @@ class SolverLimits:
     max_nodes
         Branch-and-bound nodes per component; decides what comes back, so that results repeat.
     max_seconds
-        Wall-clock seconds for all branch and bound together; a safety net.
+        Wall-clock seconds for large linear programs and all branch and bound together; a safety
+        net.
     batch
-        Columns per linear program.
+        Columns per linear program; those of at most twice as many take no time and have no limit.
     workers
         Linear programs solved side by side.
     large
@@ -106,7 +108,8 @@ def solve_steps(
 ) -> Generator[float, None, Solution]:
     """As `solve`, yielding the share of the work done."""
     limits = limits or SolverLimits()
-    columns, relaxed = yield from _relaxed(problem, scores, allowed, limits)
+    until = time.monotonic() + limits.max_seconds
+    columns, relaxed = yield from _relaxed(problem, scores, allowed, limits, until)
     incidence, score = problem.incidence[columns], scores[columns]
     x, duals, count = relaxed.x, relaxed.duals, relaxed.count
 
@@ -122,9 +125,9 @@ def solve_steps(
         rows = sp.csr_matrix(incidence[part][:, slots].T.tocsr())
         free = None if problem.free is None else problem.free[slots]
         start = greedy_choice(rows, score[part], x[part], duals[slots], free)
-        nodes, seconds = limits.max_nodes, limits.max_seconds
+        nodes, seconds = limits.max_nodes, max(until - time.monotonic(), 0.0)
         if len(part) > _HARD:
-            yield Hard.at(0.99, seconds)
+            yield Hard.at(0.99, float(np.ceil(seconds)))
         chosen, part_bound = branch(
             rows, score[part], x[part], duals[slots], start, nodes, seconds, free
         )
@@ -133,12 +136,23 @@ def solve_steps(
         lost = score[part] * (x[part] - chosen)
         short = np.bincount(relaxed.column_label[part], lost, minlength=count)
         slack[slots] = np.maximum(short, 0.0)[relaxed.slot_label[slots]]
+    if relaxed.hurried:  # the prices alone tell how good the choice is
+        worth = np.bincount(relaxed.slot_label, duals, minlength=count)
+        short = np.maximum(worth - _value_of_each(relaxed, score * picked), 0.0)
+        slack, bound = short[relaxed.slot_label], float(duals.sum())
     whole = np.zeros(problem.n_columns, dtype=bool)
     whole[columns[picked]] = True
     value = float(scores[whole].sum())
     solution = Solution(whole, value, max(bound, value), duals, slack, relaxed.slot_label)
     solution.check(problem, scores)
     return solution
+
+
+def _value_of_each(relaxed: _Relaxation, values: Array) -> Array:
+    """What some columns are worth, added up for each component; shape (count,)."""
+    inside = relaxed.column_label >= 0
+    labels = relaxed.column_label[inside]
+    return np.bincount(labels, values[inside], minlength=relaxed.count).astype(np.float64)
 
 
 def prices(
@@ -148,7 +162,9 @@ def prices(
 
     The price of its slots is at least the score of every allowed column. Raises as `solve`.
     """
-    return run(_relaxed(problem, scores, allowed, limits or SolverLimits()))[1].duals
+    limits = limits or SolverLimits()
+    until = time.monotonic() + limits.max_seconds
+    return run(_relaxed(problem, scores, allowed, limits, until))[1].duals
 
 
 @dataclass
@@ -162,6 +178,8 @@ class _Relaxation:
     count, slot_label, column_label
         Number of components, and the one of every slot and column, -1 for columns that join
         several and that no better choice needs.
+    hurried
+        Whether time ran out somewhere: prices are too high then, and values those of some choice.
     """
 
     x: Array
@@ -169,10 +187,11 @@ class _Relaxation:
     count: int
     slot_label: Index
     column_label: Index
+    hurried: bool = False
 
 
 def _relaxed(
-    problem: Problem, scores: Array, allowed: Mask | None, limits: SolverLimits
+    problem: Problem, scores: Array, allowed: Mask | None, limits: SolverLimits, until: float
 ) -> Generator[float, None, tuple[Index, _Relaxation]]:
     """Undominated columns, and the relaxation of these."""
     allowed = np.ones(problem.n_columns, dtype=bool) if allowed is None else allowed
@@ -188,8 +207,9 @@ def _relaxed(
     found = _Relaxation(x, duals, count, slot_label, column_label)
     large = np.bincount(column_label, minlength=count) > limits.large
     if not large.any():
-        work = _relax(useful, score, slot_label, column_label, limits)
+        work = _relax(useful, score, slot_label, column_label, limits, until)
         found.x, found.duals = yield from work
+        found.hurried = _hurried(score, found.x, found.duals)
         return columns, found
     done, every = 0.0, max(len(columns), 1)
     turn = np.where(large, np.arange(count), -1)  # the small ones are one part
@@ -197,13 +217,20 @@ def _relaxed(
     for k in np.unique(turn).tolist():
         inside = np.flatnonzero(of_columns == k), np.flatnonzero(of_slots == k)
         share = partial(_share, done, len(inside[0]) / every)
-        yield from relayed(_relax_part(useful, score, inside, found, limits), share)
+        yield from relayed(_relax_part(useful, score, inside, found, limits, until), share)
         done += len(inside[0]) / every
     return columns, found
 
 
 def _share(done: float, size: float, share: float) -> float:
-    return done + size * share
+    whole = done + size * share
+    return Hard.at(whole, share.seconds) if isinstance(share, Hard) else whole
+
+
+def _hurried(scores: Array, x: Array, duals: Array) -> bool:
+    """Whether prices are above what the values are worth, as they are not in an optimum."""
+    most = float(duals.sum())
+    return most - float(scores @ x) > 1e-6 * (1.0 + float(np.abs(duals).sum()))
 
 
 def _relax_part(
@@ -212,17 +239,24 @@ def _relax_part(
     inside: tuple[Index, Index],
     found: _Relaxation,
     limits: SolverLimits,
+    until: float,
 ) -> Generator[float, None, None]:
     """Relax some columns and slots, whole components, and note the result in `found`."""
     columns, slots = inside
     part, score = useful.part(columns, slots), scores[columns]
     labels = found.slot_label[slots], found.column_label[columns]
     alone = len(columns) > limits.large and labels[0].min() == labels[0].max()
-    values = (yield from sifted(part, score, partial(_relax, limits=limits))) if alone else None
-    if values is None:
-        values = yield from _relax(part, score, *labels, limits)
-    found.x[columns], found.duals[slots] = values
+    values = None
     if alone:
+        values = yield from sifted(part, score, partial(_relax, limits=limits, until=until))
+    if values is None:
+        if alone:  # this may take long
+            yield Hard.at(0.0, float(np.ceil(max(until - time.monotonic(), 0.0))))
+        values = yield from _relax(part, score, *labels, limits, until)
+    found.x[columns], found.duals[slots] = values
+    hurried = _hurried(score, *values)
+    found.hurried |= hurried
+    if alone and not hurried:
         count, of_slots, of_columns = clusters(part, score, *values)
         found.slot_label[slots] = found.count + of_slots
         found.column_label[columns] = np.where(of_columns < 0, -1, found.count + of_columns)
@@ -230,11 +264,17 @@ def _relax_part(
 
 
 def _relax(
-    problem: Problem, scores: Array, slot_label: Index, column_label: Index, limits: SolverLimits
+    problem: Problem,
+    scores: Array,
+    slot_label: Index,
+    column_label: Index,
+    limits: SolverLimits,
+    until: float,
 ) -> Generator[float, None, tuple[Array, Array]]:
     """Values of the columns and prices of the slots of a problem of many components.
 
-    Components are packed in order into programs of about as many columns as the limit says.
+    Components are packed in order into programs of about as many columns as the limit says. Where
+    a large one is not solved in time, the values are those of a choice, and the prices bound it.
     """
     by_slot, optional = problem.by_slot, problem.free
     size = np.bincount(column_label, minlength=int(slot_label.max(initial=-1)) + 1)
@@ -246,10 +286,15 @@ def _relax(
     def one(part: tuple[Index, Index]) -> tuple[Index, Index, Relaxed]:
         columns, slots = part
         free = None if optional is None else optional[slots]
-        relaxed = Program(by_slot[slots][:, columns], free=free).relax(scores[columns])
-        if not relaxed.optimal:
-            raise SolverError("the linear solver stopped before the optimum; scale the scores")
-        return columns, slots, relaxed
+        large = len(columns) > 2 * limits.batch
+        left = max(until - time.monotonic(), 0.0) if large else np.inf
+        program = Program(by_slot[slots][:, columns], free=free)
+        relaxed = program.relax(scores[columns], left) if left else None
+        if relaxed is not None and relaxed.optimal:
+            return columns, slots, relaxed
+        if large and time.monotonic() >= until:
+            return columns, slots, _at_once(problem.part(columns, slots), scores[columns])
+        raise SolverError("the linear solver stopped before the optimum; scale the scores")
 
     done = 0
     with ThreadPoolExecutor(limits.workers) as pool:
@@ -260,3 +305,16 @@ def _relax(
             done += len(part)
             yield done / max(len(scores), 1)
     return x, duals
+
+
+def _at_once(problem: Problem, scores: Array) -> Relaxed:
+    """Some choice, and prices that no choice exceeds, without solving anything."""
+    duals = guessed_prices(problem, scores)
+    choice = greedy_choice(problem.by_slot, scores, np.zeros(len(scores)), duals, problem.free)
+    if choice is None:
+        raise SolverError(
+            "there was no answer in time; allow more (--seconds), or annotate some of the cells "
+            "where many events are equally good"
+        )
+    x = choice.astype(np.float64)
+    return Relaxed(x, duals, float(scores @ x), optimal=False)
