@@ -41,7 +41,7 @@ _TRIED, _WIDE = 200, 2_000
 _NEARBY, _FEW = 3.0, 30
 """Reduced cost up to which a column may take part where not all can be looked at, and for how many
 columns that is done."""
-_STEP = 0.5
+_STEP, _GROWTH = 0.5, 1.5
 _NEGLIGIBLE, _TOLERANCE = 1e-12, 1e-6
 
 
@@ -260,9 +260,11 @@ class _Around:
 
     def _net(self, most: float) -> _Net:
         """The columns of a reduced cost up to `most` or somewhat more, and all of one slot."""
+        if self._known is not None:
+            if self._known[0] >= most:  # what costs more is never reached
+                return self._known[1]
+            most = max(most, _GROWTH * self._known[0])  # as one takes long, few are made
         most = _STEP * np.ceil(most / _STEP)
-        if self._known is not None and self._known[0] == most:
-            return self._known[1]
         problem = self.problem
         single = (problem.width == 1) & np.isfinite(self._cost)
         columns = np.flatnonzero((self._cost <= most) | single)

@@ -16,9 +16,9 @@ from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import events_between
 from bridgetrack.pipeline.window import REACH
 
-_PROGRAM, _PER_CELL, _PER_HYPOTHESIS = 3.1e8, 1400.0, 650.0
-"""Bytes that the program takes; a cell of the movie in tables, evidence and the result; and a
-hypothesis while it is chosen. See benchmarks/memory.py."""
+_PROGRAM, _PER_CELL, _PER_HYPOTHESIS, _PER_ROW = 3.0e8, 900.0, 320.0, 1500.0
+"""Bytes that the program takes; a cell of the movie in tables and evidence; a hypothesis while it
+is chosen; and a cell of the movie while its tracks are written. See benchmarks/memory.py."""
 _SHORTEST = 2 * (2 * REACH + 1)
 """Frames that a window must hold at least."""
 _USED = 0.8
@@ -74,12 +74,17 @@ class Room:
 
     @property
     def fixed(self) -> float:
-        """Bytes that are needed however short the windows are."""
+        """Bytes that are held while events are chosen."""
         return _PROGRAM + _PER_CELL * len(self.evidence.detections)
+
+    @property
+    def written(self) -> float:
+        """Bytes that are needed when all is chosen, however short the windows were."""
+        return _PROGRAM + _PER_ROW * len(self.evidence.detections)
 
     def needed(self, cells: int) -> float:
         """Bytes that it takes to look at so many cells at once."""
-        return self.fixed + self.each * _PER_HYPOTHESIS * cells
+        return max(self.fixed + self.each * _PER_HYPOTHESIS * cells, self.written)
 
     def windows(self) -> list[range]:
         """As few windows as the memory allows; each begins where the last ends.
@@ -93,8 +98,8 @@ class Room:
         offsets, n_frames = detections.offsets, detections.geometry.n_frames
         if self.needed(len(detections)) <= self.memory:
             return [range(n_frames)]
-        if self.fixed >= self.memory:
-            raise self._too_little(self.fixed, f"the tables of {len(detections):,} cells")
+        if self.written >= self.memory:
+            raise self._too_little(self.written, f"the tables of {len(detections):,} cells")
         size = int((self.memory - self.fixed) / (self.each * _PER_HYPOTHESIS))
         found: list[range] = []
         start = 0
