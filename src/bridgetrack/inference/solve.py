@@ -138,8 +138,8 @@ def solve_steps(
         slack[slots] = np.maximum(short, 0.0)[relaxed.slot_label[slots]]
     if relaxed.hurried:  # the prices alone tell how good the choice is
         worth = np.bincount(relaxed.slot_label, duals, minlength=count)
-        short = np.maximum(worth - _value_of_each(relaxed, score * picked), 0.0)
-        slack, bound = short[relaxed.slot_label], float(duals.sum())
+        lost = np.maximum(worth - _value_of_each(relaxed, score * picked), 0.0)
+        slack, bound = np.asarray(lost[relaxed.slot_label], dtype=np.float64), float(duals.sum())
     whole = np.zeros(problem.n_columns, dtype=bool)
     whole[columns[picked]] = True
     value = float(scores[whole].sum())
