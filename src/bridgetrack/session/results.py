@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -141,7 +142,7 @@ def _links(tracks: Tracks) -> set[tuple[int, int]]:
 
 def summary(tracks: Tracks) -> str:
     """The result in a sentence."""
-    counts = tracks.events["event"].value_counts()
+    counts = Counter(tracks.events["event"].tolist())
     roots = tracks.nodes["lineage_id"].nunique()
     parts = [f"{tracks.n_tracks} tracks in {roots} families"]
     for key, one, many in (
@@ -151,7 +152,7 @@ def summary(tracks: Tracks) -> str:
         ("skip", "cell missed for some frames", "cells missed for some frames"),
         ("false", "wrong detection", "wrong detections"),
     ):
-        n = int(counts.get(key, 0))
+        n = counts[key]
         if n:
             parts.append(f"{n} {one if n == 1 else many}")
     return ", ".join(parts) + "."

@@ -30,6 +30,10 @@ def _warm_up() -> Steps[None]:
     DirectLabelColormap(color_dict=background).map(np.zeros((2, 2), np.int32))
 
 
+_WARMING = "warm up colours"
+"""Name of the background work: compiling what napari colours labels with."""
+
+
 class ColouredCells:
     """Shows the masks coloured by track, from `show` until `hide`."""
 
@@ -93,8 +97,10 @@ class ColouredCells:
     def _follow(self) -> None:
         if not self._warm and self._session.tracking is not None:
             self._warm = True
-            self._session.run("warm up colours", _warm_up, lambda _: None)
-        if self.wanted and self._session.tracking is not None:
+            self._session.run(_WARMING, _warm_up, lambda _: self._follow())
+        # Drawing would wait for the compiler, and the window with it.
+        ready = not self._session.busy(_WARMING)
+        if self.wanted and self._session.tracking is not None and ready:
             self._queue.begin(self._draw)
 
     def _draw(self) -> None:
