@@ -47,7 +47,7 @@ class Camera:
 
         QTest.qWait(milliseconds)
 
-    def until(self, done: Callable[[], bool], seconds: float = 180) -> None:
+    def until(self, done: Callable[[], bool], seconds: float = 900) -> None:
         """Let the event loop run until something has happened."""
         limit = time.monotonic() + seconds
         while not done():
@@ -608,7 +608,7 @@ def many_movies(camera: Camera) -> None:
         box.go.click()
         camera.until(lambda: box.table.rowCount() == 2)
         # The picture shall not show where it was taken.
-        box.folder.value, box.out.value = "positions", "results"
+        box.folder.value, box.out.value = "/data/positions", "/data/results"
         box.words.setText(box.words.text().replace(f"{scratch}/", ""))
         fold_all_but(camera, box)
         camera.save("batch")
@@ -642,6 +642,7 @@ def explore(camera: Camera) -> None:
     below.tabs.setCurrentIndex(0)
     below.list.view.sortByColumn(4, Qt.SortOrder.AscendingOrder)
     camera.wait(300)
+    below.list.view.scrollToTop()
     camera.save("explore-spread")
 
 
@@ -670,11 +671,11 @@ def save_tour(frames: list[Any]) -> None:
 
 
 def main() -> None:
-    """Both themes."""
+    """Both themes, or those named."""
     OUT.mkdir(exist_ok=True)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
-        for theme in ("dark", "light"):
+        for theme in sys.argv[1:] or ("dark", "light"):
             # Answers of the sample go to the user's data folder; not to that of this user.
             os.environ["XDG_DATA_HOME"] = str(Path(folder) / theme)
             shoot(theme, tour=theme == "dark")

@@ -94,7 +94,7 @@ class Drawing:
         for k, mark in enumerate(self.marks):
             if mark.fixed or not mark.text:
                 continue
-            half = view.letter * (len(mark.text) + 2) / 2  # signs are wider than letters
+            half = view.letter * (len(mark.text) + 4) / 2  # signs are wider than letters
             x = _between(mark.point[1], left + half, right - half)
             heights = [mark.point[0] + 2.4 * view.letter * by for by in (0, -1, 1, -2, 2)]
             places = [(_between(y, top + view.letter, bottom - view.letter), x) for y in heights]
