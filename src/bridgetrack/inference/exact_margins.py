@@ -42,6 +42,7 @@ _NEARBY, _FEW = 3.0, 30
 """Reduced cost up to which a column may take part where not all can be looked at, and for how many
 columns that is done."""
 _STEP, _GROWTH = 0.5, 1.5
+_PAIRS = 500_000
 _NEGLIGIBLE, _TOLERANCE = 1e-12, 1e-6
 
 
@@ -276,10 +277,16 @@ class _Around:
         shape = (len(columns), self.n_nodes)
         joins = sp.csr_matrix((np.ones(len(pair)), (column, node)), shape=shape)
         cost, count = self._cost[columns], np.diff(joins.indptr)
-        here = _ranges(joins.indptr[column], count[column])
-        source, target = np.repeat(node, count[column]), joins.indices[here].astype(np.int64)
-        length = np.repeat(cost[column], count[column])
-        key, length = _smallest(source * self.n_nodes + target, length)
+        # A part at a time: all pairs of nodes at once would take more memory than all else.
+        parts = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
+        for k in range(0, len(column), _PAIRS):
+            some, mine = column[k : k + _PAIRS], node[k : k + _PAIRS]
+            here = _ranges(joins.indptr[some], count[some])
+            source, target = np.repeat(mine, count[some]), joins.indices[here].astype(np.int64)
+            length = np.repeat(cost[some], count[some])
+            parts.append(_smallest(source * self.n_nodes + target, length))
+        keys, lengths = zip(*parts, strict=True)
+        key, length = _smallest(np.concatenate(keys), np.concatenate(lengths))
         other = key // self.n_nodes != key % self.n_nodes
         source, target = np.divmod(key[other], self.n_nodes)
         start = np.searchsorted(source, np.arange(self.n_nodes + 1))

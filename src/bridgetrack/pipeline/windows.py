@@ -238,6 +238,8 @@ def _mend(state: _State, movie: WholeMovie, windows: list[range], pieces: InPiec
     """Choose events around every meeting again, farther where something may be lost there."""
     reach = dict.fromkeys(movie.meetings, _FIRST)
     longest = max(len(frames) for frames in windows)
+    if pieces.window is not None:  # else no more frames fit into the memory
+        longest = max(longest, 8 * REACH)
     before: dict[int, float] = {}
     torn: dict[int, float] = {}
     open_ = list(movie.meetings)
@@ -265,7 +267,7 @@ def _mend(state: _State, movie: WholeMovie, windows: list[range], pieces: InPiec
         before |= lost
         for m in open_:
             reach[m] *= 2
-        open_ = [m for m in open_ if 2 * (reach[m] + REACH) + 1 <= max(longest, 8 * REACH)]
+        open_ = [m for m in open_ if 2 * (reach[m] + REACH) + 1 <= longest]
 
 
 def _turns(meetings: list[int], reach: dict[int, int]) -> list[list[int]]:
