@@ -157,10 +157,7 @@ def text(words: str = "", *, dim: bool = False, lines: int = 0) -> QLabel:
 
     It has room for some `lines` at least, so that what is below it stays where it is.
     """
-    label = QLabel(words)
-    if lines:
-        label.setMinimumHeight(lines * label.fontMetrics().lineSpacing())
-        label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+    label = _Steady(words, lines) if lines else QLabel(words)
     label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     label.setSizePolicy(wrapping())
@@ -168,6 +165,28 @@ def text(words: str = "", *, dim: bool = False, lines: int = 0) -> QLabel:
     if dim:
         label.setStyleSheet("QLabel { font-size: 11px; }")
     return label
+
+
+class _Steady(QLabel):
+    """Words with room for some lines, however few there are."""
+
+    def __init__(self, words: str, lines: int) -> None:
+        super().__init__(words)
+        self._lines = lines
+        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+
+    def heightForWidth(self, width: int) -> int:  # noqa: N802
+        """As high as the words need, or as so many lines do."""
+        line = self.fontMetrics().lineSpacing()
+        rim = self.contentsMargins()
+        around = rim.top() + rim.bottom() + 2 * self.margin()
+        alone = QLabel.heightForWidth(self, _WIDE) - line * max(self.text().count("\n") + 1, 1)
+        room = self._lines * line + max(alone, around)
+        return max(int(super().heightForWidth(width)), room)
+
+
+_WIDE = 100_000
+"""Pixels in which no words need a second line."""
 
 
 def wrapping() -> QSizePolicy:
