@@ -35,7 +35,7 @@ UNSEEN = {
     "iPSC 04, every 2nd": Domain("iPSC", "iPSC-04-masks", "04", stride=2),
     "CellMigration, every 4th": Domain("CellMigration", "CellMigration-masks", stride=4),
     "PSC, second half, every 4th": Domain(
-        "PSC", "PhC-C2DL-PSC-01", scale=(1.6, 1.6), interval=10, start=150, stride=4
+        "PSC", "PhC-C2DL-PSC-01", scale=(1.6, 1.6), interval=10, start=50, stride=4
     ),
     "Phallusia Pm04": Domain(
         "Phallusia", "Phallusia-lineages-csv3D", "Pm04", interval=2, masks="points"

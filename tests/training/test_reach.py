@@ -15,6 +15,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training import train
 from bridgetrack.training.keep import Decision, KeepReason
+from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import choices
 from bridgetrack.training.reach import REACH, regrets, within_reach
 from bridgetrack.training.sure import SURE
@@ -81,3 +82,7 @@ def test_training_goes_no_farther(monkeypatch: pytest.MonkeyPatch) -> None:
     assert training.model.provenance["step"] == training.step
     assert overturned(scene, training.model.weights) == 0
     assert any("was kept" in note.words for note in training.notes)
+    # who gives λ wants the weights that come of it
+    asked = run(train_steps(scene, untrained_model(), TrainingOptions(strength=0.1)))
+    assert asked.step == 1
+    assert asked.model.weights == pytest.approx(AWAY)
