@@ -473,7 +473,7 @@ def show_progress(camera: Camera) -> None:
 
     area = camera.widget.stack.currentWidget()
     assert isinstance(area, QScrollArea)
-    area.ensureWidgetVisible(camera.widget.suggest.use)
+    area.ensureWidgetVisible(camera.widget.suggest.plot)
 
 
 def give_more(camera: Camera) -> None:
@@ -631,7 +631,6 @@ def explore(camera: Camera) -> None:
     mother = int(table.loc[table["divisions"].idxmax(), "track_id"])
     below.list.picked.emit([mother])
     camera.wait(300)
-    camera.save("explore-table")
     for k, name in enumerate(("trees", "plots", "cycles"), 1):
         below.tabs.setCurrentIndex(k)
         if name == "cycles":
