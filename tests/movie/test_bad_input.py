@@ -55,9 +55,9 @@ def test_missing_empty_and_unknown(tmp_path: Path) -> None:
     tifffile.imwrite(tmp_path / "01" / "t000.tif", TYX[0])
     with pytest.raises(InputError, match="its folders 01 do"):
         open_movie(tmp_path)
-    (tmp_path / "movie.avi").write_bytes(b"RIFF")
+    (tmp_path / "movie.docx").write_bytes(b"PK")
     with pytest.raises(InputError, match="unknown kind of file"):
-        open_movie(tmp_path / "movie.avi")
+        open_movie(tmp_path / "movie.docx")
     (tmp_path / "text.tif").write_text("this is no TIFF")
     with pytest.raises(InputError, match=r"text\.tif"):
         open_movie(tmp_path / "text.tif")

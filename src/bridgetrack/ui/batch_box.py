@@ -111,7 +111,7 @@ class BatchBox(QWidget):
         odd = most_different(rows)
         told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
         if odd is not None:
-            told.append(f"{odd.name} differs most: {odd.apart.words.removeprefix('different: ')}.")
+            told.append(f"{odd.name} differs most ({odd.apart.words}).")
         told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
         self.words.setText("\n".join(told))
 
