@@ -75,7 +75,10 @@ KINDS = {"new": [1], "own": [1, 3], "own, no exchange": [2, 14], "shared": range
 """Steps at which the files are put in place, or some of them."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    ["new", "own", *(pytest.param(k, marks=pytest.mark.thorough) for k in list(KINDS)[2:])],
+)
 def test_track_killed_while_files_are_put_in_place(
     movies: list[Path], tmp_path: Path, kind: str
 ) -> None:

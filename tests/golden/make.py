@@ -12,6 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
+os.environ["OMP_NUM_THREADS"] = "1"  # as in the tests: with more, last digits differ
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from golden.cases import CASES, Bench

@@ -16,7 +16,15 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(tmp_path_factory.mktemp("golden"))
 
 
-@pytest.mark.parametrize("name", CASES)
+_LONG = ("python_training", "python_transfer", "train_lambda")
+"""Others of their kind are compared every time."""
+
+
+def _param(name: str) -> object:
+    return pytest.param(name, marks=pytest.mark.thorough) if name in _LONG else name
+
+
+@pytest.mark.parametrize("name", map(_param, CASES))
 def test_as_before(name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRIDGETRACK_MODELS", str(bench.folder / "library"))
     # Through a file, as what was kept: whole arrays become lists, and keys become text.

@@ -106,7 +106,9 @@ def test_doubts_are_told() -> None:
     assert "factor of 3.0" in uneven
 
 
-@pytest.mark.parametrize(("first", "last"), [(0, 40), (60, 100)])
+@pytest.mark.parametrize(
+    ("first", "last"), [(0, 40), pytest.param(60, 100, marks=pytest.mark.thorough)]
+)
 def test_any_forty_frames_of_stem_cells(shared_data: Path, first: int, last: int) -> None:
     movie = open_movie(shared_data / "PhC-C2DL-PSC-01" / "01")
     found = estimate_settings(open_movie(movie.array[first:last, 0]))
