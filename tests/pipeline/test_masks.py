@@ -13,16 +13,18 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.joint import FrameChoice
-from bridgetrack.pipeline.mask_candidates import GivenMasks
+from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
-from bridgetrack.pipeline.masks import MaskSettings, choose_masks, segment_by_choice
+from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks, segment_by_choice
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import check, remove
+from bridgetrack.regions.describe import describe_frame
 from bridgetrack.regions.mend import Mend, MendKind, MendSite
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.score import RegionScore, starting_score
-from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
+from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings, segment_movie
 from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.strokes import learn_pixels
 from drawn_movie import PLACES, SIZE, drawn
 from pictures import blobs, photograph
 
@@ -190,3 +192,36 @@ def test_outlines_that_were_corrected_teach_how_large_cells_are_drawn() -> None:
         assert after[t].max() == before[t].max()
         sizes = [np.median(np.bincount(m.ravel())[1:]) for m in (before[t], after[t])]
         assert sizes[1] > 1.15 * sizes[0]
+
+
+@pytest.mark.parametrize("fails", [None, "built-in"])
+def test_the_steadier_of_built_in_and_taught_cells_is_trusted(fails: str | None) -> None:
+    images, labels = drawn()
+    image, strokes = open_movie(images), np.zeros(labels.shape, dtype=np.uint8)
+    if fails is None:  # who paints calls a half of every nucleus background
+        strokes[0, :10], strokes[0][labels[0] > 0] = 1, 2
+        strokes[0, :, 20:36][labels[0][:, 20:36] > 0] = 1
+        settings = None
+    else:
+        strokes[0][labels[0] == 0], strokes[0][labels[0] > 0] = 1, 2
+        settings = SegmentationSettings(foreground="dark", diameter=14.0)
+    given = GivenMasks(pixels=learn_pixels(image, strokes, diameter=14.0))
+    learned = run(learn_masks(image, settings, given=given))
+    assert learned.score.taught_reads == (fails is not None)
+    got = found(image, segmentation=settings, given=given)
+    for true, mask in zip(labels, got, strict=True):
+        for k in range(3, len(PLACES) + 1):
+            own = mask[true == k]
+            assert (own == np.bincount(own).argmax()).mean() > 0.7
+
+
+def test_what_strokes_taught_is_no_feature_of_candidates() -> None:
+    images, labels = drawn()
+    image, strokes = open_movie(images), np.zeros(labels.shape, dtype=np.uint8)
+    strokes[0][labels[0] == 0], strokes[0][labels[0] > 0] = 1, 2
+    settings = movie_settings(image, None, channel=0)
+    given = GivenMasks(pixels=learn_pixels(image, strokes, diameter=14.0))
+    found = MaskReader(image, 0, settings, given).frame(1)
+    assert {"reading", "taught", "probability"} <= set(found.regions.sources)
+    known = describe_frame(found.regions, image.channel_frame(1, 0), settings)
+    np.testing.assert_array_equal(found.features, known)

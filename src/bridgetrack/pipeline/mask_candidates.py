@@ -28,10 +28,11 @@ from bridgetrack.regions.propose import cell_probability, label_sources, propose
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
+from bridgetrack.regions.steady import found_again
 from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
 from bridgetrack.segmentation.backends import segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
-from bridgetrack.segmentation.probability import cell_and_edge
+from bridgetrack.segmentation.probability import cell_and_edge, cells_taught
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import Here, Workers
 
@@ -44,10 +45,12 @@ _BLOCKS = 4
 _FRAMES_PER_BLOCK = 6
 """Frames of a movie for each of them, if there are few."""
 _READING = "reading"
+_TAUGHT = "taught"
 READING_LOYALTY = 1.0
 """Added to the log-odds of cells that the plain segmentation draws, where no labels are brought.
 
-It is good where the score, which was learned from other kinds of movies, may not be."""
+It is good where the score, which was learned from other kinds of movies, may not be. The plain
+segmentation is the built-in one, or that of taught pixels where these are steadier."""
 
 
 @dataclass(frozen=True)
@@ -119,17 +122,21 @@ class MaskReader:
         """Candidates of a frame, with cells that people drew among them."""
         given, scale = self.given, self.movie.geometry.scale
         image = self.movie.channel_frame(t, self.channel)
-        probability = None
+        named = zip(label_sources(given.labels), given.labels, strict=True)
+        brought = {name: label_frame(labels, t) for name, labels in named}
+        reads = not brought and given.probability is None
+        if reads:
+            read = segment_frame(image, self.segmentation, scale=scale)
+            brought[_READING] = read.astype(np.int64)
+        said = probability = None
         if given.probability is not None:
-            probability = cell_probability(given.probability, t)
+            said = probability = cell_probability(given.probability, t)
         elif given.pixels is not None:
             cell, edge = cell_and_edge(image, given.pixels)
             probability = np.nan_to_num(cell if edge is None else cell - edge)
-        named = zip(label_sources(given.labels), given.labels, strict=True)
-        brought = {name: label_frame(labels, t) for name, labels in named}
-        if not brought and given.probability is None:
-            read = segment_frame(image, self.segmentation, scale=scale, model=given.pixels)
-            brought[_READING] = read.astype(np.int64)
+            if reads:
+                read = cells_taught((cell, edge), given.pixels, self.segmentation, scale)
+                brought[_TAUGHT] = read.astype(np.int64)
         regions = propose_frame(
             image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
         )
@@ -137,9 +144,8 @@ class MaskReader:
             rows = self.drawn.rows(t)
             drawn = self.drawn.select(np.arange(rows.start, rows.stop))
             regions = concatenate([regions, drawn])
-        features = describe_frame(
-            regions, image, self.segmentation, scale=scale, probability=probability
-        )
+        # What strokes taught is no feature: the starting score never saw the like, and goes wrong.
+        features = describe_frame(regions, image, self.segmentation, scale=scale, probability=probability)
         return Described(regions, features)
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
@@ -169,8 +175,9 @@ class MaskReader:
         for name in label_sources(self.given.labels):
             own |= regions.votes[:, regions.sources.index(name)] > 0
         scores = score.log_odds(regions, found.features) + loyalty * own
-        if _READING in regions.sources:
-            read = regions.votes[:, regions.sources.index(_READING)] > 0
+        reading = _TAUGHT if score.taught_reads else _READING
+        if reading in regions.sources:
+            read = regions.votes[:, regions.sources.index(reading)] > 0
             liked = much_alike(regions, redrawn_rows(regions, read, self.outline_ratio))
             scores, own = scores + (1 - score.own) * READING_LOYALTY * liked, own | read
         drawn = np.zeros(len(regions), dtype=bool)
@@ -225,7 +232,9 @@ def learned_score(
         chosen, scores = _at_first(one, score, per_cell, joint.bias)
         areas.append(one.regions.area[chosen].astype(np.float64))
         odds.append(scores)
-    score = MovieScore(score.start, usual_size(areas, odds))
+    seen = [[one.regions for one in block] for block in taken]
+    taught_reads = found_again(seen, _TAUGHT) > found_again(seen, _READING)
+    score = MovieScore(score.start, usual_size(areas, odds), taught_reads=taught_reads)
     answers = reader.given.answers
     if not answers:
         return score  # without anyone's word, what is wrong with the choice would be learned, too

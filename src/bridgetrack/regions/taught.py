@@ -11,7 +11,7 @@ are any, and have half of the say.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -47,12 +47,15 @@ class MovieScore:
         What was learned from this movie; None where nothing was.
     share
         How much of a say the trees have, 0 to 1.
+    taught_reads
+        Whether pixels taught by strokes show cells that are steadier than the built-in ones.
     """
 
     start: RegionScore
     size: CellSize | None = None
     trees: HistGradientBoostingClassifier | None = None
     share: float = 0.0
+    taught_reads: bool = False
 
     @property
     def own(self) -> float:
@@ -123,7 +126,7 @@ def teach(score: MovieScore, features: Array, targets: Targets, share: float = H
     """
     known = targets >= 0
     if len(np.unique(targets[known])) < 2:
-        return MovieScore(score.start, score.size)
+        return replace(score, trees=None, share=0.0)
     trees = HistGradientBoostingClassifier(
         max_iter=100,
         learning_rate=0.08,
@@ -134,4 +137,4 @@ def teach(score: MovieScore, features: Array, targets: Targets, share: float = H
         random_state=0,
     )
     trees.fit(features[known], targets[known])
-    return MovieScore(score.start, score.size, trees, share)
+    return replace(score, trees=trees, share=share)

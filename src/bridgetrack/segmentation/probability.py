@@ -83,10 +83,20 @@ def segment_taught(
     scale: tuple[float, ...] | None = None,
 ) -> Labels:
     """Cells of one frame where a pixel model sees them; see `segment_probability`."""
+    return cells_taught(cell_and_edge(image, model), model, settings, scale)
+
+
+def cells_taught(
+    seen: tuple[Image, Image | None],
+    model: PixelModel,
+    settings: SegmentationSettings,
+    scale: tuple[float, ...] | None = None,
+) -> Labels:
+    """As `segment_taught`, of what `cell_and_edge` says of the frame."""
     diameter = settings.diameter or model.diameter
-    cell, edge = cell_and_edge(image, model)
-    sampling = model.sampling if scale is None else sampling_of(scale, image.shape, diameter)
-    return segment_probability(cell, edge, settings, diameter, sampling)
+    shape = seen[0].shape
+    sampling = model.sampling if scale is None else sampling_of(scale, shape, diameter)
+    return segment_probability(*seen, settings, diameter, sampling)
 
 
 def cell_and_edge(image: NDArray[Any], model: PixelModel) -> tuple[Image, Image | None]:

@@ -120,9 +120,9 @@ class MaskChoice:
     Parameters
     ----------
     choose
-        How builtin decides between masks that exclude each other, where jointly is together with
-        what happens to the cells in time, frame is each frame by itself, and plain takes one
-        reading of every frame, which is fastest.
+        Between masks that exclude each other, how the built-in method decides: together with what
+        happens to the cells in time (jointly), in each frame by itself (frame), or by one reading
+        of every frame, which is fastest (plain).
     """
 
     choose: Choose = "jointly"
