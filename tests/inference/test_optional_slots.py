@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.inference.exact_margins import exact_margins
@@ -39,6 +39,7 @@ def padded(problem: Problem, values: np.ndarray, fill: float | bool) -> np.ndarr
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(0, 20), st.booleans())
+@example(1197225, 8, 2, False)  # the price of an optional slot must not become negative
 def test_choice_and_margins_equal_enumeration(
     seed: int, n_slots: int, n_wide: int, pinned: bool
 ) -> None:

@@ -104,6 +104,9 @@ def balanced_prices(
         given = np.zeros(problem.n_slots)
         given[slots] = np.minimum.reduceat(spare[by_slot.indices], start)
         given[~owned] = 0.0
+        if problem.free is not None:  # to leave a slot uncovered must not become a gain
+            prices = np.maximum(duals[problem.free], 0.0)
+            given[problem.free] = np.minimum(given[problem.free], prices)
         duals += held.T @ (held @ given / many) - given
     return np.asarray(duals)
 
