@@ -12,7 +12,7 @@ import bridgetrack as bt
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import compute_features
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
 
 
@@ -54,3 +54,23 @@ def test_features_are_computed_when_asked_for(walkers: Detections) -> None:
     assert len(later.blocks[1:3]) == 2
     weights = np.arange(len(default_features()), dtype=np.float64)
     np.testing.assert_array_equal(later.scores(weights), at_once.scores(weights))
+
+
+def test_what_is_done_in_parts_is_the_same(
+    walkers: Detections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = bt.track(walkers).scene
+    active = active_slots(scene.detections)
+    monkeypatch.setattr("bridgetrack.hypotheses.events._AT_ONCE", 100)
+    monkeypatch.setattr("bridgetrack.features.feature._AT_ONCE", 100)
+    monkeypatch.setattr("bridgetrack.inference.problem._AT_ONCE", 100)
+    assert (scene.hypotheses.covering(active) != scene.problem.incidence).nnz == 0
+    assert scene.hypotheses.touching(active).all()
+    later = compute_features(scene.evidence, scene.hypotheses, default_features(), on_demand=True)
+    weights = np.random.default_rng(0).normal(size=len(default_features()))
+    scores = scene.matrix.scores(weights)
+    np.testing.assert_allclose(later.scores(weights), scores, rtol=1e-9)
+    every = np.ones(len(scores), dtype=bool)
+    first = scene.problem.undominated(scores, every)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(scene.problem.undominated(scores, every), first)

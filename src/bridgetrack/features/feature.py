@@ -19,6 +19,9 @@ from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
 
+_AT_ONCE = 1 << 17
+"""Hypotheses, about, whose features are computed at once while they are not kept."""
+
 LINK_SCORE = "link_score"
 """Name of the features that are there only where another program's scores are given."""
 
@@ -181,8 +184,12 @@ class FeatureMatrix:
     def scores(self, weights: Array) -> Array:
         """Φ w, shape (H,)."""
         out = np.zeros(self.n_hypotheses)
-        for event, block in zip(Event, self.blocks, strict=True):
-            out[self.rows[event]] = block @ weights[self.features.block(event)]
+        for event in Event:
+            own = weights[self.features.block(event)]
+            if isinstance(self.blocks, BlocksOnDemand):
+                out[self.rows[event]] = self.blocks.times(event, own)
+            else:
+                out[self.rows[event]] = self.blocks[event] @ own
         return out
 
     def joint(self, chosen: Array) -> Array:
@@ -283,6 +290,25 @@ class BlocksOnDemand(Sequence[Array]):
         self._asked.add(kind)
         return block
 
+    def times(self, event: Event, weights: Array) -> Array:
+        """Features of an event times weights, some frames at a time while they are not kept."""
+        if event in self._asked or event in self._kept:
+            return np.asarray(self[event] @ weights)
+        self._asked.add(event)
+        parts = [self._of(event, mine) @ weights for mine in self._some_frames(event)]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def _some_frames(self, event: Event) -> list[NDArray[np.int64]]:
+        """The hypotheses of an event, cut between frames: those of one pair are compared."""
+        mine = self._hypotheses.of(event)
+        first = self._hypotheses.sources[mine, 0]
+        first = np.where(first < 0, self._hypotheses.targets[mine, 0], first)
+        frame = self._evidence.detections.frame[first]
+        if len(mine) <= _AT_ONCE or (np.diff(frame) < 0).any():
+            return [mine]
+        cuts = np.searchsorted(frame, frame[_AT_ONCE::_AT_ONCE])
+        return np.split(mine, np.unique(cuts))
+
     def keep(self) -> None:
         """Compute what is not there yet."""
         for event in Event:
@@ -294,7 +320,10 @@ class BlocksOnDemand(Sequence[Array]):
         return describe_cells(self._evidence)
 
     def _computed(self, event: Event) -> Array:
-        mine = self._hypotheses.of(event)
+        return self._of(event, self._hypotheses.of(event))
+
+    def _of(self, event: Event, mine: NDArray[np.int64]) -> Array:
+        """Features of some hypotheses of an event."""
         sources, targets = self._hypotheses.sources[mine], self._hypotheses.targets[mine]
         named = (sources[:, 0], sources[:, 1], targets[:, 0], targets[:, 1])
         view = EventView(self._evidence, self._cells, *named)

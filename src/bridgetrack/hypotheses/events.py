@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
@@ -16,6 +16,9 @@ from bridgetrack.detections.table import Detections
 
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+_AT_ONCE = 1 << 17
+"""Events whose slots are looked up at once."""
 
 
 class Event(IntEnum):
@@ -161,18 +164,37 @@ class Events:
         active
             Which slots must be covered exactly once, shape (2n,), see `active_slots`.
         """
-        slots, covers = self._active_slots(active)
-        return _incidence(slots[covers], covers.sum(axis=1), len(active))
+        return self._covering(active, np.arange(len(active), dtype=np.int32), len(active))
 
     def covering(self, active: Mask) -> sp.csr_matrix:
         """As `incidence`, with the active slots alone as columns."""
-        slots, covers = self._active_slots(active)
-        number = (np.cumsum(active) - 1).astype(np.int32)
-        return _incidence(number[slots[covers]], covers.sum(axis=1), int(active.sum()))
+        return self._covering(active, (np.cumsum(active) - 1).astype(np.int32), int(active.sum()))
 
     def touching(self, active: Mask) -> Mask:
         """Which events cover an active slot, shape (E,)."""
-        return np.asarray(self._active_slots(active)[1].any(axis=1))
+        found = [part._active_slots(active)[1].any(axis=1) for part in self._parts()]
+        return np.concatenate([np.zeros(0, dtype=bool), *found])
+
+    def _covering(self, active: Mask, number: NDArray[np.int32], n_slots: int) -> sp.csr_matrix:
+        """As `incidence`, with these numbers of the slots as columns."""
+        slots, counts = [np.zeros(0, dtype=np.int32)], [np.zeros(1, dtype=np.int32)]
+        for part in self._parts():
+            every, covers = part._active_slots(active)
+            slots.append(number[every[covers]])
+            counts.append(covers.sum(axis=1, dtype=np.int32))
+        start = np.cumsum(np.concatenate(counts), dtype=np.int32)
+        named = np.concatenate(slots)
+        # Ones, and sums of few of them, are exact in single precision, which takes half the memory.
+        ones = np.ones(len(named), dtype=np.float32)
+        matrix = sp.csr_matrix((ones, named, start), shape=(len(self), n_slots))
+        matrix.sort_indices()
+        return matrix
+
+    def _parts(self) -> Iterator[Events]:
+        """All events, some at a time, for work that takes much memory for each."""
+        for first in range(0, len(self), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            yield Events(self.event[some], self.sources[some], self.targets[some])
 
     def _active_slots(self, active: Mask) -> tuple[NDArray[np.int32], Mask]:
         """As `slots`, in few bytes, and where they are active; shapes (E, 5)."""
@@ -213,15 +235,6 @@ class Events:
                 "target1": self.targets[:, 1],
             }
         )
-
-
-def _incidence(slots: NDArray[np.int32], counts: Index, n_slots: int) -> sp.csr_matrix:
-    """A matrix of ones: the slots of all events one after another, and how many each has."""
-    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    shape = (len(counts), n_slots)
-    matrix = sp.csr_matrix((np.ones(len(slots)), slots, start), shape=shape)
-    matrix.sort_indices()
-    return matrix
 
 
 def active_slots(detections: Detections) -> Mask:

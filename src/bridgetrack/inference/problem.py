@@ -137,16 +137,17 @@ class Problem:
             single[:-1][self.free] = np.maximum(single[:-1][self.free], 0.0)
         padded = single.copy()
         padded[-1] = 0.0
-        alone = np.concatenate([padded[self.slots[c]].sum(axis=1) for c in self.pieces()])
         groups, inner = self._pair_groups
         n_groups = int(groups.max()) + 1 if len(groups) else 0
         pair_best = np.full(n_groups + 1, -np.inf)
         two = groups >= 0
         np.maximum.at(pair_best, groups[two], score[two])
-        composed = alone
-        for k in range(3):
-            composed = np.maximum(composed, pair_best[inner[:, k]] + padded[self.slots[:, k]])
-        keep &= one | (score > composed)
+        for c in self.pieces():
+            own = padded[self.slots[c]]
+            composed = own.sum(axis=1)
+            for k in range(3):
+                composed = np.maximum(composed, pair_best[inner[c, k]] + own[:, k])
+            keep[c] &= one[c] | (score[c] > composed)
         return np.asarray(keep)
 
     def _best_of_cover(self, score: Array) -> Mask:
@@ -162,10 +163,15 @@ class Problem:
 
 def _group(slots: Narrow, base: int) -> Narrow:
     """Number rows of slots so that equal rows share a number."""
-    number = slots[:, 0].astype(np.int64)
+    key, largest = slots[:, 0].astype(np.int64), base
     for column in slots.T[1:]:
-        _, number = np.unique(number * np.int64(base) + column, return_inverse=True)
-    return number.astype(np.int32)
+        if largest > np.iinfo(np.int64).max // base:  # else all columns are told apart at once
+            _, key = np.unique(key, return_inverse=True)
+            largest = len(key)
+        key *= base
+        key += column
+        largest *= base
+    return np.unique(key, return_inverse=True)[1].astype(np.int32)
 
 
 def components(incidence: sp.csr_matrix) -> tuple[int, Index, Index]:
@@ -181,6 +187,8 @@ def components(incidence: sp.csr_matrix) -> tuple[int, Index, Index]:
     # Tying the first slot of a column to its others is enough.
     first = incidence.indices[incidence.indptr[:-1]]
     ends = np.repeat(first, np.diff(incidence.indptr)), incidence.indices
+    others = ends[0] != ends[1]
+    ends = ends[0][others], ends[1][others]
     shape = (incidence.shape[1], incidence.shape[1])
     ties = sp.csr_matrix((np.ones(len(ends[0]), dtype=np.int8), ends), shape=shape)
     count, label = connected_components(ties, directed=False)

@@ -113,12 +113,17 @@ def guessed_prices(problem: Problem, scores: Array) -> Array:
 def _promising(problem: Problem, cost: Array) -> Mask:
     """Columns of one slot, of a small reduced cost, and the best of every slot, shape (H,)."""
     by_slot = problem.by_slot
+    inside = np.asarray((problem.width == 1) | (cost <= _NEAR))
     count = np.diff(by_slot.indptr)
-    order = np.lexsort((cost[by_slot.indices], np.repeat(np.arange(problem.n_slots), count)))
-    rank = np.arange(len(order)) - np.repeat(by_slot.indptr[:-1], count)
-    inside = (problem.width == 1) | (cost <= _NEAR)
-    inside[by_slot.indices[order[rank < _BEST]]] = True
-    return np.asarray(inside)
+    start, count = by_slot.indptr[:-1][count > 0], count[count > 0]
+    values = cost[by_slot.indices]
+    for _ in range(_BEST if len(start) else 0):
+        lowest = np.flatnonzero(values == np.repeat(np.minimum.reduceat(values, start), count))
+        slot = np.searchsorted(start, lowest, side="right")
+        best = lowest[np.unique(slot, return_index=True)[1]]
+        inside[by_slot.indices[best]] = True
+        values[best] = np.inf
+    return inside
 
 
 def clusters(problem: Problem, scores: Array, x: Array, prices: Array) -> tuple[int, Index, Index]:

@@ -110,7 +110,7 @@ def solve_steps(
     limits = limits or SolverLimits()
     until = time.monotonic() + limits.max_seconds
     columns, relaxed = yield from _relaxed(problem, scores, allowed, limits, until)
-    incidence, score = problem.incidence[columns], scores[columns]
+    score = scores[columns]
     x, duals, count = relaxed.x, relaxed.duals, relaxed.count
 
     # The relaxed choice is made whole, and its distance from the relaxation told per component.
@@ -122,7 +122,7 @@ def solve_steps(
         torn[relaxed.column_label[fractional]] = True
         part = np.flatnonzero(torn[relaxed.column_label])
         slots = np.flatnonzero(torn[relaxed.slot_label])
-        rows = sp.csr_matrix(incidence[part][:, slots].T.tocsr())
+        rows = sp.csr_matrix(problem.incidence[columns[part]][:, slots].T.tocsr())
         free = None if problem.free is None else problem.free[slots]
         start = greedy_choice(rows, score[part], x[part], duals[slots], free)
         nodes, seconds = limits.max_nodes, max(until - time.monotonic(), 0.0)
