@@ -105,7 +105,7 @@ class Robot:
 
 def run(name: str, labels: Any, image: Any, truth_folder: Path, folder: Path) -> str:
     """Annotate a balanced sample of the true events of a movie."""
-    session = Session(InlineRunner())
+    session = Session(runner=InlineRunner())
     annotator = Annotator(session)
     problems: list[str] = []
     session.message.connect(lambda level, words: level == "error" and problems.append(words))

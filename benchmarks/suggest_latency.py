@@ -125,7 +125,7 @@ def measure_large(folder: Path, cells: int) -> None:
 
     from bridgetrack.annotations.annotation import Kind
     from bridgetrack.movie import open_movie
-    from bridgetrack.ui.file_menu import image_data, labels_data
+    from bridgetrack.ui.file_layers import image_data, labels_data
     from bridgetrack.ui.panel import state_of
 
     movie = movie_of(folder, 100, cells)

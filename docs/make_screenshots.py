@@ -523,10 +523,15 @@ def train(camera: Camera) -> None:
 
 def track(camera: Camera) -> None:
     """Show the tracks, and the least certain of them."""
+    from bridgetrack.ui.layers import find_role
+
     panel = camera.widget.track
     camera.widget.open_step(3)
     panel.go.click()
     camera.until(lambda: panel.doubts.rowCount() > 0)
+    layers = camera.viewer.layers
+    roles = ("tracks", "coloured")
+    camera.until(lambda: all(getattr(find_role(layers, r), "visible", False) for r in roles))
     for k in range(0, 36, 3):
         camera.state.canvas.show(k, None)
         camera.film()
@@ -541,18 +546,18 @@ def track(camera: Camera) -> None:
 
 
 def export(camera: Camera) -> None:
-    """Show a family tree and the table to be exported."""
+    """Show the table to be exported."""
     from qtpy.QtWidgets import QScrollArea
 
     panel = camera.widget.track
-    unfold(panel)
+    fold_all_but(camera, panel.export)
     nodes = camera.session.tracking.tracks.nodes
     large = nodes.groupby("lineage_id")["track_id"].nunique().idxmax()
     camera.state.annotator.point_at(int(nodes.loc[nodes["lineage_id"] == large, "id"].iloc[-1]))
     area = camera.widget.stack.currentWidget()
     assert isinstance(area, QScrollArea)
     camera.wait(200)
-    area.ensureWidgetVisible(panel.export)
+    area.ensureWidgetVisible(panel.export.words)
     camera.save("export")
     camera.film(5)
 

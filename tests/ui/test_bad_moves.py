@@ -86,6 +86,7 @@ def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
     for _ in range(3):
         find.go.click()
         qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
+        qtbot.wait(50)  # until they are opened, which ends other work
         made.append(source.layer)
     there = [layer for layer in made if layer in viewer.layers]
     assert there == made[1:], "searches do not pile up"

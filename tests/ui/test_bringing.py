@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +17,8 @@ from qtpy.QtGui import QDropEvent
 from qtpy.QtWidgets import QApplication, QFileDialog, QRadioButton
 
 from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
-from bridgetrack.ui.file_menu import folder_reader, layers_of
+from bridgetrack.ui.file_layers import layers_of
+from bridgetrack.ui.file_menu import folder_reader
 from bridgetrack.ui.layers import path_of, tags_of
 from bridgetrack.ui.panel import state_of
 from bridgetrack.ui.workflow import fill
@@ -51,8 +55,9 @@ def drop(viewer, path: Path) -> None:
     canvas.dropEvent(QDropEvent(where, Qt.DropAction.CopyAction, mime, CLICK, no_key))
 
 
-def choose_reader(qtbot, name: str) -> None:
-    """Choose a reader in the question that napari asks next."""
+@contextmanager
+def choosing(name: str) -> Iterator[None]:
+    """Choose a reader in the questions that napari asks meanwhile."""
 
     def click() -> None:
         dialog = QApplication.activeModalWidget()
@@ -63,7 +68,11 @@ def choose_reader(qtbot, name: str) -> None:
             wanted[0].setChecked(True)
         dialog.accept() if wanted else dialog.reject()
 
-    QTimer.singleShot(1000, click)
+    looking = QTimer()
+    looking.timeout.connect(click)
+    looking.start(50)
+    yield
+    looking.stop()
 
 
 def chosen(widget, kind: str):
@@ -86,28 +95,47 @@ def test_other_folders_are_left_to_others(tmp_path):
     assert folder_reader(str(tmp_path / "text")) is None
 
 
-def test_a_dropped_store_of_masks_is_taken_for_the_cells(viewer, qtbot, files):
-    widget = fill(viewer, files["frames"], None)
-    choose_reader(qtbot, "Bridgetrack")
-    drop(viewer, files["store"])
+def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
+    widget = fill(viewer, None, None)
     state = state_of(viewer)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert chosen(widget, "labels").name == "cells"
-    assert type(chosen(widget, "labels")).__name__ == "Labels"
+    beside: list[bool] = []
 
+    def dropping(path: Path) -> None:
+        """Drop in an event of the window, as a mouse does; nothing is read when it returns."""
+        n, before = len(viewer.layers), len(beside)
 
-def test_a_folder_of_masks_opens_as_cells(viewer, qtbot, files):
-    widget = fill(viewer, files["frames"], None)
-    viewer.open(str(files["masks"]), plugin="bridgetrack")
-    state = state_of(viewer)
+        def act() -> None:
+            drop(viewer, path)
+            beside.append(state.files.busy("open") and len(viewer.layers) == n)
+
+        with choosing("Bridgetrack"):
+            QTimer.singleShot(0, act)
+            qtbot.waitUntil(lambda: len(beside) > before, timeout=20_000)
+        qtbot.waitUntil(lambda: not state.files.busy("open"), timeout=20_000)
+
+    dropping(files["frames"])
+    assert chosen(widget, "image").name == "frames" and chosen(widget, "labels") is None
+    dropping(files["masks"])
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert chosen(widget, "labels").name == "masks"
+    assert type(chosen(widget, "labels")).__name__ == "Labels"
+    broken = files["table"].with_name("broken.csv")
+    broken.write_text(files["table"].read_text() + "3,1,here,4\n")
+    there = list(viewer.layers)
+    dropping(broken)
+    notice = widget.segment.notice
+    assert notice.isVisible() and "broken.csv" in notice.text() and "here" in notice.text()
+    assert list(viewer.layers) == there and chosen(widget, "labels").name == "masks"
+    assert beside == [True] * 3
+    # A script, which is no event of the window, gets the layers at once.
+    [points] = viewer.open(str(files["table"]), plugin="bridgetrack")
+    assert points in viewer.layers
 
 
 def test_masks_that_napari_took_for_an_image_are_listed_and_used(viewer, qtbot, files):
     widget = fill(viewer, files["frames"], None)
     state, source = state_of(viewer), widget.segment.source
-    choose_reader(qtbot, "there is nothing to choose")
+    qtbot.waitUntil(lambda: len(viewer.layers) == 1, timeout=20_000)
     drop(viewer, files["stack"])
     qtbot.waitUntil(lambda: len(viewer.layers) > 1, timeout=20_000)
     taken = viewer.layers["cells"]
@@ -163,7 +191,9 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     qtbot.waitUntil(widget.track.export_now.isEnabled, timeout=20_000)
     qtbot.mouseClick(widget.track.export_now, CLICK)
     qtbot.waitUntil(lambda: "Written" in widget.track.export.words.text(), timeout=20_000)
-    assert (results / "tracks.csv").is_file() and widget.track.export.words.isVisible()
+    assert (results / "tracks.csv").is_file()
+    told = widget.track.export.words
+    qtbot.waitUntil(lambda: told.visibleRegion().boundingRect() == told.rect(), timeout=2000)
     widget.open_step(0)
     n = len(state.session.scene.detections)
     press(2, files["table"])
@@ -186,20 +216,29 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     assert len(viewer.layers) == before
 
 
-@pytest.mark.parametrize("name", ["masks", "stack", "store", "table"])
-def test_the_command_opens_masks_and_tables_by_themselves(viewer, qtbot, files, name):
-    widget = fill(viewer, files[name], None)
-    if name == "table":
-        assert type(viewer.layers["spots"]).__name__ == "Points"
-        return
-    state = state_of(viewer)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert chosen(widget, "labels").name == files[name].name.split(".")[0]
-    assert tags_of(chosen(widget, "labels"))["role"] == "labels"
+def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
+    broken = files["table"].with_name("broken.csv")
+    broken.write_text("name,colour\ncat,black\n")
 
+    def opened(*given: Path | None) -> Any:
+        viewer.layers.clear()
+        qtbot.waitUntil(lambda: state_of(viewer).session.movie is None, timeout=5000)
+        widget = fill(viewer, *given)
+        files_of = state_of(viewer).files
+        assert files_of.busy("open") and not viewer.layers, "the window is there at once"
+        qtbot.waitUntil(lambda: not files_of.busy("open"), timeout=20_000)
+        return widget
 
-def test_the_command_opens_a_movie_with_a_table(viewer, qtbot, files):
-    widget = fill(viewer, files["frames"], files["table"])
+    widget = opened(broken, None)
+    assert not viewer.layers and "broken.csv" in widget.segment.notice.text()
+    for name in ("masks", "stack", "store"):
+        widget, session = opened(files[name], None), state_of(viewer).session
+        qtbot.waitUntil(lambda s=session: s.tracking is not None, timeout=60_000)
+        assert chosen(widget, "labels").name == files[name].name.split(".")[0]
+        assert tags_of(chosen(widget, "labels"))["role"] == "labels"
+    opened(files["table"], None)
+    assert type(viewer.layers["spots"]).__name__ == "Points"
+    widget = opened(files["frames"], files["table"])
     assert type(viewer.layers["Cells"]).__name__ == "Points"
     assert chosen(widget, "image").name == "frames"
 
@@ -210,3 +249,17 @@ def test_a_single_frame_alone_is_opened_by_itself(files):
     shutil.copy(files["frames"] / "t000.tif", alone)
     [(data, options, kind)] = layers_of(alone / "t000.tif")
     assert (len(data), options["name"], kind) == (1, "t000", "image")
+
+
+def test_any_frame_of_a_folder_of_stacks_opens_the_folder(tmp_path):
+    stacks = np.random.default_rng(0).integers(0, 200, (3, 4, 20, 30)).astype(np.uint8)
+    for kind, name in (("frames", "t{:03}.tif"), ("positions", "pos{}.tif")):
+        (tmp_path / kind).mkdir()
+        for k, stack in enumerate(stacks):
+            file = tmp_path / kind / name.format(k)
+            tifffile.imwrite(file, stack, photometric="minisblack")
+    [(volumes, *_)] = layers_of(tmp_path / "frames" / "t001.tif")
+    np.testing.assert_array_equal(volumes, stacks)
+    # Movies of several positions lie side by side, too, but each is opened by itself.
+    [(movie, *_)] = layers_of(tmp_path / "positions" / "pos1.tif")
+    np.testing.assert_array_equal(movie, stacks[1])

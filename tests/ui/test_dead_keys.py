@@ -21,13 +21,15 @@ def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer
     viewer.layers.selection.active = viewer.layers["short"]
     hand.click(place)
     assert len(state.session.annotations) == 0
-    assert widget.elsewhere.isVisible() and "“short”" in widget.where.text()
+    qtbot.waitUntil(widget.elsewhere.isVisible, timeout=5000)
+    assert "“short”" in widget.where.text()
     qtbot.mouseClick(widget.back, Qt.MouseButton.LeftButton)
     assert not widget.elsewhere.isVisible()
     hand.click(place)
     assert len(state.session.annotations) == 1
     viewer.layers.selection.active = viewer.layers["cells"]
     widget.open_step(0)
+    qtbot.wait(100)
     assert not widget.elsewhere.isVisible(), "there is nothing to answer in step 1"
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import tifffile
-from qtpy.QtCore import QPointF, Qt
+from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QDockWidget
 
 from bridgetrack.tracks.colours import colouring
 from bridgetrack.tracks.lineages import newick
-from bridgetrack.ui.explore_panel import NAME, ExplorePanel
+from bridgetrack.ui.explore_panel import NAME, SAMPLES, ExplorePanel
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.panel import state_of
 
@@ -167,6 +167,24 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     assert len(panel.cycles.cycles) < many and "left out" in panel.cycle_words.toPlainText()
     panel.save_cycles(tmp_path / "cycles.csv")
     assert len(pd.read_csv(tmp_path / "cycles.csv")) == len(panel.cycles.cycles)
+    # Other solutions: how often each track comes out the same, sorted by a click on its name.
+    qtbot.mouseClick(panel.sampling, LEFT)
+    model, view = panel.list.model, panel.list.view
+    qtbot.waitUntil(lambda: "same_in_samples" in model.table.columns, timeout=60_000)
+    assert len(panel.samples) == SAMPLES
+    assert f"In {SAMPLES} solutions" in panel.cycle_words.toPlainText()
+    bar = panel.tabs.tabBar()
+    qtbot.mouseClick(bar, LEFT, pos=bar.tabRect(0).center())
+    header, column = view.horizontalHeader(), list(model.table.columns).index("same_in_samples")
+    assert model.headerData(column, Qt.Orientation.Horizontal) == "same in other\nsolutions"
+    for shares in (np.sort, lambda found: np.sort(found)[::-1]):
+        left = header.sectionViewportPosition(column)
+        name = QPoint(left + header.sectionSize(column) // 2, header.height() // 2)
+        qtbot.mouseClick(header.viewport(), LEFT, pos=name)
+        shown = [float(model.data(model.index(k, column))) for k in range(model.rowCount())]
+        assert shown == shares(np.array(shown)).tolist() and 0 <= min(shown) < max(shown) <= 1
+    click_row(qtbot, panel, 0)
+    assert selected(panel) == [model.tracks[0]] == list(state.looks.chosen)
     # It follows answers, and forgets a movie that is closed.
     session, before = state.session, panel.numbers
     event = session.tracking.tracks.events.query("event == 'divide'").iloc[0]

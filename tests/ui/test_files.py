@@ -20,13 +20,13 @@ from bridgetrack.session.results import layer_data, least_certain, summary
 from bridgetrack.session.session import Session
 from bridgetrack.simulation.folder import sample_folder
 from bridgetrack.tracks.table import node_margins
+from bridgetrack.ui.file_layers import tracks_data
 from bridgetrack.ui.file_menu import (
     csv_reader,
     folder_reader,
     project_reader,
     sample_movie,
     trackmate_reader,
-    tracks_data,
     tracks_of,
     write_csv_file,
     write_ctc_folder,

@@ -162,6 +162,8 @@ def test_answers_by_keys_clicks_and_buttons(state, hand, moving, qtbot):
     hand.key("V")
     # Connect by key and click.
     session = state.session
+    # The tracks follow the last undo in the background.
+    qtbot.waitUntil(lambda: bool(chosen_event(session.tracking, row).targets), timeout=20_000)
     target = chosen_event(session.tracking, row).targets[0]
     hand.point(place)
     hand.key("C")
@@ -223,6 +225,10 @@ def test_buttons_do_what_keys_do(open_short, viewer, hand, qtbot):
     hand.click(place)
     hand.key("Z")
     keys = {Mode.FALSE: "F", Mode.BREAK: "B", Mode.CUT: "K", Mode.MOVE: "C"}
+    watched = [*panel.tabs, *buttons.values(), *panel.annotate.actions.values()]
+    seen = [b for b in watched if b.isVisible()]
+    places, hints = [b.mapTo(panel, b.rect().center()) for b in seen], set()
+    assert len(seen) > 20
     for mode, key in keys.items():
         qtbot.mouseClick(buttons[mode], Qt.MouseButton.LeftButton)
         by_button = state.annotator.picking
@@ -230,7 +236,17 @@ def test_buttons_do_what_keys_do(open_short, viewer, hand, qtbot):
         hand.key(key)
         assert state.annotator.picking == by_button and by_button.mode == mode
         assert buttons[mode].isChecked()
+        # Words change above the buttons and below them; these stay below the mouse.
+        hand.point(place)
+        hints.add(panel.annotate.hint.text())
+        assert [b.mapTo(panel, b.rect().center()) for b in seen] == places
+    assert len(hints) == len(keys)
     assert len(state.session.annotations) == 0
+    hand.key("V")
+    hand.click(place)
+    qtbot.waitUntil(panel.annotate.notice.isVisible, timeout=5000)
+    qtbot.wait(20)
+    assert [b.mapTo(panel, b.rect().center()) for b in seen] == places
 
 
 def test_closing_during_work_is_clean(open_short, viewer, pixels):

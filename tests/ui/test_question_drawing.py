@@ -27,7 +27,7 @@ def question(*alternatives, event=MOVE):
     )
 
 
-def drawn(asked, frame, plane=None):
+def drawn(asked, frame, plane=None, seen=None):
     """A drawing of the question, with a square as every cell's outline."""
     found = Drawing()
 
@@ -35,7 +35,10 @@ def drawn(asked, frame, plane=None):
         return np.asarray(cell.position[-2:]) + np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]])
 
     draw_question(
-        found, asked, SliceShown(frame, plane, 10.0, 200.0, name=lambda c: f"#{c.label}"), outline
+        found,
+        asked,
+        SliceShown(frame, plane, 10.0, 200.0, seen=seen, name=lambda c: f"#{c.label}"),
+        outline,
     )
     return found
 
@@ -59,6 +62,15 @@ def test_cells_have_the_names_that_the_panel_uses():
     assert names["#3"] == (pytest.approx(FAR.position[0] - 7.5), FAR.position[1])
     later = {m.text for m in drawn(question(divide), 4).marks if m.text.startswith("#")}
     assert later == {"#1", "#2", "#3"}
+
+
+@pytest.mark.parametrize("side", range(4))
+def test_the_edge_of_the_view_cuts_no_name(side):
+    seen = [0.0, 0.0, 100.0, 100.0]
+    seen[side] = 49.0 if side < 2 else 51.0  # the mother is just inside
+    [name] = [m for m in drawn(question(), 3, seen=tuple(seen)).marks if m.text == "#1"]
+    top, left, bottom, right = seen
+    assert top < name.point[0] < bottom and left + 2 < name.point[1] < right - 2
 
 
 @pytest.mark.parametrize("frame", [2, 5])

@@ -70,6 +70,8 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     )
     click(qtbot, box, row)
     assert state.canvas.frame == 2
+    outlined = session.scene.detections.table.iloc[state.annotator.outlined]
+    assert (outlined["frame"], outlined["label"]) == (2, int(row.text(2))), "it is seen which"
     repaired = layer.data.copy()
     qtbot.mouseClick(box.back, Qt.MouseButton.LeftButton)
     assert (layer.data[2][lost] > 0).mean() < 0.2

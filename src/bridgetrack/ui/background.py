@@ -67,9 +67,13 @@ def _drive(work: Factory) -> Generator[Any, None, _Ending]:
 
 
 class ThreadRunner:
-    """Runs work in napari's worker threads; reports arrive in the thread that started it."""
+    """Runs work in napari's worker threads; reports arrive in the thread that started it.
 
-    def __init__(self) -> None:
+    What came of it is handed on as a part of work of that thread, in its `turns`.
+    """
+
+    def __init__(self, turns: Turns | None = None) -> None:
+        self._ended = EventLoopQueue(turns)
         self._generation = 0
         self._active: dict[str, tuple[int, Any]] = {}
 
@@ -88,6 +92,10 @@ class ThreadRunner:
                 report(step)
 
         def on_end(outcome: _Ending) -> None:
+            if current():
+                self._ended.then(lambda: hand_on(outcome))
+
+        def hand_on(outcome: _Ending) -> None:
             if not current():
                 return
             del self._active[name]
@@ -120,18 +128,56 @@ class ThreadRunner:
             self.cancel(name)
 
 
-_PAUSE = 10
+_PAUSE = 20
 """Milliseconds between two parts: time for drawing, for the mouse and for keys."""
 
 
-class EventLoopQueue:
-    """Does parts of work on the main thread, one per turn of the event loop."""
+class Turns:
+    """Whose part of work comes next, where several have work for the main thread.
+
+    With a timer each, all that are due would come in the same turn of the event loop.
+    """
 
     def __init__(self) -> None:
-        self._parts: deque[Callable[[], None]] = deque()
+        self._waiting: deque[EventLoopQueue] = deque()
         self._timer = QTimer()
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._next)
+
+    def ask(self, queue: EventLoopQueue) -> None:
+        """A queue has something to do."""
+        if queue not in self._waiting:
+            self._waiting.append(queue)
+        if not self._timer.isActive():
+            self._timer.start(_PAUSE)
+
+    def give_up(self, queue: EventLoopQueue) -> None:
+        """A queue has nothing to do any more."""
+        if queue in self._waiting:
+            self._waiting.remove(queue)
+
+    def _next(self) -> None:
+        if not self._waiting:
+            return
+        queue = self._waiting.popleft()
+        try:
+            queue.do_one()
+        finally:
+            if queue.busy:
+                self.ask(queue)
+            if self._waiting:
+                self._timer.start(_PAUSE)
+
+
+class EventLoopQueue:
+    """Does parts of work on the main thread, one per turn of the event loop.
+
+    Queues that share their `turns` come one after the other.
+    """
+
+    def __init__(self, turns: Turns | None = None) -> None:
+        self._parts: deque[Callable[[], None]] = deque()
+        self._turns = turns or Turns()
 
     @property
     def busy(self) -> bool:
@@ -141,17 +187,19 @@ class EventLoopQueue:
     def begin(self, *parts: Callable[[], None]) -> None:
         """Do these parts; what is left of earlier ones is dropped."""
         self._parts = deque(parts)
-        self._timer.start(_PAUSE)
+        self._turns.ask(self)
+
+    def then(self, *parts: Callable[[], None]) -> None:
+        """Do these parts after those that are left."""
+        self._parts.extend(parts)
+        self._turns.ask(self)
 
     def stop(self) -> None:
         """Drop what is left."""
         self._parts.clear()
-        # At the end of the program Qt may be gone before this is called.
-        with contextlib.suppress(RuntimeError):
-            self._timer.stop()
+        self._turns.give_up(self)
 
-    def _next(self) -> None:
+    def do_one(self) -> None:
+        """Do the next part."""
         if self._parts:
             self._parts.popleft()()
-        if self._parts:
-            self._timer.start(_PAUSE)

@@ -16,7 +16,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import Place
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import EventLoopQueue
+from bridgetrack.ui.background import EventLoopQueue, Turns
 from bridgetrack.ui.event_looks import mode_look
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, kind_of, look_at
@@ -111,16 +111,17 @@ class SliceInView:
             return
         # The viewer may have more axes than the movie.
         axis = int(viewer.dims.ndim - labels.ndim)
-        inside = (0.0,) * (labels.ndim - 1) if position is None else self._inwards(position)
+        camera = camera_of(viewer)
+        zoom = max(camera.zoom, 40.0 / (self._size * float(labels.scale[-1])))
+        inside = (0.0,) * (labels.ndim - 1) if position is None else self._inwards(position, zoom)
         world = [float(w) for w in labels.data_to_world((frame, *inside))]
         viewer.dims.set_point(axis, world[0])
         if position is None:
             return
         if labels.ndim == 4:
             viewer.dims.set_point(axis + 1, world[1])
-        camera = camera_of(viewer)
         look_at(viewer, world)
-        camera.zoom = max(camera.zoom, 40.0 / (self._size * float(labels.scale[-1])))
+        camera.zoom = zoom
 
     def look_from(self, window: QWidget) -> None:
         """The window in which the viewer is."""
@@ -148,12 +149,25 @@ class SliceInView:
         """The point of the slice in view, in frames and pixels."""
         return tuple(float(p) for p in self.labels.world_to_data(self.viewer.dims.point))
 
-    def _inwards(self, position: tuple[float, ...]) -> tuple[float, ...]:
-        """A position near an edge is shown off-centre, so that the image fills the view."""
-        flat = np.asarray(position[-2:])
-        moved = flat + 0.55 * (self.extent / 2 - flat)
-        return (*position[:-2], *(float(p) for p in moved))
+    def _inwards(self, position: tuple[float, ...], zoom: float) -> tuple[float, ...]:
+        """A position near an edge is shown off-centre, so that the image fills the view.
 
+        The cell there keeps room around it, for its name and where it may go.
+        """
+        widget = None if self._widget is None else self._widget()
+        if widget is None or self.viewer.dims.ndisplay != 2:
+            return position
+        flat, whole = np.asarray(position[-2:]), self.extent
+        screen = np.array([widget.height(), widget.width()]) / zoom
+        half = screen / 2 / np.asarray(self.labels.scale[-2:], dtype=float)
+        middle = np.clip(flat, np.minimum(half, whole / 2), np.maximum(whole - half, whole / 2))
+        room = np.maximum(half - _AROUND * self._size, 0.0)
+        middle = np.clip(middle, flat - room, flat + room)
+        return (*position[:-2], *(float(p) for p in middle))
+
+
+_AROUND = 2.0
+"""Diameters of cells that are seen around the one that is gone to."""
 
 _LETTER = 9.0
 """Screen pixels that a letter is wide, with some to spare."""
@@ -169,11 +183,12 @@ class Canvas(SliceInView):
     hold only what the frame in view needs.
     """
 
-    def __init__(self, viewer: Any, session: Session, annotator: Annotator) -> None:
+    def __init__(self, viewer: Any, session: Session, annotator: Annotator, turns: Turns) -> None:
         super().__init__(viewer, session)
+        self.turns = turns
         self._annotator = annotator
         self._layers = OverlayLayers()
-        self._queue, self._later = EventLoopQueue(), EventLoopQueue()
+        self._queue, self._later = EventLoopQueue(turns), EventLoopQueue(turns)
         self._point: tuple[float, ...] | None = None
         self.painters: list[Callable[[Drawing, SliceShown], None]] = []
         self.held = False

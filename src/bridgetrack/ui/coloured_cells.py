@@ -15,8 +15,15 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.results import CellsByTrack
 from bridgetrack.session.session import Session
 from bridgetrack.tracks.colours import UNKNOWN, Colouring, paint
-from bridgetrack.ui.background import EventLoopQueue
-from bridgetrack.ui.layers import add_below, find_role, placed_like, role_of, tag
+from bridgetrack.ui.background import EventLoopQueue, Turns
+from bridgetrack.ui.layers import (
+    add_below,
+    find_role,
+    placed_like,
+    raise_below,
+    role_of,
+    tag,
+)
 from bridgetrack.ui.looks import Looks
 
 COLOURED = "coloured"
@@ -37,11 +44,12 @@ _WARMING = "warm up colours"
 class ColouredCells:
     """Shows the masks coloured by track, from `show` until `hide`."""
 
-    def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
+    def __init__(self, viewer: Any, session: Session, looks: Looks, turns: Turns) -> None:
         self._viewer_ref = weakref.ref(viewer)
         self._session, self._looks = session, looks
-        self._queue = EventLoopQueue()
+        self._queue = EventLoopQueue(turns)
         self._over: Any = None  # the layer of the cells that it was made for
+        self._waits = False  # whether it is hidden until other cells are tracked
         self.wanted = self._warm = False
         session.tracking_changed.connect(self._follow)
         session.movie_changed.connect(self._on_movie)
@@ -89,10 +97,16 @@ class ColouredCells:
             self.wanted = False
 
     def _on_movie(self) -> None:
-        movie = self._session.movie
-        if movie is None or movie.layers[1] is not self._over:
-            self._queue.stop()
+        movie, layer = self._session.movie, self.layer
+        cells = None if movie is None else movie.layers[1]
+        if layer is None or (cells is not None and cells is self._over):
+            return
+        self._queue.stop()
+        if movie is None or cells is None or movie.labels is None or cells.ndim != layer.ndim:
             self._remove()
+        elif layer.visible:
+            # It will show these cells; napari takes long to remove a layer and to add one.
+            layer.visible, self._waits = False, True
 
     def _follow(self) -> None:
         if not self._warm and self._session.tracking is not None:
@@ -101,27 +115,76 @@ class ColouredCells:
         # Drawing would wait for the compiler, and the window with it.
         ready = not self._session.busy(_WARMING)
         if self.wanted and self._session.tracking is not None and ready:
-            self._queue.begin(self._draw)
+            self._draw()
 
     def _draw(self) -> None:
+        """Show the layer, or bring it up to date, in parts: each takes napari a moment."""
         viewer, tracking, movie = self._viewer_ref(), self._session.tracking, self._session.movie
         cells = None if movie is None else movie.layers[1]
-        if viewer is None or tracking is None or cells is None or cells not in viewer.layers:
+        if viewer is None or tracking is None or cells is None or tracking.scene.labels is None:
             return
-        if tracking.scene.labels is None:
-            return
-        found = self._looks.colouring(tracking.tracks)
-        layer, pixels, colours = self.layer, _pixels(tracking, found), _colours(found)
-        if layer is not None:
-            layer.data, layer.colormap = pixels, colours
-            return
-        self._over = cells
-        made = Labels(
-            pixels, name="Cells by track", metadata=tag(COLOURED), opacity=0.5,
-            colormap=colours, **placed_like(cells),
-        )  # fmt: skip
-        made.editable = False
-        add_below(viewer, made, "tracks", "marks", "events")
+        fresh: list[Labels] = []
+        found: list[Colouring] = []
+
+        def colour() -> None:
+            found.append(self._looks.colouring(tracking.tracks))
+
+        def build() -> None:
+            if cells in viewer.layers and self.layer is None:
+                fresh.append(_made(_pixels(tracking, found[0]), _colours(found[0]), cells))
+
+        def add() -> None:
+            if cells not in viewer.layers:
+                return
+            if fresh:
+                self._over, self._waits = cells, False
+                add_below(viewer, fresh[0], *_ABOVE)
+            elif self.layer is not None:
+                self._update(viewer, self.layer, _pixels(tracking, found[0]), found[0], cells)
+
+        def show() -> None:
+            if self.layer is not None and self._waits:
+                self._waits = False
+                self.layer.visible = True
+
+        self._queue.begin(colour, build, add, show)
+
+    def _update(self, viewer: Any, layer: Any, pixels: Any, found: Colouring, cells: Any) -> None:
+        """Bring the layer up to date; it is drawn anew at the end only."""
+        colours, seen = _colours(found), layer.visible
+        if self._over is not cells:
+            self._over = cells
+            for name, value in placed_like(cells).items():
+                setattr(layer, name, value)
+            raise_below(viewer, layer, *_ABOVE)
+        layer.visible = False
+        layer.data = pixels
+        if not _same_colours(layer.colormap, colours):
+            layer.colormap = colours
+        layer.visible = seen
+
+
+_ABOVE = ("tracks", "marks", "events")
+"""Roles of the layers that lie above the cells."""
+
+
+def _made(pixels: Any, colours: DirectLabelColormap, cells: Any) -> Labels:
+    made = Labels(
+        pixels, name="Cells by track", metadata=tag(COLOURED), opacity=0.5,
+        colormap=colours, **placed_like(cells),
+    )  # fmt: skip
+    made.editable = False
+    return made
+
+
+def _same_colours(one: Any, other: DirectLabelColormap) -> bool:
+    """Whether two colour the same numbers alike."""
+    if not isinstance(one, DirectLabelColormap) or one.color_dict.keys() != other.color_dict.keys():
+        return False
+    known = list(other.color_dict)
+    return np.array_equal(
+        np.array([one.color_dict[k] for k in known]), np.array([other.color_dict[k] for k in known])
+    )
 
 
 _SHADES = 64

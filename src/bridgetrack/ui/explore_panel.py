@@ -255,6 +255,9 @@ class ExplorePanel(Panel):
         table = self.cycles.generations.rename(columns=lambda c: c.replace("_", " ")).to_html(
             index=False, na_rep="", float_format="{:.4g}".format, border=0
         )
+        table = table.replace("<table", '<table cellpadding="4"').replace(
+            "<td>", '<td align="right">'
+        )
         spread = f"<p>{cycle_spread(self.samples, least).words}</p>" if self.samples else ""
         self.cycle_words.setHtml(f"<p>{self.cycles.words}</p>{spread}{table}")
 

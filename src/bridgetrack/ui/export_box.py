@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import (
     QDialog,
     QFileDialog,
@@ -30,7 +31,9 @@ _SHOWN = 5
 
 
 class ExportBox(QWidget):
-    """Formats, a preview, and a button."""
+    """Formats, a preview, and a button; emits `told` when it says what comes of an export."""
+
+    told = Signal()
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -101,9 +104,9 @@ class ExportBox(QWidget):
         if self._tracking is None:
             return
         if not self.options.formats:
-            self.words.setText("Tick at least one format.")
+            self._tell("Tick at least one format.")
             return
-        self.words.setText("Writing…")
+        self._tell("Writing…")
         self._panel.session.finish_correcting(lambda scene: self._write(scene, folder))
 
     def _write(self, scene: Scene, folder: Path) -> None:
@@ -125,9 +128,13 @@ class ExportBox(QWidget):
 
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
-            self.words.setText(f"Written to {folder}.{more}")
+            self._tell(f"Written to {folder}.{more}")
 
-        session.run("export", work, done, lambda e: self.words.setText(str(e)))
+        session.run("export", work, done, lambda e: self._tell(str(e)))
+
+    def _tell(self, words: str) -> None:
+        self.words.setText(words)
+        self.told.emit()
 
 
 class FolderDialog(QFileDialog):

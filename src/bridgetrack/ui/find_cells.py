@@ -148,7 +148,11 @@ class FindCells(QWidget):
         self.teach.changed.append(self._on_taught)
         box.addWidget(folded("Teach by painting", self.teach))
         self.go = button(
-            "Find cells in all frames", "Makes a Labels layer", self.run, icon="find", hot="Alt+C"
+            "Find cells in all frames",
+            "Look for the cells of every frame; they make a layer of their own",
+            self.run,
+            icon="find",
+            hot="Alt+C",
         )
         box.addWidget(self.go)
         self.work = Work(panel, "segment", "settings", "size", cancelled=self._cancelled)

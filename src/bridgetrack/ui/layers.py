@@ -126,13 +126,24 @@ def placed_like(layer: Any, *, still: bool = False) -> dict[str, Any]:
 
 def add_below(viewer: Any, layer: Any, *roles: str) -> None:
     """Add a layer below all that have some roles; the layer in the hand stays there."""
-    active = viewer.layers.selection.active
-    viewer.add_layer(layer)
-    above = [viewer.layers.index(x) for x in viewer.layers if role_of(x) in roles]
-    if above:
-        viewer.layers.move(viewer.layers.index(layer), min(above))
-    if active is not None and active in viewer.layers:
-        viewer.layers.selection.active = active
+    layers = viewer.layers
+    above = [layers.index(x) for x in layers if role_of(x) in roles]
+    at, chosen = min(above, default=len(layers)), layers.selection
+    active = chosen.active
+    if active is None:
+        layers.insert(at, layer)
+        return
+    # napari would show the controls of the new layer, and then those of the other again.
+    with chosen.events.blocker_all():
+        layers.insert(at, layer)
+        chosen.active = active
+
+
+def raise_below(viewer: Any, layer: Any, *roles: str) -> None:
+    """Move a layer to the top, below all that have some roles."""
+    layers = viewer.layers
+    above = [layers.index(x) for x in layers if role_of(x) in roles]
+    layers.move(layers.index(layer), min(above, default=len(layers)))
 
 
 def camera_of(viewer: Any) -> Any:

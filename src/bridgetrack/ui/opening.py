@@ -24,10 +24,10 @@ class Opening(BackgroundWork):
 
     def __init__(self, runner: Runner, session: Session) -> None:
         super().__init__(runner)
-        self._waiting: deque[tuple[str, Callable[[], Any], Callable[[Any], None]]] = deque()
+        self._waiting: deque[tuple[str, Callable[[], Any], Callable[[Any], object]]] = deque()
         self.message.connect(session.message.emit)
 
-    def read(self, name: str, read: Callable[[], Read], done: Callable[[Read], None]) -> None:
+    def read(self, name: str, read: Callable[[], Read], done: Callable[[Read], object]) -> None:
         """Read something, after what was asked for before, and hand it on in this thread."""
         self._waiting.append((name, read, done))
         if not self.busy(JOB):

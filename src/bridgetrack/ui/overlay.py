@@ -200,8 +200,8 @@ def draw_proposals(
 def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) -> None:
     """Names of cells as the panel has them: below those in view, above those of other frames.
 
-    Where other words stand there already, a name goes to another side. A name above says nothing
-    where a cell in view nearby has the same.
+    Where other words stand there already, or the edge of the view would cut it, a name goes to
+    another side. A name above says nothing where a cell in view nearby has the same.
     """
     known = {c.cell: c for c in cells if _near(c, view)}
     here = [c for c in known.values() if c.frame == view.frame]
@@ -216,7 +216,9 @@ def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) ->
         sides = _SIDES if cell.frame == view.frame else -_SIDES
         places = [flat + _NAME * view.size * side for side in (*sides, *(1.8 * sides))]
         rooms = [_room((float(y), float(x)), name, view) for y, x in places]
-        crowd = [sum(_overlap(room, other) for other in taken) for room in rooms]
+        crowd = [
+            sum(_overlap(room, other) for other in taken) + _cut(room, view.seen) for room in rooms
+        ]
         k = int(np.argmin(crowd))  # the first of those with most room
         taken.append(rooms[k])
         point = *cell.position[:-2], float(places[k][0]), float(places[k][1])
@@ -235,6 +237,11 @@ def _room(point: tuple[float, float], words: str, view: SliceShown) -> Array:
     letter = view.letter or 2 * _LETTER * view.size
     half = np.array([letter, letter * (len(words) + 1) / 2])
     return np.concatenate([np.asarray(point) - half, np.asarray(point) + half])
+
+
+def _cut(room: Array, seen: tuple[float, float, float, float] | None) -> float:
+    """Area of a box that is not on the screen."""
+    return 0.0 if seen is None else _overlap(room, room) - _overlap(room, np.asarray(seen))
 
 
 def _overlap(one: Array, two: Array) -> float:
@@ -436,6 +443,8 @@ def draw_mask_question(
         outline = _border_points(pixels, asked.doubt.shape, view)
         _draw_outline(drawing, outline, MASK_COLOURS[instead], view)
     everything = _border_points(asked.doubt.concerned, asked.doubt.shape, view)
+    if not sets:  # where nothing is drawn it is seen what place the question means
+        _draw_outline(drawing, everything, rgba(GHOST, 0.9), view)
     rows = everything[:, 0] if len(everything) else np.array([asked.position[-2]])
     top, bottom = float(rows.min()), float(rows.max())
     above = top - 0.5 * view.size if top > view.size else bottom + 0.6 * view.size

@@ -10,7 +10,7 @@ from napari.layers import Points, Vectors
 from numpy.typing import NDArray
 
 from bridgetrack.ui.event_looks import LOOKS
-from bridgetrack.ui.layers import placed_like, tag
+from bridgetrack.ui.layers import add_below, placed_like, tag
 from bridgetrack.ui.overlay import CLEAR, Drawing, Mark
 
 Array = NDArray[np.float64]
@@ -88,7 +88,7 @@ class OverlayLayers:
             features={"text": np.zeros(0, dtype=object), "ink": np.zeros(0, dtype=object)},
             **placed_like(labels, still=True),
         )  # fmt: skip
-        _add(viewer, self.marks)
+        add_below(viewer, self.marks)
 
     def _make_events(self, viewer: Any, labels: Any, prepare: Callable[[Vectors], None]) -> None:
         if self.events is not None:
@@ -101,7 +101,7 @@ class OverlayLayers:
             **placed_like(labels, still=True),
         )  # fmt: skip
         prepare(self.events)
-        _add(viewer, self.events)
+        add_below(viewer, self.events)
 
     def raise_in(self, viewer: Any) -> None:
         """Bring the layers to the top, so that nothing hides them."""
@@ -164,14 +164,6 @@ class OverlayLayers:
             _set_marks(self.marks, Drawing())
             self.marks.opacity = 1.0
             self._drawn = None
-
-
-def _add(viewer: Any, layer: Any) -> None:
-    """Add a layer without making it the active one."""
-    active = viewer.layers.selection.active
-    viewer.add_layer(layer)
-    if active is not None and active in viewer.layers:
-        viewer.layers.selection.active = active
 
 
 def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,13 +18,15 @@ from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.kept_cells import KeptCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import ThreadRunner
+from bridgetrack.ui.background import ThreadRunner, Turns
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.closing import CloseGuard
 from bridgetrack.ui.coloured_cells import ColouredCells
+from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.looks import Looks
 from bridgetrack.ui.opening import Opening
 from bridgetrack.ui.question_view import QuestionView
+from bridgetrack.ui.responsive import Responsive
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.tracks_layer import ResultLayer
 from bridgetrack.ui.widgets import SPACE, Column, button, dress_icons, wrapping
@@ -39,7 +41,8 @@ class ViewerState:
     """The session of one viewer, and its layers."""
 
     def __init__(self, viewer: Any) -> None:
-        self.session = Session(runner=ThreadRunner())
+        self.turns = Turns()
+        self.session = Session(runner=ThreadRunner(self.turns))
         self.files = Opening(ThreadRunner(), self.session)
         self.kept = KeptCells(self.session)
         self._keep_soon = QTimer()
@@ -50,11 +53,12 @@ class ViewerState:
         self.guard = CloseGuard(self.session, self.kept)
         self.session.questions.later = lambda act: QTimer.singleShot(40, act)
         self.annotator = Annotator(self.session)
-        self.canvas = Canvas(viewer, self.session, self.annotator)
+        self.responsive = Responsive(viewer.layers)
+        self.canvas = Canvas(viewer, self.session, self.annotator, self.turns)
         self.question_view = QuestionView(self.session, self.annotator, self.canvas)
         self.looks = Looks()
-        self.result_layer = ResultLayer(viewer, self.session, self.looks)
-        self.coloured_cells = ColouredCells(viewer, self.session, self.looks)
+        self.result_layer = ResultLayer(viewer, self.session, self.looks, self.turns)
+        self.coloured_cells = ColouredCells(viewer, self.session, self.looks, self.turns)
         self._panels = 0
         self.session.run("warm up", _warm_up, lambda _: None)
 
@@ -87,6 +91,18 @@ class ViewerState:
         """A panel uses this."""
         self._panels += 1
 
+    @property
+    def used(self) -> bool:
+        """Whether a panel is there."""
+        return self._panels > 0
+
+    def add_layers(self, found: Sequence[LayerData]) -> list[Any]:
+        """Add what a file holds; nothing where the viewer was closed meanwhile."""
+        from napari.layers import Layer
+
+        viewer = self.viewer
+        return [] if viewer is None else [viewer.add_layer(Layer.create(*data)) for data in found]
+
     def detach(self) -> None:
         """A panel is gone; with the last one all work ends."""
         self._panels -= 1
@@ -101,6 +117,7 @@ class ViewerState:
             self.result_layer.close()
             self.coloured_cells.close()
             self.canvas.close()
+            self.responsive.close()
             viewer = self.viewer
             if viewer is not None:
                 _states.pop(viewer, None)
@@ -112,6 +129,12 @@ def state_of(viewer: Any) -> ViewerState:
     if viewer not in _states:
         _states[viewer] = ViewerState(viewer)
     return _states[viewer]
+
+
+def shared_state(viewer: Any) -> ViewerState | None:
+    """What the panels of a viewer share, None where it has no panel."""
+    state = _states.get(getattr(viewer, "__wrapped__", viewer))
+    return state if state is not None and state.used else None
 
 
 def _warm_up() -> Steps[None]:
@@ -288,8 +311,11 @@ class Work(QWidget):
             return
         self.setVisible(step is not None)
         if step is not None:
+            # A bar that may not be painted is not painted at once, with all else in the window.
+            self.bar.setUpdatesEnabled(False)
             self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
             self.bar.setFormat(f"{getattr(step, 'stage', '')} %p %")
+            self.bar.setUpdatesEnabled(True)
 
     def _cancel(self) -> None:
         running = [name for name in self._names if self._session.busy(name)]

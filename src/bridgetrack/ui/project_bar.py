@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from qtpy.QtWidgets import QFileDialog, QVBoxLayout, QWidget
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.export.results import ExportOptions
 from bridgetrack.session.project import saving
-from bridgetrack.ui.file_menu import project_reader
+from bridgetrack.ui.file_layers import project_reading
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Panel, Work
@@ -93,7 +92,7 @@ class ProjectBar(QWidget):
 
     def read(self, path: Path) -> None:
         """Open a project in place of the movie that is open; its layers stay, hidden."""
-        read = project_reader(str(path))
+        read = project_reading(str(path))
         if read is None:
             self._say(f"{path} is no Bridgetrack project.")
             return
@@ -101,14 +100,10 @@ class ProjectBar(QWidget):
         self._panel.state.files.read(path.name, lambda: read(str(path)), self._add)
 
     def _add(self, found: list[LayerData]) -> None:
-        from napari.layers import Layer
-
-        viewer = self._panel.state.viewer
-        if viewer is None:
-            return
         earlier = [x for x in (self._source.image.layer, self._source.labels.layer) if x]
-        made: list[Any] = [viewer.add_layer(Layer.create(*data)) for data in found]
-        for layer in earlier:
+        made = self._panel.state.add_layers(found)
+        for layer in earlier if made else []:
             layer.visible = False
-        self._source.image.choose(made[0] if len(made) > 1 else None)
-        self._source.labels.choose(made[-1])
+        if made:
+            self._source.image.choose(made[0] if len(made) > 1 else None)
+            self._source.labels.choose(made[-1])

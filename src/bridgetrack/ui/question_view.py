@@ -54,7 +54,7 @@ class QuestionView:
         self._late = self._moving = self._zoomed = False
         self._outlines: dict[tuple[int, int], Array] = {}
         self.blinking = True
-        self._queue = EventLoopQueue()
+        self._queue = EventLoopQueue(canvas.turns)
         self._timer = QTimer()
         self._timer.setInterval(BLINK)
         self._timer.timeout.connect(self.flip)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -218,7 +219,15 @@ class RepairBox(QWidget):
             self._show()
 
     def _go_to(self, change: MaskChange) -> None:
-        self._panel.state.canvas.show(change.frame, change.place)
+        """Bring a change into view, with the cell that came of it outlined."""
+        state, scene = self._panel.state, self._panel.session.scene
+        state.canvas.show(change.frame, change.place)
+        if scene is None:
+            return
+        here = scene.detections.frame == change.frame
+        rows = np.flatnonzero(here & np.isin(scene.detections.label, change.after))
+        if len(rows):
+            state.annotator.select(int(rows[0]))
 
     def take_back(self) -> None:
         """Make the masks of the selected changes what they were, as one step."""

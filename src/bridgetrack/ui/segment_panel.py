@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QFileDialog
 from superqt.utils import qdebounced
 
 from bridgetrack.session.tracked_movie import unlooked
-from bridgetrack.ui.file_menu import layers_of, masks_of
+from bridgetrack.ui.file_layers import layers_of, masks_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.opening import JOB
@@ -100,19 +100,22 @@ class SegmentPanel(Panel):
         if not name:
             return
         path = Path(name)
-        self.state.files.read(path.name, lambda: read(path), self._add)
+        self.bring(path.name, lambda: read(path))
 
-    def _add(self, found: list[LayerData]) -> None:
-        """Add what a file holds."""
-        from napari.layers import Layer
+    def bring(self, name: str, read: Callable[[], list[LayerData]]) -> None:
+        """Read something beside the window, add what it holds and choose it.
 
-        source, viewer = self.source, self.state.viewer
-        for data in found if viewer is not None else []:
-            layer = viewer.add_layer(Layer.create(*data))
-            # What somebody opens here is meant, also where something was chosen before.
-            choice = {"image": source.image, "labels": source.labels, "points": source.labels}
-            if data[2] in choice:
-                choice[data[2]].choose(layer)
+        What somebody opens here is meant, also where something was chosen before.
+        """
+        choice = {"image": self.source.image, "labels": self.source.labels}
+        choice["points"] = self.source.labels
+
+        def add(found: list[LayerData]) -> None:
+            for layer, (*_, kind) in zip(self.state.add_layers(found), found, strict=False):
+                if kind in choice:
+                    choice[kind].choose(layer)
+
+        self.state.files.read(name, read, add)
 
     def _open_sample(self) -> None:
         self.state.viewer.open_sample("bridgetrack", "sample")

@@ -81,6 +81,8 @@ class LayerChoice(QComboBox):
 
     def _holds_masks(self, layer: Any) -> bool:
         """Whether the pixels of an image layer look like cell numbers; looked at once."""
+        if role_of(layer) == "image":
+            return False  # looked at when it was read
         if layer not in self._looked:
             try:
                 self._looked[layer] = not layer.rgb and looks_like_labels(movie_of(layer))

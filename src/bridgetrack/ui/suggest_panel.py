@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QCheckBox, QLabel, QListWidget
+from qtpy.QtWidgets import QCheckBox, QListWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.active.mask_questions import MaskQuestion
@@ -22,7 +22,7 @@ from bridgetrack.ui.panel import Notice, Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import Picture, TwoFrames, mask_picture_steps, picture_steps
 from bridgetrack.ui.shortcuts import shortcut
-from bridgetrack.ui.widgets import SPACE, button, heading, row, text
+from bridgetrack.ui.widgets import button, heading, row, text
 
 PICTURES = "pictures of the question"
 """Name of the background work."""
@@ -36,13 +36,11 @@ class SuggestPanel(Panel):
         self.questions, self.annotator = self.session.questions, self.state.annotator
         self.hint = self.add(text())
         self.go = self.add(self.key_button("suggest", "Suggest next", "suggest"))
-        self.question = heading("")
-        self.question.setWordWrap(True)
-        self.column.addWidget(_roomy(self.question, 2))
-        self.reason = text()
-        self.column.addWidget(_roomy(self.reason, 3))
+        # Room for the longest, so that the buttons below stay under the mouse.
+        self.question = self.add(heading("", lines=2))
+        self.reason = self.add(text(lines=3))
         self.frames = self.add(self._two_frames())
-        self.about = self.add(text())
+        self.about = self.add(text(lines=1))
         self.choices = self.add(self._choices())
         self.yes = self.key_button("accept", "Yes", "yes")
         self.no = self.key_button("reject", "No", "no")
@@ -213,13 +211,6 @@ class SuggestPanel(Panel):
         self.use.setEnabled(report.learned and not self.session.busy("track"))
 
 
-def _roomy(label: QLabel, lines: int) -> QLabel:
-    """Room for so many lines, so that the buttons below stay under the mouse."""
-    label.setMinimumHeight(lines * label.fontMetrics().lineSpacing() + SPACE)
-    label.setAlignment(Qt.AlignmentFlag.AlignTop)
-    return label
-
-
 def _reason(asked: Question) -> str:
     """Why it is asked."""
     if isinstance(asked, SampleQuestion):
@@ -230,7 +221,7 @@ def _reason(asked: Question) -> str:
 def _about(asked: Question, name: Name) -> str:
     """What the list tells, as the words before it."""
     if isinstance(asked, MaskQuestion):
-        return f"What is in frame {asked.frame} (Yes: as drawn; No: the other):"
+        return f"In frame {asked.frame} (Yes: as drawn; No: the other):"
     called, frame = name(asked.asked), asked.slot[1][0]
     if asked.slot[0] == "history":
         return f"Where {called} of frame {frame} comes from:"

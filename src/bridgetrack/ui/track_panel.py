@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -43,13 +43,17 @@ _KINDS = {
 }
 
 
+_LAID_OUT = 50
+"""Milliseconds after which new words have their place."""
+
+
 class TrackPanel(Panel):
     """Tracks the movie and shows what came out."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.result = self.state.result_layer
-        self._queue = EventLoopQueue()
+        self._queue = EventLoopQueue(self.state.turns)
         self.destroyed.connect(self._queue.stop)
         self.go = self.add(
             button(
@@ -84,7 +88,8 @@ class TrackPanel(Panel):
         self.family = LineageView()
         self.family.picked.connect(self._go_to_track)
         self.family_words = text()
-        self.add(folded("Family tree", self.family_words, self.family))
+        self._section = self.add(folded("Family tree", self.family_words, self.family))
+        self._section.toggled.connect(lambda _: self._show_family())
         self.check = CheckBox(self)
         self.add(folded("How right is it?", self.check))
         self.kinds = SettingsForm(EventKinds, _KINDS)
@@ -92,6 +97,7 @@ class TrackPanel(Panel):
         self.add(folded("What can happen", self.kinds.native))
         self.export = ExportBox(self)
         self.exporting = self.add(folded("Export", self.export))
+        self.export.told.connect(lambda: QTimer.singleShot(_LAID_OUT, self._reveal_export))
         self.batch = BatchBox(self)
         self.add(folded("Many movies", self.batch))
         self.notice = self.add(Notice())
@@ -149,6 +155,9 @@ class TrackPanel(Panel):
         self._show_export()
         self.exporting.expand(animate=False)
         self.export.ask()
+
+    def _reveal_export(self) -> None:
+        """Scroll to what came of an export, once there is room for it."""
         area: QWidget | None = self
         while area is not None and not isinstance(area, QScrollArea):
             area = area.parentWidget()
@@ -220,6 +229,8 @@ class TrackPanel(Panel):
             self.family_words.setText("Track first; then point at a cell.")
             return
         self.summary.setText(summary(tracking.tracks))
+        if self.family.drawn is None:
+            self.family_words.setText("Point at a cell to see its family.")
         self.colour.offer(tracking.tracks)
         self._queue.begin(self._list_doubts, self._show_export, self._show_family)
 
@@ -257,7 +268,7 @@ class TrackPanel(Panel):
 
     def _show_family(self) -> None:
         tracking, row = self.session.tracking, self.state.annotator.hovered
-        if tracking is None or not self.result.wanted or row < 0:
+        if tracking is None or not self.result.wanted or row < 0 or not self._section.isExpanded():
             return
         tracks = tracking.tracks
         own = tracks.nodes[tracks.nodes["id"] == row]

@@ -12,7 +12,7 @@ from napari.layers import Tracks as TracksLayer
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.results import TracksData
 from bridgetrack.session.session import Session
-from bridgetrack.ui.background import EventLoopQueue
+from bridgetrack.ui.background import EventLoopQueue, Turns
 from bridgetrack.ui.layers import KEY, add_below, find_role, placed_like, tag
 from bridgetrack.ui.looks import Looks, colormap_of
 
@@ -23,11 +23,11 @@ SHADE = "colour"
 class ResultLayer:
     """Shows the session's tracks as a Tracks layer, from the first call of `show` on."""
 
-    def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
+    def __init__(self, viewer: Any, session: Session, looks: Looks, turns: Turns) -> None:
         self._viewer_ref = weakref.ref(viewer)
         self._session, self._looks = session, looks
         self._shown: TracksData | None = None
-        self._queue = EventLoopQueue()
+        self._queue = EventLoopQueue(turns)
         self.wanted = self.layer is not None  # whether the tracks are shown
         if self.wanted:
             session.tracking_changed.connect(self._follow)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from fonticon_mdi7 import MDI7
 from napari.utils.theme import get_theme
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QIcon, QKeySequence
+from qtpy.QtGui import QIcon, QKeySequence, QTextDocument
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QFormLayout,
@@ -177,12 +178,22 @@ class _Steady(QLabel):
 
     def heightForWidth(self, width: int) -> int:  # noqa: N802
         """As high as the words need, or as so many lines do."""
-        line = self.fontMetrics().lineSpacing()
         rim = self.contentsMargins()
         around = rim.top() + rim.bottom() + 2 * self.margin()
-        alone = QLabel.heightForWidth(self, _WIDE) - line * max(self.text().count("\n") + 1, 1)
-        room = self._lines * line + max(alone, around)
+        now = self._height_of(self.text().count("\n") + 1)
+        room = self._height_of(self._lines) + max(QLabel.heightForWidth(self, _WIDE) - now, around)
         return max(int(super().heightForWidth(width)), room)
+
+    def _height_of(self, lines: int) -> int:
+        """Pixels that so many lines take; words that can be selected are laid out as a document.
+
+        Its lines may be farther apart by a part of a pixel than the font says.
+        """
+        page = QTextDocument()
+        page.setDocumentMargin(0)
+        page.setDefaultFont(self.font())
+        page.setPlainText("\n".join("x" * lines))
+        return math.ceil(page.size().height())
 
 
 _WIDE = 100_000
@@ -196,9 +207,9 @@ def wrapping() -> QSizePolicy:
     return policy
 
 
-def heading(words: str) -> QLabel:
-    """The title of a group."""
-    label = QLabel(words)
+def heading(words: str, *, lines: int = 0) -> QLabel:
+    """The title of a group; with room for some `lines`, words that change."""
+    label = text(words, lines=lines) if lines else QLabel(words)
     label.setStyleSheet("QLabel { font-weight: bold; padding-top: 4px; }")
     return label
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.training.outcome import Training
 from bridgetrack.ui.annotate_panel import AnnotatePanel
-from bridgetrack.ui.file_menu import layers_of, masks_of
+from bridgetrack.ui.file_layers import layers_of, masks_of
+from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.project_bar import ProjectBar
@@ -24,19 +25,22 @@ from bridgetrack.ui.widgets import Column, button, row, text
 
 
 def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
-    """Add layers and the workflow to a viewer; returns the workflow's widget.
+    """Add the workflow to a viewer, and layers as soon as they are read; returns its widget.
 
     `image` may be whatever can be opened, masks and tables too.
     """
-    from napari.layers import Layer
 
-    layers = [] if image is None else layers_of(image)
-    if labels is not None:
-        (pixels, options, kind), *more = masks_of(labels)
-        layers += [(pixels, {**options, "name": "Cells"}, kind), *more]
-    for data in layers:
-        viewer.add_layer(Layer.create(*data))
+    def read() -> list[LayerData]:
+        layers = [] if image is None else layers_of(image)
+        if labels is not None:
+            (pixels, options, kind), *more = masks_of(labels)
+            layers += [(pixels, {**options, "name": "Cells"}, kind), *more]
+        return layers
+
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    named = [path.name for path in (image, labels) if path is not None]
+    if named:
+        widget.segment.bring(" and ".join(named), read)
     return widget
 
 
@@ -53,6 +57,9 @@ _CHECKING = (
     "Look at the event in both frames. Enter: it is right. Backspace: it is wrong. "
     "U: you cannot tell."
 )
+
+_SETTLED = 50
+"""Milliseconds after which another active layer is what somebody chose."""
 
 ENOUGH = 20
 """Answers after which training begins to pay."""
@@ -141,14 +148,21 @@ class WorkflowPanel(Panel):
         box.column.addWidget(self.where)
         box.column.addWidget(self.back)
         box.hide()
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.timeout.connect(lambda: self._on_active(settled=True))
         self.listen(self.state.viewer.layers.selection.events.active, self._on_active)
         return box
 
-    def _on_active(self, _: Any = None) -> None:
+    def _on_active(self, _: Any = None, *, settled: bool = False) -> None:
         viewer, canvas = self.state.viewer, self.state.canvas
         active = None if viewer is None else viewer.layers.selection.active
         answering = self.step in (1, 3) and self.session.scene is not None
         lost = answering and not canvas.active and canvas.events_layer is not None
+        if lost and not self.elsewhere.isVisible() and not settled:
+            # A layer that is added is active for a moment; then nothing is to jump.
+            self._settle.start(_SETTLED)
+            return
         self.elsewhere.setVisible(lost)
         if lost:
             name = "no layer" if active is None else f"the layer “{active.name}”"
@@ -242,7 +256,7 @@ def next_step(
         where = "" if step == 0 else ", in step 1"
         return f"Next: find the cells, or choose their layer{where}."
     if not movie:
-        first = "Open a movie (File > Open Sample > Bridgetrack has one)"
+        first = "Open a movie, or drop it on the window"
         return f"{first}, then choose its cells." if step == 0 else f"{first}; see step 1."
     if not ready:
         return "The cells are being measured; this takes a moment."

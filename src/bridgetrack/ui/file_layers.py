@@ -1,0 +1,241 @@
+"""What files and folders hold, as layers: movies, masks, CTC folders, projects, tables, tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridgetrack.detections.table import Detections
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
+from bridgetrack.movie.tiff import one_frame
+from bridgetrack.tracks.napari_tracks import to_napari
+from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.ui.layers import LayerData, placement, points_data, tag
+
+Reader = Callable[[str | list[str]], list[LayerData]]
+
+
+def image_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
+    """A movie as the data of an image layer."""
+    meta = tag("image", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
+    where = placement(movie.geometry)
+    look = {"colormap": "gray", **_contrast(movie)}
+    return movie.array[:, 0], {"name": name, "metadata": meta, **look, **where}, "image"
+
+
+def _contrast(movie: Movie) -> dict[str, tuple[float, float]]:
+    """Limits that a few bright pixels do not darken, from one plane in the middle."""
+    plane = movie.array[movie.n_frames // 2, 0]
+    if plane.ndim == 3:
+        plane = plane[plane.shape[0] // 2]
+    low, high = np.percentile(np.asarray(plane.compute()), (1.0, 99.7)).tolist()
+    return {"contrast_limits": (low, high)} if high > low else {}
+
+
+def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
+    """A label movie as the data of a Labels layer, in memory, so that it can be painted."""
+    meta = tag("labels", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
+    where = placement(movie.geometry)
+    pixels = movie.array[:, 0].compute()
+    return pixels, {"name": name, "metadata": meta, "opacity": 0.3, **where}, "labels"
+
+
+def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
+    """Tracks as the data of a Tracks layer."""
+    data, properties, graph = to_napari(tracks)
+    meta = tag("imported tracks", path=str(path), tracks=tracks)
+    where = placement(tracks.geometry)
+    options = {"name": name, "metadata": meta, "features": properties, "graph": graph, **where}
+    return data, options, "tracks"
+
+
+def folder_reading(path: str | list[str]) -> Reader | None:
+    """Read a folder that holds a movie or masks, None for other things.
+
+    It may be one of the Cell Tracking Challenge, a folder of TIFF files, or an OME-Zarr.
+    """
+    from bridgetrack.importing.ctc import find_ctc
+
+    if not isinstance(path, str) or not Path(path).is_dir():
+        return None
+    try:
+        find_ctc(path)
+    except BridgetrackError:
+        return _read_movie if _is_movie(Path(path)) else None
+    return _read_ctc
+
+
+def _is_movie(path: Path) -> bool:
+    try:
+        open_movie(path)
+    except BridgetrackError:
+        return False
+    return True
+
+
+def _read_movie(path: str | list[str]) -> list[LayerData]:
+    file = Path(path if isinstance(path, str) else path[0])
+    return movie_layers(file)
+
+
+def movie_layers(path: Path) -> list[LayerData]:
+    """A movie, or masks where its pixels look like cell numbers; with the masks that are in it."""
+    movie, name = open_movie(path), _name(path)
+    if looks_like_labels(movie):
+        return [labels_data(movie, name, path)]
+    layers = [image_data(movie, name, path)]
+    if (path / "labels").is_dir():
+        layers.append(labels_data(open_labels(path), f"{name} cells", path))
+    return layers
+
+
+def _name(path: Path) -> str:
+    return path.name.removesuffix(".zarr").removesuffix(".ome") if path.is_dir() else path.stem
+
+
+def layers_of(path: Path) -> list[LayerData]:
+    """What a file or folder holds, whatever it is: a project, tracks, cells, masks or a movie.
+
+    Raises
+    ------
+    BridgetrackError
+        Where it cannot be read; the message says what can.
+    """
+    path = _whole(path)
+    for reader in (project_reading, trackmate_reading, csv_reading, folder_reading):
+        read = reader(str(path))
+        if read is not None:
+            return read(str(path))
+    if path.suffix.lower() == ".csv":
+        # Says which columns are missing.
+        return _read_detections(str(path))
+    return movie_layers(path)
+
+
+def masks_of(path: Path) -> list[LayerData]:
+    """Masks or a table of cells from a file or folder, whatever they look like; raises as above."""
+    path = _whole(path)
+    if path.suffix.lower() == ".csv":
+        return layers_of(path)
+    return [labels_data(open_labels(path), _name(path), path)]
+
+
+_ZARR = ("zarr.json", ".zgroup", ".zattrs", ".zarray")
+
+
+def _whole(path: Path) -> Path:
+    """What a file is a part of: the store, or the folder whose frames lie in single files."""
+    if path.name in _ZARR:
+        return path.parent
+    if path.is_dir() or path.suffix.lower() not in (".tif", ".tiff"):
+        return path
+    beside = [p for p in path.parent.iterdir() if p.suffix.lower() in (".tif", ".tiff")]
+    if len(beside) > 1 and one_frame(path) and all(one_frame(p) for p in beside[:3]):
+        return path.parent
+    return path
+
+
+def _read_ctc(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.ctc import read_ctc
+
+    folder = Path(path if isinstance(path, str) else path[0])
+    found = read_ctc(folder)
+    cells, tracks = found.labels, found.tracks
+    layers = []
+    images = folder.with_name(folder.name.split("_")[0])
+    if images == folder or not images.is_dir():
+        images = folder.parent.with_name(folder.parent.name.split("_")[0])
+    if images not in (folder, folder.parent) and images.is_dir():
+        movie = open_movie(images)
+        layers.append(image_data(movie, images.name, images))
+        cells = _scaled_like(cells, movie)
+        tracks = replace(tracks, geometry=cells.geometry)
+    layers.append(labels_data(cells, f"{folder.name} cells", folder))
+    layers.append(tracks_data(tracks, f"{folder.name} tracks", folder))
+    return layers
+
+
+def _scaled_like(cells: Movie, image: Movie) -> Movie:
+    """Masks rarely say how large a pixel is; then the images are believed."""
+    here, there = cells.geometry, image.geometry
+    if here.unit != "pixel" or there.unit == "pixel" or here.ndim != there.ndim:
+        return cells
+    interval = here.frame_interval or there.frame_interval
+    return open_labels(cells, scale=there.scale, unit=there.unit, frame_interval=interval)
+
+
+def project_reading(path: str | list[str]) -> Reader | None:
+    """Read a Bridgetrack project, None for other things."""
+    from bridgetrack.pipeline.project import is_project
+
+    return _read_project if isinstance(path, str) and is_project(path) else None
+
+
+def _read_project(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.pipeline.project import load_project
+    from bridgetrack.session.project import found_of
+
+    file = Path(path if isinstance(path, str) else path[0])
+    project = load_project(file)
+    cells, image = project.open()
+    own = {"project": str(file)}
+    where = project.labels.path
+    if isinstance(cells, Detections):
+        layers = [points_data(cells, "Cells", where, **own)]
+    else:
+        layers = [labels_data(cells, "Cells", where, **own, found=found_of(project, file))]
+    if image is not None and project.image is not None:
+        layers.insert(0, image_data(image, project.image.path.stem, project.image.path, **own))
+    return layers
+
+
+_HEAD = 50
+"""Lines of a table that say what it holds."""
+
+
+def csv_reading(path: str | list[str]) -> Reader | None:
+    """Read a CSV table of tracks or of detections, None for other tables."""
+    from bridgetrack.importing.text_table import guess_columns, read_text_table
+
+    if not isinstance(path, str):
+        return None
+    try:
+        table = read_text_table(path, rows=_HEAD)
+        columns = guess_columns(table.header)
+        columns.check(table.header, path)
+    except BridgetrackError:
+        return None
+    return _read_csv if columns.track or columns.parent else _read_detections
+
+
+def _read_csv(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.tracks_csv import read_tracks_csv
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [tracks_data(read_tracks_csv(file), file.stem, file)]
+
+
+def trackmate_reading(path: str | list[str]) -> Reader | None:
+    """Read the tracks in a file that TrackMate saved, None for other XML."""
+    from bridgetrack.importing.geff import is_trackmate
+
+    return _read_trackmate if isinstance(path, str) and is_trackmate(path) else None
+
+
+def _read_trackmate(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.geff import read_trackmate
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [tracks_data(read_trackmate(file), file.stem, file)]
+
+
+def _read_detections(path: str | list[str]) -> list[LayerData]:
+    from bridgetrack.importing.detections_csv import read_detections_csv
+
+    file = Path(path if isinstance(path, str) else path[0])
+    return [points_data(read_detections_csv(file), file.stem, file)]
