@@ -43,7 +43,7 @@ PAIRS = [
     (
         confirm("a1", FALSE, [2], frame=1),
         confirm("a2", MOVE, [1], [2]),
-        "cell 2 in frame 1 both is the target of a move and is not a cell",
+        "cell 2 in frame 1 both comes from the frame before and is not a cell",
     ),
     (
         confirm("a1", SKIP, [1], [2], gap=3),

@@ -73,7 +73,7 @@ def test_merges_splits_and_pieces(tmp_path: Path, case: object) -> None:
 
 def test_what_one_parent_per_row_cannot_hold_is_said(tmp_path: Path) -> None:
     (note,) = write_csv(regained_identity(), tmp_path)
-    assert "1 detections have several parents" in note
+    assert "1 detection has several parents" in note
     assert note in json.loads((tmp_path / "units.json").read_text())["limits"]
 
 

@@ -113,7 +113,7 @@ def test_words() -> None:
     drawn = estimate_accuracy(wrong, event, POPULATION, True).words
     assert "96.0 %" in drawn
     assert "about 96.0" in chosen
-    assert "25 annotations" in chosen
+    assert "25 answers" in chosen
     assert "if those you chose are like others of their kind" in chosen
     assert "like others" not in drawn
     parts = estimate_accuracy(wrong, event, POPULATION, True, np.arange(25) // 2).words
@@ -123,8 +123,9 @@ def test_words() -> None:
 def test_no_error_does_not_mean_that_there_is_none() -> None:
     found = estimate_accuracy(np.zeros(25), np.zeros(25, dtype=np.int8), POPULATION, True)
     assert found.accuracy == 1
-    assert found.words.startswith(f"at least {100 * found.low:.1f} % of the events are right")
-    assert "all 25 annotations" in found.words
+    least = f"at least {100 * found.low:.1f} % of all events of the movie are right"
+    assert found.words.startswith(least)
+    assert "all 25 answers" in found.words
     assert found.low < 0.95
 
 
@@ -157,6 +158,6 @@ def test_random_draws_cover_the_truth_as_often_as_they_say() -> None:
 def test_words_for_a_single_annotation() -> None:
     event = np.asarray([Event.MOVE], dtype=np.int8)
     right = estimate_accuracy(np.zeros(1), event, POPULATION, False).words
-    assert "the only annotation that the model had not seen was right" in right
+    assert "the only answer that the model had not seen was right" in right
     wrong = estimate_accuracy(np.ones(1), event, POPULATION, False).words
-    assert "from 1 annotation that" in wrong
+    assert "from 1 answer that" in wrong

@@ -9,8 +9,6 @@ lambda is not chosen anew, which takes a fraction of a second.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -30,6 +28,7 @@ from bridgetrack.learning import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
+from bridgetrack.pipeline.window import give_back
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.components import AnnotatedComponents, build_training_set
@@ -139,7 +138,7 @@ def update_steps(
         errors = yield from judge_unseen(scene, learned, due, options.learn)
     known = known_solution(tracking, scene, learned.weights)
     beliefs = yield from believe_steps(scene, learned.weights, options.suggest, known)
-    _give_back_memory()
+    give_back()  # else a long session would seem to need more and more
     suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
     return Update(
         number,
@@ -253,16 +252,3 @@ def _changed(last: Update | None, scene: Scene, solution: Solution) -> int:
         row = last.scene.hypotheses.find(scene.hypotheses.take(now))
         return int((~((row >= 0) & before[row])).sum())
     return int((~before[now]).sum())
-
-
-def _give_back_memory() -> None:
-    """Return freed memory to the system, where the C library can be told to (glibc).
-
-    Solvers run in short-lived threads, and glibc keeps what each of them freed for later, so that
-    a long session would seem to need more and more.
-    """
-    if sys.platform != "linux":
-        return
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)

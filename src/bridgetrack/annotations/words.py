@@ -21,7 +21,7 @@ FATE = {
 """What an event says of a cell that it starts from."""
 
 HISTORY = {
-    Event.MOVE: "is the target of a move",
+    Event.MOVE: "comes from the frame before",
     Event.DIVIDE: "is a daughter",
     Event.SPLIT: "is a piece of a cut cell",
     Event.MERGE: "is two merged cells",
@@ -35,7 +35,7 @@ HISTORY = {
 NOUN = {
     Event.MOVE: ("a move", "moves"),
     Event.DIVIDE: ("a division", "divisions"),
-    Event.SPLIT: ("a split", "splits"),
+    Event.SPLIT: ("a wrong cut", "wrong cuts"),
     Event.MERGE: ("a merge", "merges"),
     Event.APPEAR: ("an appearance", "appearances"),
     Event.DISAPPEAR: ("a disappearance", "disappearances"),

@@ -167,7 +167,8 @@ def csv_notes(tracks: Tracks, preset: str) -> tuple[str, ...]:
     many = tracks.edges["target"][tracks.edges["target"].duplicated()].nunique()
     if many:
         column = "" if preset != "plain" else " parent_id names the first;"
-        notes.append(f"{many} detections have several parents:{column} all are in edges.csv")
+        have = "detection has" if many == 1 else "detections have"
+        notes.append(f"{many} {have} several parents:{column} all are in edges.csv")
     if preset == "ilastik":
         born = int((tracks.links["event"] == "merge").sum())
         if born:

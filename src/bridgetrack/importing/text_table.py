@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -205,11 +206,18 @@ class TextTable:
             raise InputError(f"{self.source}, row {line}{where}: {said}")
 
 
-def read_text_table(path: Path | str) -> TextTable:
+def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     """Read a table whose columns are parted by commas, semicolons or tabs.
 
     Up to three rows below the header that hold no number at all are taken for more header
     (TrackMate writes names, abbreviations and units there).
+
+    Parameters
+    ----------
+    path
+        The file.
+    rows
+        Lines to read below the first, to see what the file holds; all where None.
 
     Raises
     ------
@@ -218,7 +226,8 @@ def read_text_table(path: Path | str) -> TextTable:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read() if rows is None else "".join(islice(file, rows + 1))
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:

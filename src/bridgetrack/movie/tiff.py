@@ -38,12 +38,22 @@ def read_tiff(path: Path) -> RawMovie:
     return RawMovie(stack, replace(stack.metadata, axes=axes))
 
 
+_FRAME = re.compile(r"(t|mask|man_track|man_seg)_?\d{3,}", re.IGNORECASE)
+"""How the Cell Tracking Challenge names the files of single frames."""
+
+
 def one_frame(path: Path) -> bool:
-    """Whether a TIFF holds a single plane, as the files of a folder of frames do."""
+    """Whether a TIFF holds one frame, as the files of a folder of frames do.
+
+    That is a single plane, or a stack that says that it has depth and no time, or whose name is
+    one of those that the Cell Tracking Challenge gives to frames.
+    """
     try:
-        return len(TiffStack(path).shape) == 2
+        stack = TiffStack(path)
     except InputError:
         return False
+    deep = ("Z" in stack.axes and "T" not in stack.axes) or _FRAME.fullmatch(path.stem) is not None
+    return len(stack.shape) == 2 or (len(stack.shape) == 3 and deep)
 
 
 class TiffStack:

@@ -94,6 +94,7 @@ def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
     """An event as a predicate of the cell in question, e.g. ``divides into #4 and #7``."""
     first, then = [name(c) for c in event.sources], [name(c) for c in event.targets]
     before, after = " and ".join(first), " and ".join(then)
+    again, back = ("there again", "there") if first == then else (after, before)
     fate = {
         Event.MOVE: "moves on" if first == then else f"moves to {after}",
         Event.DIVIDE: f"divides into {after}",
@@ -101,7 +102,7 @@ def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
         Event.MERGE: f"merges ({before} become {after})",
         Event.DISAPPEAR: "leaves",
         Event.FALSE: "is not a cell",
-        Event.SKIP: f"is missed for some frames, then is {after}",
+        Event.SKIP: f"is missed for some frames, then is {again}",
         Event.APPEAR: "appears",
     }
     past = {
@@ -109,7 +110,7 @@ def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
         Event.DIVIDE: f"is a daughter of {before}",
         Event.SPLIT: f"is a piece of {before}",
         Event.MERGE: f"is {before} merged",
-        Event.SKIP: f"was missed for some frames, before that it is {before}",
+        Event.SKIP: f"was missed for some frames, was {back} before",
     }
     return past.get(event.event, fate[event.event]) if history else fate[event.event]
 
@@ -155,4 +156,9 @@ def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> s
     history = asked.slot[0] == "history"
     words = short_words(event, history, name)
     sisters = [name(c) for c in event.targets if c.cell != asked.slot[1]]
-    return f"{words}, together with {' and '.join(sisters)}" if history and sisters else words
+    if not history or not sisters:
+        return words
+    if sisters == [name(c) for c in event.sources]:
+        # The track goes on as the sister so far; its number twice would say nothing.
+        return f"{words}, with the later {sisters[0]}"
+    return f"{words}, together with {' and '.join(sisters)}"

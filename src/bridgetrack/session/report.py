@@ -6,20 +6,18 @@ from dataclasses import dataclass
 
 from bridgetrack.active.records import Point
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.session.training import sentence
+from bridgetrack.session.training import WIDEST, sentence
+from bridgetrack.training.estimate import ErrorEstimate
 
 ROUGH = 0.2
 """Width of the interval from which on the estimate is called rough."""
-
-WIDEST = 0.4
-"""Width of the interval up to which an estimate is drawn."""
 
 
 @dataclass(frozen=True)
 class Report:
     """How far people are with their answers, in plain words."""
 
-    effort: str = "No answers yet."  # clicks and minutes so far
+    effort: str = "No question answered yet."  # clicks and minutes so far
     # the estimate with its interval, or what is missing
     accuracy: str = "An estimate of accuracy appears after the first random questions."
     verdict: str = ""  # the expected gain of more clicks, and whether to stop
@@ -37,7 +35,7 @@ def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
     words = f"{effort.clicks} answer{'s' if effort.clicks != 1 else ''}"
     words = f"{words} in {_duration(effort.seconds)}.{more}"
     estimate = active.estimate()
-    accuracy = Report.accuracy if estimate is None else sentence(estimate.words)
+    accuracy = _accuracy(estimate)
     verdict = active.verdict()
     advice = sentence(verdict.words)
     if verdict.stop and (estimate is None or estimate.high - estimate.low > ROUGH):
@@ -46,6 +44,16 @@ def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
     latest = {p.clicks: p for p in active.points if p.clicks <= effort.clicks}
     points = tuple(latest[k] for k in sorted(latest) if _tells(latest[k]))
     return Report(words, accuracy, advice, verdict.stop, points, bool(latest))
+
+
+def _accuracy(estimate: ErrorEstimate | None) -> str:
+    """The estimate, once it says something; those of few answers alarm for nothing."""
+    if estimate is None:
+        return Report.accuracy
+    if estimate.high - estimate.low > WIDEST:
+        n = estimate.n_annotations
+        return f"{n} random question{'s' if n != 1 else ''} so far: too few to say how right it is."
+    return sentence(estimate.words)
 
 
 def _tells(point: Point) -> bool:

@@ -18,6 +18,7 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
 from bridgetrack.session.tracked_movie import TrackedMovie, unlooked
+from bridgetrack.training.estimate import ErrorEstimate
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
 from bridgetrack.training.train import train_steps
@@ -158,10 +159,7 @@ class Trainer:
         training = self.training
         if training is None:
             return []
-        first = training.estimate.words if training.estimate is not None else ""
-        if training.estimate is None:
-            first = "there are too few answers to say how good it is"
-        words = [sentence(first), sentence(training.reason)]
+        words = [sentence(_how_right(training.estimate)), sentence(training.reason)]
         changes = changes_in_words(training.changes)
         return [*words, changes] if changes else words
 
@@ -206,6 +204,23 @@ class Trainer:
                 noun = NOUN[event][1]
                 words.append(f"{noun.capitalize()}: {counts[event]} so far; {_HOW[event]}.")
         return words
+
+
+WIDEST = 0.4
+"""Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
+
+
+def _how_right(estimate: ErrorEstimate | None) -> str:
+    """What the answers set aside say, in words that few of them bear."""
+    if estimate is None:
+        return "there are too few answers to say how good it is"
+    if estimate.high - estimate.low <= WIDEST:
+        return estimate.words
+    right = round(sum(share for *_, share in estimate.per_event))
+    return (
+        f"{right} of {estimate.n_annotations} answers came out right that were set aside: too few "
+        "to say how right the whole movie is"
+    )
 
 
 def sentence(words: str) -> str:

@@ -88,10 +88,15 @@ class CellCycles:
                 f"Half divide within {_time(half, self.unit)} (95 % interval {reach}; {seen})."
             )
         lived = self.cycles.loc[self.cycles["divides"], self._duration]
-        spread = "" if divide < 2 else f" ± {_time(float(lived.std()), self.unit)}"
+        spread, what = "", ""
+        if divide > 1:
+            spread, what = (
+                f" ± {_time(float(lived.std()), self.unit)}",
+                "mean ± standard deviation; ",
+            )
         told.append(
-            f"Those seen to divide took {_time(float(lived.mean()), self.unit)}{spread} (mean "
-            "± standard deviation; too short, as long lives are rarely seen to their end)."
+            f"Those seen to divide took {_time(float(lived.mean()), self.unit)}{spread} "
+            f"({what}too short, as long lives are rarely seen to their end)."
         )
         return " ".join(told)
 

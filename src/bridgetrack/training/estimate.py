@@ -48,13 +48,13 @@ class ErrorEstimate:
         scope = "" if self.random else ", if those you chose are like others of their kind"
         if all(right > n - 1e-9 for _, n, right in self.per_event):
             return (
-                f"at least {100 * self.low:.1f} % of the events are right{scope} (95 % interval "
-                f"up to 100 %: {self._all_right})"
+                f"at least {100 * self.low:.1f} % of all events of the movie are right{scope} "
+                f"(95 % interval up to 100 %: {self._all_right})"
             )
         return (
-            f"about {100 * self.accuracy:.1f} % of the events are right{scope} "
+            f"about {100 * self.accuracy:.1f} % of all events of the movie are right{scope} "
             f"(95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %, from "
-            f"{self.n_annotations} annotation{'' if self.n_annotations == 1 else 's'} that the "
+            f"{self.n_annotations} answer{'' if self.n_annotations == 1 else 's'} that the "
             f"model had not seen{self._where})"
         )
 
@@ -67,8 +67,8 @@ class ErrorEstimate:
     @property
     def _all_right(self) -> str:
         if self.n_annotations == 1:
-            return "the only annotation that the model had not seen was right"
-        found = f"all {self.n_annotations} annotations that the model had not seen were right"
+            return "the only answer that the model had not seen was right"
+        found = f"all {self.n_annotations} answers that the model had not seen were right"
         return f"{found}{self._where}"
 
     def to_json(self) -> dict[str, Any]:

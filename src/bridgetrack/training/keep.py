@@ -146,15 +146,15 @@ def _compared_alone(held: HeldOut, prior: HeldOut, found: Comparison, explains: 
     elif explains and contradicted >= CONTRADICTED:
         reason = KeepReason.REPAIRS
         words = (
-            f"is right on as many held-out annotations as the starting model ({rates}); it "
-            f"is kept because the starting model contradicts {contradicted} annotations, and it "
+            f"is right on as many answers set aside as the starting model ({rates}); it "
+            f"is kept because the starting model contradicts {contradicted} answers, and it "
             "fewer"
         )
     else:
         reason = KeepReason.TIE
         words = (
             f"is no better than the starting model ({rates}); the starting model is kept, "
-            "and your annotations hold all the same"
+            "and your answers hold all the same"
         )
     return Decision(reason, f"the trained model {words}", held, prior)
 
@@ -173,7 +173,7 @@ def _keep_better_tied(
         held = judge(target, w if choice.earlier is None else choice.earlier)
         found = compare(held.wrong, prior.wrong, part)
         return _compared(held, prior, found, "what the earlier movies say", seen=True)
-    what = "on its own annotations alone" if trial.tie.alone else "with the earlier movies"
+    what = "on its own answers alone" if trial.tie.alone else "with the earlier movies"
     found = compare(trial.held_out.wrong, prior.wrong, part)
     return _compared(trial.held_out, prior, found, f"the model trained {what}")
 
@@ -188,7 +188,7 @@ def _compared(
     ``seen``: on annotations too few to hold some out; there any loss decides.
     """
     alike = not clearly_larger(held.loss, prior.loss)
-    rates = _rates(held, prior, found, "these" if seen else "held-out")
+    rates = _rates(held, prior, found, "the answers" if seen else _APART)
     if found.net > 0:
         reason, words = KeepReason.BETTER, "is better than the starting model ({})"
     elif found.net == 0 and alike:
@@ -204,8 +204,11 @@ def _compared(
     return Decision(reason, f"{what} {words.format(rates)}", held, prior)
 
 
-def _rates(held: HeldOut, prior: HeldOut, found: Comparison, which: str = "held-out") -> str:
+_APART = "the answers set aside"
+
+
+def _rates(held: HeldOut, prior: HeldOut, found: Comparison, which: str = _APART) -> str:
     return (
-        f"{100 * held.error:.1f} % against {100 * prior.error:.1f} % of {which} annotations wrong, "
-        f"{found.gained} gained and {found.lost} lost"
+        f"of {which} it has {100 * held.error:.1f} % wrong, the starting model "
+        f"{100 * prior.error:.1f} %: {found.gained} gained and {found.lost} lost"
     )

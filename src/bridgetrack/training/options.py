@@ -50,7 +50,7 @@ class TrainingOptions:
         Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
     strength
         How close to stay to the starting weights, the factor λ of the regulariser; left open, it
-        follows from the number of annotations, and from `ENOUGH_TO_CHOOSE` on from
+        follows from the number of annotations, and where there are hundreds from
         cross-validation.
     balance
         How far annotated kinds of events are weighted by how often they occur in the movie:
