@@ -278,10 +278,18 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
     state = state_of(viewer)
     widget.open_step(3)
     assert find_role(viewer.layers, "tracks") is None
+    # Other tracks come just when the layer is added, before it is drawn.
+
+    def change(event):
+        state.session.tracking_changed.emit()
+
+    viewer.layers.events.inserted.connect(change)
     widget.track.go.click()
     qtbot.waitUntil(lambda: widget.track.doubts.rowCount() > 5, timeout=5000)
     qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=5000)
+    viewer.layers.events.inserted.disconnect(change)
     layer = find_role(viewer.layers, "tracks")
+    qtbot.waitUntil(lambda: layer.visible, timeout=5000)
     widget.track.doubts.cellClicked.emit(0, 0)
     row = state.annotator.hovered
     assert row >= 0

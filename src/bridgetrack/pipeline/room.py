@@ -16,7 +16,7 @@ from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import events_between
 from bridgetrack.pipeline.window import REACH
 
-_PROGRAM, _PER_CELL, _PER_HYPOTHESIS, _PER_ROW = 3.0e8, 800.0, 400.0, 1500.0
+_PROGRAM, _PER_CELL, _PER_HYPOTHESIS, _PER_ROW = 3.2e8, 800.0, 400.0, 1500.0
 """Bytes that the program takes; a cell of the movie in tables and evidence; a hypothesis while it
 is chosen; and a cell of the movie while its tracks are written. See benchmarks/memory.py."""
 _SHORTEST = 2 * (2 * REACH + 1)

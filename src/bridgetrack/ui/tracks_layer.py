@@ -27,6 +27,7 @@ class ResultLayer:
         self._viewer_ref = weakref.ref(viewer)
         self._session, self._looks = session, looks
         self._shown: TracksData | None = None
+        self._waits = False  # whether the layer is still to be drawn for the first time
         self._queue = EventLoopQueue(turns)
         self.wanted = self.layer is not None  # whether the tracks are shown
         if self.wanted:
@@ -112,14 +113,16 @@ class ResultLayer:
 
         def add() -> None:
             if fresh and labels in self._viewer.layers:
+                self._waits = True
                 add_below(self._viewer, fresh[0], "marks", "events")
             elif self.layer is not None and self._shown is not None:
                 self._set_graph(self.layer, self._shown, tracking)
                 self.layer.metadata[KEY]["tracks"] = tracking.tracks
 
         def draw() -> None:
-            if fresh:
-                fresh[0].visible = True
+            # Not only a fresh one: other tracks may have come between adding it and drawing it.
+            if self._waits and self.layer is not None:
+                self._waits, self.layer.visible = False, True
 
         self._queue.begin(convert, shade, build, add, draw)
 
