@@ -145,7 +145,7 @@ class MaskReader:
             drawn = self.drawn.select(np.arange(rows.start, rows.stop))
             regions = concatenate([regions, drawn])
         # What strokes taught is no feature: the starting score never saw the like, and goes wrong.
-        features = describe_frame(regions, image, self.segmentation, scale=scale, probability=probability)
+        features = describe_frame(regions, image, self.segmentation, scale=scale, probability=said)
         return Described(regions, features)
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
