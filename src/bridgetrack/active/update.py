@@ -22,13 +22,13 @@ from bridgetrack.active.suggester import believe_steps, rank
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution
 from bridgetrack.learning import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
-from bridgetrack.pipeline.window import give_back
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.components import AnnotatedComponents, build_training_set

@@ -92,12 +92,6 @@ class Problem:
         incidence = sp.csr_matrix(self.incidence[columns][:, slots])
         return Problem(incidence, None if self.free is None else self.free[slots])
 
-    @cached_property
-    def _same_cover(self) -> Narrow:
-        """Group number of columns that cover the same slots, shape (H,)."""
-        return _group(self.slots, self.n_slots + 1)
-
-    @cached_property
     def _pair_groups(self) -> tuple[Narrow, Narrow]:
         """Groups of two-slot columns, and the three two-slot groups inside wider columns.
 
@@ -137,7 +131,7 @@ class Problem:
             single[:-1][self.free] = np.maximum(single[:-1][self.free], 0.0)
         padded = single.copy()
         padded[-1] = 0.0
-        groups, inner = self._pair_groups
+        groups, inner = self._pair_groups()
         n_groups = int(groups.max()) + 1 if len(groups) else 0
         pair_best = np.full(n_groups + 1, -np.inf)
         two = groups >= 0
@@ -152,7 +146,7 @@ class Problem:
 
     def _best_of_cover(self, score: Array) -> Mask:
         """The first of the best columns among those that cover the same slots."""
-        group = self._same_cover
+        group = _group(self.slots, self.n_slots + 1)  # the same for columns of the same slots
         best = np.full(int(group.max()) + 1 if len(group) else 0, -np.inf)
         np.maximum.at(best, group, score)
         top = np.flatnonzero(score >= best[group])

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InfeasibleError, SolverError
+from bridgetrack.freed import give_back
 from bridgetrack.inference.branch import branch, greedy_choice
 from bridgetrack.inference.problem import Problem, Solution, components, members
 from bridgetrack.inference.sifting import clusters, guessed_prices, sifted
@@ -211,6 +212,7 @@ def _relaxed(
         found.x, found.duals = yield from work
         found.hurried = _hurried(score, found.x, found.duals)
         return columns, found
+    give_back()
     done, every = 0.0, max(len(columns), 1)
     turn = np.where(large, np.arange(count), -1)  # the small ones are one part
     of_columns, of_slots = turn[column_label], turn[slot_label]

@@ -33,6 +33,7 @@ from bridgetrack.errors import (
 )
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import LINK_SCORE, FeatureMatrix, FeatureSet, compute_features
+from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT, generate_hypotheses
@@ -197,6 +198,7 @@ def propose(
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored), kinds=kinds)
+    give_back()  # proposing takes as much memory as what is proposed
     active = slots_within(evidence.detections, frames)
     if frames is not None:
         hypotheses = hypotheses.take(hypotheses.touching(active))

@@ -13,9 +13,7 @@ events of the whole movie is worth more than all prices together.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Generator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +29,7 @@ from bridgetrack.annotations.constraints import (
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.feature import FeatureSet, compute_features
 from bridgetrack.features.view import CellMeasures, describe_cells
+from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.candidates import Reach
 from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
@@ -218,15 +217,6 @@ class Part:
     noted_scores: Array
     hypotheses: int
     torn: float = 0.0
-
-
-def give_back() -> None:
-    """Hand memory that was freed back to the system, where the C library keeps it for later.
-
-    Solvers run in short-lived threads, and glibc keeps what each of them freed.
-    """
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:

@@ -25,6 +25,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet, compute_features
+from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT
@@ -56,7 +57,6 @@ from bridgetrack.pipeline.window import (
     Part,
     WholeMovie,
     frames_of,
-    give_back,
     mend_meeting,
     solve_part,
 )
