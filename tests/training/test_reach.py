@@ -8,23 +8,47 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from bridgetrack.active import update
+from bridgetrack.active.options import LearnOptions
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training import train
+from bridgetrack.training.components import build_training_set
 from bridgetrack.training.keep import Decision, KeepReason
 from bridgetrack.training.options import TrainingOptions
-from bridgetrack.training.outcome import choices
-from bridgetrack.training.reach import REACH, regrets, within_reach
-from bridgetrack.training.sure import SURE
+from bridgetrack.training.outcome import choices, population_of
+from bridgetrack.training.reach import (
+    ALIKE,
+    STEPS,
+    UNLIKE,
+    Reached,
+    brings,
+    regrets,
+    within_reach,
+)
+from bridgetrack.training.sure import SURE, hold_sure
 from bridgetrack.training.train import train_steps
-from training.test_sure import far_apart, swapped
-from training.training_cases import bad_prior, confirmed, plain_scene, true_columns
+from training.test_sure import far_apart
+from training.training_cases import (
+    bad_prior,
+    confirmed,
+    plain_scene,
+    says,
+    true_columns,
+    with_annotations,
+)
 
 START = untrained_model().weights
 AWAY = bad_prior().weights
+LOOSE = np.array([key in ("appear.bias", "disappear.bias") for key in untrained_model().keys])
+BREAKS = START + 3.5 * LOOSE
+"""Weights that let some 30 tracks end and begin anew."""
 
 
 def overturned(scene: Scene, weights: np.ndarray) -> int:
@@ -32,6 +56,13 @@ def overturned(scene: Scene, weights: np.ndarray) -> int:
     before, after = choices([scene], START)[0], choices([scene], weights)[0]
     lost = regrets(scene.problem, scene.matrix.scores(START), before, after)
     return int((lost >= SURE).sum())
+
+
+def reach(scene: Scene, weights: np.ndarray = AWAY) -> Reached:
+    """How far the annotations of the scene let learning go."""
+    data = build_training_set([scene])
+    sure = hold_sure(data, START)
+    return run(within_reach([scene], START, weights, choices([scene], START), sure))
 
 
 def test_regrets_of_parts_sum_up_to_what_the_choice_loses() -> None:
@@ -45,25 +76,67 @@ def test_regrets_of_parts_sum_up_to_what_the_choice_loses() -> None:
     assert not len(regrets(scene.problem, scores, best, best))
 
 
+def test_a_part_is_named_by_what_it_brings() -> None:
+    M, E, B, S = Event.MOVE, Event.DISAPPEAR, Event.APPEAR, Event.FALSE
+    columns = [(M, 0, 2), (M, 1, 3), (S, 0, 3), (E, 1), (B, 2), (B, 3), (M, 4, 5), (M, 4, 5)]
+    event = np.array([kind for kind, *_ in columns], dtype=np.int8)
+    problem = Problem(sp.csr_matrix([[float(k in s) for k in range(6)] for _, *s in columns]))
+
+    def names(before: set[int], after: set[int], event: np.ndarray = event) -> list[Event]:
+        one, two = (np.isin(np.arange(len(columns)), sorted(k)) for k in (before, after))
+        return [Event(kind) for kind in brings(problem, one, two, event)]
+
+    assert names({0, 1, 6}, {2, 3, 4, 7}) == [S, M]
+    assert names({2, 3, 4}, {0, 1}) == [M]
+    assert names({1}, {3, 5}) == [B]
+    assert names({0}, {0}) == []
+    swap = np.where(event == S, M, event).astype(np.int8)
+    assert names({0, 5}, {2, 4}, swap) == [M]  # some cell begins either way
+
+
 def test_without_an_answer_that_vouches_nothing_sure_is_overturned() -> None:
     scene = confirmed(plain_scene(), far_apart(3))
-    assert overturned(scene, AWAY) > REACH
-    reached = within_reach([scene], START, AWAY, choices([scene], START))
+    assert overturned(scene, AWAY) > ALIKE
+    reached = reach(scene)
     assert 0 < reached.step < 1
     assert reached.weights == pytest.approx(START + reached.step * (AWAY - START))
     assert overturned(scene, reached.weights) == 0
     np.testing.assert_array_equal(reached.chosen[0], choices([scene], reached.weights)[0])
     assert f"in {reached.overturned} places" in reached.notes[0].words
+    longer = STEPS[STEPS.index(reached.step) - 1]
+    assert overturned(scene, START + longer * (AWAY - START)) > 0
 
 
-def test_answers_that_contradict_what_is_sure_vouch_for_others() -> None:
-    scene, n = plain_scene(), overturned(plain_scene(), AWAY)
-    few = -(-n // REACH)
-    said = swapped(scene, far_apart(few + 2), START)
-    against = confirmed(scene, said)
-    reached = within_reach([against], START, AWAY, choices([against], START))
-    assert reached.step == 1
-    assert reached.notes == ()
+def broken(scene: Scene, count: int) -> np.ndarray:
+    """Ends and beginnings in place of so many moves, each in a frame of its own."""
+    h, moves = scene.hypotheses, far_apart(count)
+    ends = (h.event == Event.DISAPPEAR) & np.isin(h.sources[:, 0], h.sources[moves, 0])
+    begins = (h.event == Event.APPEAR) & np.isin(h.targets[:, 0], h.targets[moves, 0])
+    return np.flatnonzero(ends | begins)
+
+
+def test_answers_vouch_for_what_brings_the_same() -> None:
+    """Tracks that learning breaks are vouched for by broken tracks, not by specks."""
+    scene, some = plain_scene(), 5
+    ordinary = np.setdiff1d(true_columns(), far_apart(7))[::9][:12]
+    specks = np.flatnonzero(scene.hypotheses.event == Event.FALSE)[:some]
+    breaks = confirmed(scene, np.concatenate([broken(scene, some), ordinary]))
+    drops = with_annotations(scene, says(scene, specks))
+    for said in (breaks, drops):
+        assert ALIKE * some > overturned(said, BREAKS) > some
+    assert reach(breaks, BREAKS).step == 1
+    assert reach(breaks, BREAKS).notes == ()
+    assert reach(drops, BREAKS).step < 1
+
+
+def test_starting_weights_that_are_mostly_wrong_in_a_way_have_no_say_in_it() -> None:
+    """Where more answers break tracks than confirm what is sure, any number may break."""
+    scene, some = plain_scene(), 2
+    against = confirmed(scene, broken(scene, some))
+    assert overturned(against, BREAKS) > some * (ALIKE + UNLIKE)
+    assert reach(against, BREAKS).step == 1
+    divided = np.concatenate([broken(scene, some), far_apart(7)[some:]])
+    assert reach(confirmed(scene, divided), BREAKS).step < 1
 
 
 def test_training_goes_no_farther(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,3 +159,25 @@ def test_training_goes_no_farther(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = run(train_steps(scene, untrained_model(), TrainingOptions(strength=0.1)))
     assert asked.step == 1
     assert asked.model.weights == pytest.approx(AWAY)
+
+
+def test_sessions_go_no_farther(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a session learns is called back alike, and is what it tracks with."""
+    scene = confirmed(plain_scene(), true_columns()[:12])
+    real = update._fit_part
+
+    def runs_away(*given: Any) -> Generator[Any, None, Any]:
+        return replace((yield from real(*given)), w=AWAY)
+
+    monkeypatch.setattr(update, "_fit_part", runs_away)
+    prior, kinds = untrained_model(), population_of([scene], choices([scene], START))
+    learned = run(update.learn(scene, prior, kinds, LearnOptions()))
+    assert overturned(scene, learned.weights) == 0
+    assert learned.solution is not None
+    assert learned.free is not None
+    expected = solve(scene.problem, scene.matrix.scores(START)).chosen
+    np.testing.assert_array_equal(learned.free.chosen, expected)
+    np.testing.assert_array_equal(learned.solution.chosen, choices([scene], learned.weights)[0])
+    again = run(update.learn(scene, prior, kinds, LearnOptions(), learned))
+    assert again.free is learned.free
+    assert again.weights == pytest.approx(learned.weights)

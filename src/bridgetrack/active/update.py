@@ -10,7 +10,7 @@ lambda is not chosen anew, which takes a fraction of a second.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,18 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution
+from bridgetrack.inference.resolve import resolve
+from bridgetrack.inference.solve import solve
 from bridgetrack.learning import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
-from bridgetrack.pipeline.tracking import Tracking, known_solution
+from bridgetrack.pipeline.tracking import Tracking, allowed_by, known_solution
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.components import AnnotatedComponents, build_training_set
 from bridgetrack.training.fit import Movies
 from bridgetrack.training.outcome import population_of
+from bridgetrack.training.reach import within_reach
 from bridgetrack.training.sure import SureEvents
 from bridgetrack.training.train import tracking_model
 
@@ -55,6 +58,8 @@ class LearnedWeights:
     movies: Movies | None
     # the events that the starting weights are sure of; None where none were to be held
     sure: SureEvents | None = None
+    free: Solution | None = None  # what the starting weights choose without answers, where known
+    solution: Solution | None = None  # what the weights choose with the answers, where known
 
 
 @dataclass(frozen=True)
@@ -130,13 +135,15 @@ def update_steps(
     if last is not None:
         population = population_of([last.scene], [last.solution.chosen])
         earlier, components = last.learned, last.components
+        if last.scene.hypotheses is not scene.hypotheses:
+            earlier = replace(earlier, free=None)
     if (components is None or not components.fit(scene)) and len(scene.constraints):
         components = AnnotatedComponents(scene)
     learned = yield from learn(scene, prior, population, options.learn, earlier, components)
     errors = Judged()
     if due:
         errors = yield from judge_unseen(scene, learned, due, options.learn)
-    known = known_solution(tracking, scene, learned.weights)
+    known = learned.solution or known_solution(tracking, scene, learned.weights)
     beliefs = yield from believe_steps(scene, learned.weights, options.suggest, known)
     give_back()  # else a long session would seem to need more and more
     suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
@@ -195,7 +202,13 @@ def learn(
     )
     movies = Movies(model, (), start, prior.tightness_for(features) if options.tied else None)
     fitted = yield from _fit_part(movies, np.arange(len(data.samples)), options, state)
-    return LearnedWeights(fitted.w, fitted.state, movies, sure)
+    scores = scene.matrix.scores(start)
+    free = None if last is None else last.free
+    free = free or solve(scene.problem, scores)
+    # the answers touch little of what the starting weights choose
+    first, _ = resolve(scene.problem, scores, allowed_by(scene), free.chosen, free)
+    reached = yield from within_reach([scene], start, fitted.w, [first.chosen], sure, [free])
+    return LearnedWeights(reached.weights, fitted.state, movies, sure, free, *reached.solutions)
 
 
 def _fit_part(

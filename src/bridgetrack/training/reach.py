@@ -7,44 +7,75 @@ spoke of. Nothing that is held near answers (`sure`) sees that.
 Where two choices differ, the events that differ fall into parts, joined by the fates and histories
 that they share. The *regret* of a part is by how much the starting weights prefer the one choice
 there. Parts that learning overturns at a regret of `SURE` or more are counted; so are those that
-the answers themselves overturn. Each of these vouches for `REACH` of those. While there are more,
-the step from the starting weights is halved:
+the answers themselves overturn. Both are counted by what they bring (`TELLING`): a part that takes
+two moves for a speck, an end and a beginning brings a speck, one that takes a move for an end and
+a beginning breaks a track. The rule:
 
-    w = w0 + step (w_learned - w0),    step = 1, 1/2, 1/4, ...
+1. Every part that the answers overturn vouches for nine others that bring the same (`ALIKE`).
+2. Every two of them vouch for one that brings something else (`UNLIKE`).
+3. Where more answers overturn something in one way than confirm anything that the starting weights
+   are sure of, these are wrong there, and all that brings the same is vouched for.
 
-Where the starting weights are sure of less than half of the movie, it stays whole.
+Of the way from the starting to the learned weights,
+
+    w = w0 + step (w_learned - w0),
+
+the longest of `STEPS` is gone that overturns no more than is vouched for. The way stays whole where
+the starting weights are sure of less than half of the movie.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import solve
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.outcome import choices
-from bridgetrack.training.sure import SURE
+from bridgetrack.pipeline.tracking import allowed_by, choose_events
+from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.training.sure import SURE, SureEvents
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-REACH = 10
-"""Parts that learning may overturn for every one that the answers overturn."""
+ALIKE = 9
+"""Parts that learning may overturn for every one that the answers overturn in the same way."""
+
+UNLIKE = 0.5
+"""The same for those that it overturns in other ways."""
+
+STEPS = (1.0, 3 / 4, 1 / 2, 3 / 8, 1 / 4, 3 / 16, 1 / 8, 1 / 16)
+"""Shares of the way that are tried; the last is gone in any case."""
+
+TELLING = (
+    Event.FALSE,
+    Event.SPLIT,
+    Event.MERGE,
+    Event.DIVIDE,
+    Event.SKIP,
+    Event.APPEAR,
+    Event.DISAPPEAR,
+    Event.MOVE,
+)
+"""Kinds of events, those first that bring others with them: a part is named by the first of which
+it has more than before, by moves where there is none."""
 
 MOSTLY = 0.5
 """Share of a movie that the starting weights have to be sure of to have a say. Where cells touch
 they are sure of little, and much of that is wrong."""
 
-LEAST = 1 / 16
-"""The shortest step tried."""
+STAGE = "Comparing with the starting model"
 
 
 @dataclass(frozen=True)
@@ -52,7 +83,8 @@ class Reached:
     """Weights that overturn no more than the answers vouch for."""
 
     weights: Array  # shape (d,)
-    chosen: tuple[Mask, ...]  # what they choose in every movie under its annotations
+    chosen: Sequence[Mask]  # what they choose in every movie under its annotations
+    solutions: tuple[Solution, ...] = ()  # the same with prices, where it was solved
     step: float = 1.0  # share of the way from the starting to the learned weights
     overturned: int = 0  # parts that the whole way overturns
 
@@ -72,33 +104,67 @@ class Reached:
 
 
 def within_reach(
-    scenes: Sequence[Scene], start: Array, learned: Array, before: Sequence[Mask]
-) -> Reached:
+    scenes: Sequence[Scene],
+    start: Array,
+    learned: Array,
+    before: Sequence[Mask],
+    sure: SureEvents | None,
+    free: Sequence[Solution] | None = None,
+) -> Steps[Reached]:
     """Go from starting towards learned weights (d,) as far as the answers vouch for.
 
-    ``before`` is what the starting weights choose in every movie under its annotations.
+    Parameters
+    ----------
+    scenes
+        The movies with their annotations.
+    start, learned
+        Weights, shape (d,).
+    before
+        What the starting weights choose in every movie under its annotations.
+    sure
+        What the annotations say of the starting weights; None: go all the way.
+    free
+        What these choose without annotations, where that is known.
     """
+    solutions = yield from _solved(scenes, learned)
+    reached = Reached(learned, [one.chosen for one in solutions], solutions)
+    if sure is None:
+        return reached
     scores = [scene.matrix.scores(start) for scene in scenes]
-
-    def overturned(after: Sequence[Mask]) -> int:
-        parts = zip(scenes, scores, before, after, strict=True)
-        return sum(_sure_parts(scene.problem, mine, one, two) for scene, mine, one, two in parts)
-
-    step, weights, after = 1.0, learned, choices(scenes, learned)
-    first = found = overturned(after)
+    found = _overturned(scenes, scores, before, reached.chosen)
     if not found:
-        return Reached(weights, tuple(after), step, 0)
-    free = [solve(s.problem, mine) for s, mine in zip(scenes, scores, strict=True)]
+        return reached
+    if free is None:
+        free = [solve(s.problem, mine) for s, mine in zip(scenes, scores, strict=True)]
+    first = found.total()
     if _sure_share(scenes, scores, free) < MOSTLY:
-        return Reached(weights, tuple(after), step, first)
-    parts = zip(scenes, scores, free, before, strict=True)
-    vouching = sum(_sure_parts(s.problem, mine, one.chosen, two) for s, mine, one, two in parts)
-    while found > REACH * vouching and step > LEAST:
-        step /= 2
+        return replace(reached, overturned=first)
+    vouching = _overturned(scenes, scores, [one.chosen for one in free], before)
+    for step in STEPS[1:]:
+        if _vouched_for(found, vouching, sure.vouching):
+            break
         weights = start + step * (learned - start)
-        after = choices(scenes, weights)
-        found = overturned(after)
-    return Reached(weights, tuple(after), step, first)
+        solutions = yield from _solved(scenes, weights)
+        reached = Reached(weights, [one.chosen for one in solutions], solutions, step)
+        found = _overturned(scenes, scores, before, reached.chosen)
+    return replace(reached, overturned=first)
+
+
+def _solved(scenes: Sequence[Scene], weights: Array) -> Steps[tuple[Solution, ...]]:
+    """What weights choose in every movie under its annotations."""
+    found = []
+    for scene in scenes:
+        steps = choose_events(scene, scene.matrix.scores(weights), allowed_by(scene))
+        solution = yield from relayed(steps, lambda step: Progress(STAGE, step.done))
+        found.append(solution)
+    return tuple(found)
+
+
+def _vouched_for(found: Counter[Event], vouching: Counter[Event], confirming: int) -> bool:
+    """Whether what the answers overturn, and confirm, vouches for what learning overturns."""
+    limited = {kind: n for kind, n in found.items() if vouching[kind] <= confirming}
+    others = sum(max(0, n - ALIKE * vouching[kind]) for kind, n in limited.items())
+    return others <= UNLIKE * vouching.total()
 
 
 def _sure_share(
@@ -110,17 +176,44 @@ def _sure_share(
     return float((np.concatenate(margins) >= SURE).mean())
 
 
-def _sure_parts(problem: Problem, scores: Array, better: Mask, other: Mask) -> int:
-    """Parts in which the one choice is better by `SURE` or more."""
-    return int((regrets(problem, scores, better, other) >= SURE).sum())
+def _overturned(
+    scenes: Sequence[Scene],
+    scores: Sequence[Array],
+    better: Sequence[Mask],
+    other: Sequence[Mask],
+) -> Counter[Event]:
+    """Parts of all movies in which the one choice is better by `SURE` or more, by kind."""
+    found: Counter[Event] = Counter()
+    for scene, mine, one, two in zip(scenes, scores, better, other, strict=True):
+        lost = regrets(scene.problem, mine, one, two)
+        brought = brings(scene.problem, one, two, scene.hypotheses.event)
+        found.update(Event(kind) for kind in brought[lost >= SURE].tolist())
+    return found
+
+
+def brings(problem: Problem, before: Mask, after: Mask, event: NDArray[np.int8]) -> Index:
+    """What every part in which two choices differ brings, by the kinds ``event`` (H,) of events."""
+    columns, part = _parts(problem, before, after)
+    more = np.zeros((part.max(initial=-1) + 1, len(Event)), dtype=np.int64)
+    np.add.at(more, (part, event[columns]), np.where(after[columns], 1, -1))
+    kinds = np.asarray(TELLING)
+    gained = more[:, kinds] > 0
+    gained[:, -1] = True
+    return np.asarray(kinds[gained.argmax(axis=1)])
 
 
 def regrets(problem: Problem, scores: Array, better: Mask, other: Mask) -> Array:
     """By how much one choice of events is better than another, in every part where they differ."""
-    columns = np.flatnonzero(better != other)
-    if not len(columns):
-        return np.zeros(0)
-    incidence = sp.csr_matrix(problem.incidence[columns])
-    n, part = connected_components(incidence @ incidence.T, directed=False)
+    columns, part = _parts(problem, better, other)
     gain = np.where(better[columns], scores[columns], -scores[columns])
-    return np.bincount(part, gain, minlength=n).astype(np.float64)
+    return np.bincount(part, gain).astype(np.float64)
+
+
+def _parts(problem: Problem, one: Mask, other: Mask) -> tuple[Index, Index]:
+    """Columns in which two choices differ, and the number of each one's part."""
+    columns = np.flatnonzero(one != other)
+    if not len(columns):
+        return columns, columns
+    incidence = sp.csr_matrix(problem.incidence[columns])
+    _, part = connected_components(incidence @ incidence.T, directed=False)
+    return columns, part.astype(np.int64)

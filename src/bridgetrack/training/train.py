@@ -65,7 +65,7 @@ from bridgetrack.training.outcome import (
     population_of,
     trained_model,
 )
-from bridgetrack.training.reach import Reached, within_reach
+from bridgetrack.training.reach import STAGE, Reached, within_reach
 from bridgetrack.training.sources import (
     Source,
     Strategy,
@@ -277,13 +277,13 @@ def _train(
     steps = movies.fit(choice.hold, options, states=(*mine, *choice.states))
     fitted = yield from _told(steps, options.optimiser.precision, features)
     decision = keep_better(movies, target, fitted.w, choice, _checked(settled))
-    yield Progress("Comparing with the starting model", 0.0)
+    yield Progress(STAGE, 0.0)
     trained = decision.kept == "trained"
     # who gives λ wants these weights
-    alone = not sources and options.strength is None
-    reached = _reached(targets, start, fitted.w, before, sure if alone else None, trained)
-    after = reached.chosen
-    population = population_of(targets, after)
+    held = None if sources or options.strength is not None else sure
+    reaching = within_reach(targets, start, fitted.w, before, held)
+    reached = (yield from reaching) if trained else Reached(start, before)
+    population = population_of(targets, reached.chosen)
     estimate = None if settled is None else settled.estimate
     known = None if target is None else target.data
     if decision.held_out is not None and target is not None:
@@ -310,7 +310,7 @@ def _train(
         estimate=estimate,
         result=fitted,
         changes=per_kind(population_of(targets, before), population),
-        exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, after))),
+        exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, reached.chosen))),
         n_annotations=count,
         notes=(*notes, *reached.notes, *(() if sure is None else sure.notes(doubtful))),
         doubtful=doubtful,
@@ -319,25 +319,6 @@ def _train(
         held_weight=0.0 if known is None else known.held_weight,
         step=reached.step,
     )
-
-
-def _reached(
-    targets: Sequence[Scene],
-    start: Array,
-    learned: Array,
-    before: Sequence[Mask],
-    sure: SureEvents | None,
-    trained: bool,
-) -> Reached:
-    """The weights to ship, and what they choose: no farther from the start than answers vouch for.
-
-    All the way where the starting weights are not trusted.
-    """
-    if not trained:
-        return Reached(start, tuple(before))
-    if sure is None or not sure.trusted:
-        return Reached(learned, tuple(choices(targets, learned)))
-    return within_reach(targets, start, learned, before)
 
 
 def _estimated(
