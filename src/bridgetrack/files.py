@@ -24,11 +24,12 @@ _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 
 
 @contextmanager
-def staged(path: Path, what: str = "") -> Iterator[Path]:
+def staged(path: Path, what: str = "", *, same_name: bool = False) -> Iterator[Path]:
     """A spare name beside `path`; the file or folder made there takes its place at the end.
 
     The folder of `path` is made where it is missing, and a link stays a link. Where the block
-    fails, what was there stays as it was. The block itself tells its failures by `writing`.
+    fails, what was there stays as it was. The block itself tells its failures by `writing`. With
+    ``same_name`` it is the name of `path` itself, in a spare folder.
 
     Raises
     ------
@@ -37,10 +38,14 @@ def staged(path: Path, what: str = "") -> Iterator[Path]:
     """
     target = path.resolve()
     with _spare(spare_name(target), target, path, what) as spare:
-        yield spare
+        new = spare / path.name if same_name else spare
+        if same_name:
+            with writing(path, what):
+                spare.mkdir()
+        yield new
         with writing(path, what):
-            flush(spare)
-            _put(spare, target)
+            flush(new)
+            _put(new, target)
 
 
 @contextmanager

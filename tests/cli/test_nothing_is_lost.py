@@ -18,7 +18,8 @@ import bridgetrack as bt
 from bridgetrack.cli.main import app
 from bridgetrack.cli.models import models
 from bridgetrack.errors import OutputError
-from bridgetrack.export.may_write import sign
+from bridgetrack.export import may_write
+from bridgetrack.export.may_write import refuse_other, sign, signed
 from bridgetrack.export.results import FILES
 from cli.conftest import Outcome, Run, draw_answers, one_line, project_of
 
@@ -477,3 +478,42 @@ def _forget(out: Path) -> None:
 def _folder(path: Path) -> Path:
     path.mkdir()
     return path
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_was_ended_while_it_took_its_place_is_still_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
+) -> None:
+    path = tmp_path / "ours"
+
+    def write(text: str) -> None:
+        with signed(path) as spare:
+            if folder:
+                spare.mkdir()
+            (spare / "part" if folder else spare).write_text(text)
+
+    write("first")
+    made = may_write._write_manifest
+    for moment in (1, 2, 3, 4):
+        calls: list[int] = []
+
+        def ended(*given: Any, moment: int = moment, calls: list[int] = calls) -> None:
+            # 1, 2: before and after the digests of both are there; 3, 4: those of the new one
+            for _ in range(2):
+                calls.append(1)
+                if len(calls) == moment:
+                    raise KeyboardInterrupt
+                if len(calls) % 2:
+                    made(*given)
+
+        monkeypatch.setattr(may_write, "_write_manifest", ended)
+        with pytest.raises(KeyboardInterrupt):
+            write(f"run {moment}")
+        monkeypatch.undo()
+        refuse_other(path)
+        file = path / "part" if folder else path
+        assert file.read_text() == ("first" if moment < 3 else f"run {moment}")
+        write("first")
+    file.write_text("changed by somebody")
+    with pytest.raises(OutputError, match="was changed since"):
+        refuse_other(path)

@@ -34,7 +34,7 @@ from bridgetrack.cli.sources import (
     open_sources,
     open_weights,
 )
-from bridgetrack.export.may_write import sign
+from bridgetrack.export.may_write import signed
 from bridgetrack.notes import Note
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def annotate(
             seed=seed,
             stratified=not uniform,
         )
-        save_annotations(drawn, out)
-        sign(out)
+        with signed(out) as spare:
+            save_annotations(drawn, spare)
     counts = {event.key: number for event, number in drawn.counts().items()}
     record = {
         "out": str(out),
@@ -194,11 +194,11 @@ def simulate_annotator(
         session = ActiveSession(scene, prior, options=SessionOptions(suggest=suggesting))
         show(simulate_session(session, annotator, clicks))
         right = true_accuracy(session, events)
-        save_annotations(session.annotations, out)
-        sign(out)
+        with signed(out) as spare:
+            save_annotations(session.annotations, spare)
         if model_out is not None:
-            save_model(session.model, model_out)
-            sign(model_out)
+            with signed(model_out) as spare:
+                save_model(session.model, spare)
     record = describe_session(session, right, out, model_out, notes)
     answer(json, record, lambda: session_lines(record, notes))
 

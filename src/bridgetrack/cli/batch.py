@@ -38,7 +38,7 @@ from bridgetrack.cli.sources import (
     open_weights,
 )
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.export.may_write import sign
+from bridgetrack.export.may_write import signed
 from bridgetrack.files import replacing
 from bridgetrack.notes import Note
 from bridgetrack.progress import Progress, Steps, relayed
@@ -399,9 +399,8 @@ def _statistics(file: Path | None) -> FeatureStatistics | None:
 def _write_table(rows: Sequence[BatchRow], path: Path) -> None:
     from bridgetrack.pipeline.batch import table_of
 
-    with replacing(path, "the table of all movies") as file:
+    with signed(path) as spare, replacing(spare, "the table of all movies") as file:
         table_of(rows).to_csv(file, index=False, lineterminator="\n")
-    sign(path)
 
 
 def records_of(rows: Sequence[BatchRow]) -> list[dict[str, Any]]:

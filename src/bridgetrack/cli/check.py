@@ -13,7 +13,7 @@ from bridgetrack.cli.console import answer, plural
 from bridgetrack.cli.options import Json, check_file, make, one_option_each
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import SampleOptions
-from bridgetrack.export.may_write import RUN_FILE, manifest, refuse_others, sealed, sign
+from bridgetrack.export.may_write import RUN_FILE, manifest, refuse_others, sealed, signed
 
 if TYPE_CHECKING:
     from bridgetrack.evaluation.sample import Sample
@@ -67,7 +67,8 @@ def check(
     options = make(SampleOptions, **settings)
     check_file(out, result, result / "detections.csv", result / "edges.csv", result / RUN_FILE)
     sample = draw_sample(tracks, options)
-    sign(write_sample(sample, out))
+    with signed(out) as spare:
+        write_sample(sample, spare)
     record = {"sample": str(out), "count": len(sample.events), "population": sample.population}
     lines = [
         f"{plural(len(sample.events), 'event')} drawn at random from {sample.population:,} "

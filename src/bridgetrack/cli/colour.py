@@ -12,7 +12,7 @@ from bridgetrack.cli.evaluate import named_labels
 from bridgetrack.cli.lineage import Result, tracks_file
 from bridgetrack.cli.options import Json, check_file
 from bridgetrack.errors import InputError
-from bridgetrack.export.may_write import sign
+from bridgetrack.export.may_write import signed
 
 
 def colour(
@@ -52,8 +52,8 @@ def colour(
             f"{result}: the label movie that was tracked is not known any more; name it by --labels"
         )
     check_file(out, source, named)
-    found = show(save_coloured(read_tracks(source), open_labels(named), out, by))
-    sign(out)
+    with signed(out) as spare:
+        found = show(save_coloured(read_tracks(source), open_labels(named), spare, by))
     names = found.palette == "names"
     record: dict[str, Any] = {
         "file": str(out),

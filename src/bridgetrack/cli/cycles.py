@@ -14,7 +14,7 @@ from bridgetrack.cli.lineage import Result, tracks_file
 from bridgetrack.cli.options import Json, at_least, check_file, seed_option
 from bridgetrack.cli.sources import collecting_warnings
 from bridgetrack.errors import InputError
-from bridgetrack.export.may_write import RUN_FILE, sign
+from bridgetrack.export.may_write import RUN_FILE, signed
 
 if TYPE_CHECKING:
     from bridgetrack.tracks.cycles import CycleSpread
@@ -68,8 +68,8 @@ def cycles(
     found = cell_cycles(read_tracks(source), certainty)
     spread = _spread(result, samples, seed, certainty) if samples else None
     if out is not None:
-        save_cycles(found, out)
-        sign(out)
+        with signed(out) as spare:
+            save_cycles(found, spare)
     half, low, high = (t if math.isfinite(t) else None for t in found.median)
     record: dict[str, Any] = {
         "born": len(found.cycles),

@@ -11,7 +11,7 @@ from bridgetrack.cli.console import Stopwatch, answer, plural, reporting, show, 
 from bridgetrack.cli.options import Json, check_file, make, one_option_each, out_option
 from bridgetrack.cli.segment import segmenting
 from bridgetrack.cli.sources import RunInputs, collecting_warnings
-from bridgetrack.export.may_write import sign
+from bridgetrack.export.may_write import signed
 from bridgetrack.notes import Note
 from bridgetrack.progress import Progress
 from bridgetrack.simulation.settings import SimulationSettings
@@ -64,8 +64,8 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
         check_file(path, images, clicks)
     watch = Stopwatch()
     image = open_movie(images)
-    show(segmenting(image, masks), watch)
-    sign(masks)
+    with signed(masks) as spare:
+        show(segmenting(image, spare), watch)
     labels = open_labels(masks)
     truth = read_ctc(folder / f"{SAMPLE_SEQUENCE}_GT")
     scene = show(prepare(labels, image), watch)
@@ -88,8 +88,8 @@ def _demo(out: Path, notes: list[Note]) -> tuple[dict[str, Any], list[str]]:
     done = finish(tracked[held], out, given, watch, notes)
     last = image.n_frames - 1
     pixels, cells = image.channel_frame(last), labels.channel_frame(last)
-    draw_overlay(pixels, cells, tracked[held].tracks, last, picture)
-    sign(picture)
+    with signed(picture) as spare:
+        draw_overlay(pixels, cells, tracked[held].tracks, last, spare)
     learned = describe_training(training, weights, watch, ())
     record = {
         "run": done.record,

@@ -9,7 +9,7 @@ import typer
 
 from bridgetrack.cli.console import answer, plural
 from bridgetrack.cli.options import Json, check_file
-from bridgetrack.export.may_write import sign
+from bridgetrack.export.may_write import signed
 
 Result = Annotated[
     Path,
@@ -59,8 +59,8 @@ def lineage(
 
     source = tracks_file(result)
     check_file(out, source)
-    drawn = save_lineages(read_tracks(source), out, families=family or None, colour=colour)
-    sign(out)
+    with signed(out) as spare:
+        drawn = save_lineages(read_tracks(source), spare, families=family or None, colour=colour)
     families = int(drawn.branches["lineage_id"].nunique())
     record: dict[str, Any] = {
         "file": str(out), "families": families, "tracks": len(drawn.branches),

@@ -12,7 +12,7 @@ from bridgetrack.cli.console import answer, emit, note_lines, note_texts, plural
 from bridgetrack.cli.options import Image, Json, MovieOptions, check_file, out_option, reads_movie
 from bridgetrack.cli.sources import collecting_warnings, open_sources
 from bridgetrack.errors import ModelError
-from bridgetrack.export.may_write import sign
+from bridgetrack.export.may_write import signed
 from bridgetrack.notes import Note
 
 if TYPE_CHECKING:
@@ -213,12 +213,12 @@ def export(
 
     library = Library()
     check_file(out, library.file(name))
-    path = library.export_file(name, out)
-    sign(path)
+    with signed(out) as spare:
+        library.export_file(name, spare)
     answer(
         json,
-        {"model": str(path)},
-        lambda: [f"wrote {path}; bridgetrack models save {path} takes it into a library"],
+        {"model": str(out)},
+        lambda: [f"wrote {out}; bridgetrack models save {out} takes it into a library"],
     )
 
 

@@ -11,7 +11,7 @@ from bridgetrack.cli.console import answer, plural
 from bridgetrack.cli.lineage import Result, tracks_file
 from bridgetrack.cli.options import Json, check_file, out_option
 from bridgetrack.errors import InputError
-from bridgetrack.export.may_write import sign
+from bridgetrack.export.may_write import signed
 
 
 def take_over(
@@ -50,8 +50,8 @@ def take_over(
             f"{edited}: its {found.same} links are those of {result}, so there is nothing to take "
             "over"
         )
-    save_annotations(found.annotations, out)
-    sign(out)
+    with signed(out) as spare:
+        save_annotations(found.annotations, spare)
     kinds = {kind.value: 0 for kind in (Kind.CONFIRM, Kind.REJECT)}
     for each in found.annotations:
         kinds[each.kind.value] += 1

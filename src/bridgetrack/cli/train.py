@@ -34,7 +34,7 @@ from bridgetrack.cli.sources import (
     open_scene,
     open_weights,
 )
-from bridgetrack.export.may_write import sign
+from bridgetrack.export.may_write import signed
 from bridgetrack.notes import Note
 from bridgetrack.training.options import TrainingOptions
 
@@ -172,8 +172,8 @@ def learn(
             best[:] = [step.model]
 
     def save(model: Model) -> None:
-        save_model(model, out)
-        sign(out)
+        with signed(out) as spare:
+            save_model(model, spare)
 
     try:
         training = show(steps, remember)

@@ -4,7 +4,8 @@ Whatever we write is kept in a manifest: the files, each with the digest of its 
 folder of results it stands in ``run.json``, or, where they were exported from the window or from
 Python, in ``.bridgetrack/results.manifest``; for a single file or a folder of masks it stands
 beside, as ``.bridgetrack/NAME.json``. What is in a manifest and still has its digest may be
-replaced later.
+replaced later. While one file takes the place of another, the manifest has the digests of both, so
+that it holds wherever the program is ended.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bridgetrack.errors import OutputError
-from bridgetrack.files import every_file, write_text
+from bridgetrack.files import every_file, staged, write_text, writing
 from bridgetrack.placing import RECORD, SHARED
 
 RUN_FILE = RECORD
@@ -91,6 +93,32 @@ def sign(path: Path) -> None:
     _write_manifest(_beside(path), manifest(path.parent, [path.name]))
 
 
+@contextmanager
+def signed(path: Path) -> Iterator[Path]:
+    """Where to write a file, or a folder of masks, that takes the place of `path`, and is signed.
+
+    What is written there is known as ours before it takes its place.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be written; what was there stays as it was.
+    """
+    with staged(path, same_name=True) as spare:
+        try:
+            yield spare
+        except OutputError as error:
+            if error.__cause__ is None:
+                raise
+            with writing(path):  # told of the file itself, not of the spare one
+                raise error.__cause__ from None
+        known = _dict(_json(_beside(path)), "files")
+        new = manifest(spare.parent, [spare.name])
+        both = {n: [*_digests(known, n), *_digests(new, n)] for n in {**known, **new}}
+        _write_manifest(_beside(path), both)
+    sign(path)
+
+
 def outdated_run(folder: Path, names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
     """``run.json``, where it tells of results that are about to be replaced, so that it must go.
 
@@ -158,12 +186,18 @@ def _not_of(path: Path, *manifests: dict[str, Any]) -> tuple[Path, str] | None:
     """The first file under a name that is in no manifest, or not as it was; None for none."""
     for file in every_file(path):
         name = file.relative_to(path.parent).as_posix()
-        digests = [known[name] for known in manifests if name in known]
+        digests = [digest for known in manifests for digest in _digests(known, name)]
         if not digests:
             return file, _FOREIGN
         if file.is_symlink() or _digest(file) not in digests:
             return file, _CHANGED
     return None
+
+
+def _digests(known: dict[str, Any], name: str) -> list[Any]:
+    """The digests that a file may have: several where it was about to be replaced."""
+    found = known.get(name, [])
+    return found if isinstance(found, list) else [found]
 
 
 def _not_of_an_old_run(path: Path, run: dict[str, Any]) -> tuple[Path, str] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
-from bridgetrack.export.may_write import refuse_other, sign
+from bridgetrack.export.may_write import refuse_other, signed
 from bridgetrack.files import replacing
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
@@ -163,8 +163,8 @@ def _cells_file(movie: MovieAndCells, copy: Path, own: list[Path], notes: list[s
     assert movie.table is not None
     file, table = copy.with_suffix(".csv"), movie.table
     _keep_others(file, own)
-    _write(file, lambda f: _table_to_csv(table, f))
-    sign(file)
+    with signed(file) as spare:
+        _write(spare, lambda f: _table_to_csv(table, f))
     notes.append(f"The cells are in {file.name}.")
     return MovieFile(file, None, ())
 
@@ -187,12 +187,12 @@ def _file_of(
             if _same(movie, known, guess, labels):
                 return MovieFile(known, guess, names)
     _keep_others(copy, own)
-    if labels:
-        highest = max(int(movie.channel_frame(t).max()) for t in range(movie.n_frames))
-        save_labels(movie, copy, dtype="uint16" if highest < 2**16 else "uint32")
-    else:
-        _save_array(movie, copy)
-    sign(copy)
+    with signed(copy) as spare:
+        if labels:
+            highest = max(int(movie.channel_frame(t).max()) for t in range(movie.n_frames))
+            save_labels(movie, spare, dtype="uint16" if highest < 2**16 else "uint32")
+        else:
+            _save_array(movie, spare)
     notes.append(f"The {'cells' if labels else 'images'} are in {copy.name}.")
     return MovieFile(copy, axes, names)
 

@@ -9,7 +9,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.export.csv import plain_cells
 from bridgetrack.export.ctc import write_ctc
 from bridgetrack.export.geff import write_geff
-from bridgetrack.export.may_write import refuse_other, sign
+from bridgetrack.export.may_write import refuse_other, signed
 from bridgetrack.files import refuse_inputs, replacing
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.simulation.folder import SAMPLE_SEQUENCE, sample_folder
@@ -98,8 +98,8 @@ def write_geff_store(path: str, data: Any, attributes: dict[str, Any]) -> list[s
     """Write a GEFF store."""
     refuse_inputs([Path(path)], [_read_from(attributes)])
     refuse_other(Path(path))
-    write_geff(tracks_of(data, attributes), path)
-    sign(Path(path))
+    with signed(Path(path)) as spare:
+        write_geff(tracks_of(data, attributes), spare)
     return [path]
 
 
@@ -114,6 +114,7 @@ def write_ctc_folder(path: str, layers: list[LayerData]) -> list[str]:
     folder = Path(path).with_suffix("")
     refuse_inputs([folder], [_read_from(layer[1]) for layer in layers])
     refuse_other(folder)
-    write_ctc(found, open_labels(labels[0], axes=axes, scale=found.geometry.scale), folder)
-    sign(folder)
+    cells = open_labels(labels[0], axes=axes, scale=found.geometry.scale)
+    with signed(folder) as spare:
+        write_ctc(found, cells, spare)
     return [str(folder)]
