@@ -55,3 +55,64 @@ def test_objects_that_others_left_out_stay_so(thawed):
     assert gc.get_threshold() == threshold
     made.close()
     assert gc.get_freeze_count() >= 0.9 * count
+
+
+def test_what_is_drawn_comes_before_what_nobody_sees(qtbot):
+    from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns
+
+    turns, done = Turns(), []
+    runner, drawing = ThreadRunner(turns), EventLoopQueue(turns)
+
+    def work(name):
+        def steps():
+            done.append(name)
+            yield None
+
+        return steps
+
+    def start(name):
+        runner.start(name, work(name), lambda _: None, done.append, lambda _: None)
+
+    start("computed")
+    start("cancelled")
+    drawing.begin(lambda: done.append("drawn"), lambda: done.append("written"))
+    assert runner.running("computed") and not done
+    runner.cancel("cancelled")
+    qtbot.waitUntil(lambda: not runner.running("computed"))
+    assert done == ["drawn", "written", "computed"]
+
+    def drawn_again():
+        done.append("again")
+        drawing.then(drawn_again)
+
+    done.clear()
+    drawing.then(drawn_again)
+    start("late")
+    qtbot.waitUntil(lambda: not runner.running("late"))  # although there is always more to draw
+    drawing.stop()
+    assert 1 <= done.index("late") <= 6
+    start("never")
+    runner.close()
+    qtbot.wait(100)
+    assert "never" not in done
+
+
+def test_arrows_are_drawn_without_asking_all_layers_how_far_they_reach(qtbot):
+    from napari.components import ViewerModel
+
+    from bridgetrack.ui.overlay import Arrow, Drawing
+    from bridgetrack.ui.overlay_layers import OverlayLayers
+
+    model, layers = ViewerModel(), OverlayLayers()
+    labels = model.add_labels(np.zeros((3, 20, 20), int))
+    for part in layers.parts(model, labels, lambda _: None):
+        part()
+    told, shown = [], []
+    layers.events.events.data.connect(lambda _: told.append("data"))
+    layers.events.events.set_data.connect(lambda _: shown.append(len(layers.events.data)))
+    red = (1.0, 0.0, 0.0, 1.0)
+    layers.draw(Drawing(arrows=[Arrow((1.0, 2.0), (3.0, 4.0), red)]))
+    assert layers.events.data.tolist() == [[[1, 2], [3, 4]]] and shown[-1] == 1
+    assert layers.events.edge_color.tolist() == [list(red)]
+    layers.draw(Drawing())
+    assert shown[-1] == 0 and not told

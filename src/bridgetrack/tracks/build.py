@@ -267,21 +267,32 @@ def _edges(events: Events, values: pd.DataFrame) -> pd.DataFrame:
     return edges.sort_values(["source", "target"], ignore_index=True)
 
 
+def _members(rows: Index) -> NDArray[np.object_]:
+    """The cells of each event as a tuple, without the -1 where it has fewer than others."""
+    found = np.empty(len(rows), dtype=object)
+    size = (rows >= 0).sum(axis=1)
+    for n in np.unique(size).tolist():
+        some = np.flatnonzero(size == n)
+        # A part at a time: lists of all rows would take more memory than what comes of them.
+        for k in range(0, len(some), _AT_ONCE):
+            part = some[k : k + _AT_ONCE]
+            kept = rows[part]
+            kept = kept[kept >= 0].reshape(len(part), n)
+            alike = zip(*kept.T.tolist(), strict=True) if n else [()] * len(part)
+            found[part] = np.fromiter(alike, dtype=object, count=len(part))
+    return found
+
+
 def _events(events: Events, values: pd.DataFrame, detections: Detections) -> pd.DataFrame:
     """One row per chosen event."""
     frame, first, cause = detections.frame, events.targets[:, 0], events.sources[:, 0]
-
-    def named(rows: Index) -> list[tuple[int, ...]]:
-        # A part at a time: lists of all rows would take more memory than what comes of them.
-        parts = (rows[k : k + _AT_ONCE].tolist() for k in range(0, len(rows), _AT_ONCE))
-        return [tuple(r for r in row if r >= 0) for part in parts for row in part]
 
     table = pd.DataFrame(
         {
             "frame": frame[np.where(first >= 0, first, cause)],
             "event": _KEYS[events.event],
-            "sources": named(events.sources),
-            "targets": named(events.targets),
+            "sources": _members(events.sources),
+            "targets": _members(events.targets),
         }
     ).join(values)
     return table.sort_values(["frame", "event"], kind="stable", ignore_index=True)

@@ -69,10 +69,14 @@ def _drive(work: Factory) -> Generator[Any, None, _Ending]:
 class ThreadRunner:
     """Runs work in napari's worker threads; reports arrive in the thread that started it.
 
-    What came of it is handed on as a part of work of that thread, in its `turns`.
+    What came of it is handed on as a part of work of that thread, in its `turns`. Work begins
+    after what these have to do already: a thread that computes at the same time as the window
+    draws makes both take twice as long, and only the window is waited for.
     """
 
     def __init__(self, turns: Turns | None = None) -> None:
+        turns = turns or Turns()
+        self._starting = EventLoopQueue(turns, patient=True)
         self._ended = EventLoopQueue(turns)
         self._generation = 0
         self._active: dict[str, tuple[int, Any]] = {}
@@ -110,7 +114,12 @@ class ThreadRunner:
         for each in _SIGNALS:
             if hasattr(worker, each):
                 setattr(worker, each, _Quiet(getattr(worker, each)))
-        worker.start()
+
+        def begin() -> None:
+            if current():
+                worker.start()
+
+        self._starting.then(begin)
 
     def cancel(self, name: str) -> None:
         """Tell work to stop; what it still delivers is dropped."""
@@ -126,10 +135,14 @@ class ThreadRunner:
         """End all work."""
         for name in list(self._active):
             self.cancel(name)
+        self._starting.stop()
 
 
 _PAUSE = 20
 """Milliseconds between two parts: time for drawing, for the mouse and for keys."""
+
+_PATIENCE = 3
+"""Turns of others that a queue which can wait lets pass."""
 
 
 class Turns:
@@ -140,6 +153,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._waiting: deque[EventLoopQueue] = deque()
+        self._passed = 0  # turns for which those that can wait have waited
         self._timer = QTimer()
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self._next)
@@ -159,7 +173,8 @@ class Turns:
     def _next(self) -> None:
         if not self._waiting:
             return
-        queue = self._waiting.popleft()
+        queue = self._first()
+        self._waiting.remove(queue)
         try:
             queue.do_one()
         finally:
@@ -168,16 +183,28 @@ class Turns:
             if self._waiting:
                 self._timer.start(_PAUSE)
 
+    def _first(self) -> EventLoopQueue:
+        """The queue that has waited longest; one that can wait lets some others pass."""
+        patient = next((q for q in self._waiting if q.patient), None)
+        pressing = next((q for q in self._waiting if not q.patient), None)
+        if patient is None or (pressing is not None and self._passed < _PATIENCE):
+            self._passed += patient is not None
+            return pressing or self._waiting[0]
+        self._passed = 0
+        return patient
+
 
 class EventLoopQueue:
     """Does parts of work on the main thread, one per turn of the event loop.
 
-    Queues that share their `turns` come one after the other.
+    Queues that share their `turns` come one after the other; a `patient` one has nothing that
+    somebody sees, so that what is to be drawn comes first.
     """
 
-    def __init__(self, turns: Turns | None = None) -> None:
+    def __init__(self, turns: Turns | None = None, *, patient: bool = False) -> None:
         self._parts: deque[Callable[[], None]] = deque()
         self._turns = turns or Turns()
+        self.patient = patient
 
     @property
     def busy(self) -> bool:

@@ -125,13 +125,17 @@ class ColouredCells:
             return
         fresh: list[Labels] = []
         found: list[Colouring] = []
+        colours: list[DirectLabelColormap] = []
 
         def colour() -> None:
             found.append(self._looks.colouring(tracking.tracks))
 
+        def mix() -> None:
+            colours.append(_colours(found[0]))
+
         def build() -> None:
             if cells in viewer.layers and self.layer is None:
-                fresh.append(_made(_pixels(tracking, found[0]), _colours(found[0]), cells))
+                fresh.append(_made(_pixels(tracking, found[0]), colours[0], cells))
 
         def add() -> None:
             if cells not in viewer.layers:
@@ -140,18 +144,20 @@ class ColouredCells:
                 self._over, self._waits = cells, False
                 add_below(viewer, fresh[0], *_ABOVE)
             elif self.layer is not None:
-                self._update(viewer, self.layer, _pixels(tracking, found[0]), found[0], cells)
+                self._update(viewer, self.layer, _pixels(tracking, found[0]), colours[0], cells)
 
         def show() -> None:
             if self.layer is not None and self._waits:
                 self._waits = False
                 self.layer.visible = True
 
-        self._queue.begin(colour, build, add, show)
+        self._queue.begin(colour, mix, build, add, show)
 
-    def _update(self, viewer: Any, layer: Any, pixels: Any, found: Colouring, cells: Any) -> None:
+    def _update(
+        self, viewer: Any, layer: Any, pixels: Any, colours: DirectLabelColormap, cells: Any
+    ) -> None:
         """Bring the layer up to date; it is drawn anew at the end only."""
-        colours, seen = _colours(found), layer.visible
+        seen = layer.visible
         if self._over is not cells:
             self._over = cells
             for name, value in placed_like(cells).items():

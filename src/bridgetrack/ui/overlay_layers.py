@@ -173,9 +173,12 @@ def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
         if plane is not None:
             rise[:] = plane, 0.0
         flat = np.concatenate([rise[..., None], flat], axis=2)
-    layer.data = flat
-    if drawing.arrows:
-        layer.edge_color = np.array([a.colour for a in drawing.arrows])
+    # Told of the data, the viewer would ask all layers how far they reach.
+    with layer.events.blocker_all():
+        layer.data = flat
+        if drawing.arrows:
+            layer.edge_color = np.array([a.colour for a in drawing.arrows])
+    layer.refresh()
 
 
 _RIM = (np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1]]) * 1.3).tolist()

@@ -18,7 +18,7 @@ from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.kept_cells import KeptCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
-from bridgetrack.ui.background import ThreadRunner, Turns
+from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.closing import CloseGuard
 from bridgetrack.ui.coloured_cells import ColouredCells
@@ -51,7 +51,8 @@ class ViewerState:
         self._keep_soon.timeout.connect(self.kept.keep)
         self.kept.aging.connect(self._on_aging)
         self.guard = CloseGuard(self.session, self.kept)
-        self.session.questions.later = lambda act: QTimer.singleShot(40, act)
+        self._afterwards = EventLoopQueue(self.turns, patient=True)
+        self.session.questions.later = self._afterwards.then
         self.annotator = Annotator(self.session)
         self.responsive = Responsive(viewer.layers)
         self.canvas = Canvas(viewer, self.session, self.annotator, self.turns)
@@ -111,6 +112,7 @@ class ViewerState:
             with contextlib.suppress(RuntimeError):
                 self._keep_soon.stop()
                 self.kept.keep_now()
+            self._afterwards.stop()
             self.files.close()
             self.session.close()
             self.question_view.close()
