@@ -95,8 +95,12 @@ def test_words():
         "the division of cell 3 in frame 0 into cells 5 and 6"
     )
     assert describe_event(event(Event.SKIP, [3], [5], gap=2)) == (
-        "the move over missed frames of cell 3 in frame 0 to cell 5 in frame 2"
+        "the move of cell 3 in frame 0 to cell 5 in frame 2, missed for some frames"
     )
+    debris = event(Event.FALSE, [3])
+    assert describe_event(debris) == "cell 3 in frame 0 is not a cell"
+    assert describe(says("a1", "confirm", debris)) == "cell 3 in frame 0 is not a cell"
+    assert describe(says("a1", "reject", debris)) == "cell 3 in frame 0 is a cell"
     assert describe_event(event(Event.APPEAR, [], [5])) == "the appearance of cell 5 in frame 1"
     rejected = says("a1", "reject", event(Event.DIVIDE, [3]))
     assert describe(rejected) == "not a division of cell 3 in frame 0"

@@ -35,6 +35,11 @@ def top(box):
     return [box.list.topLevelItem(k) for k in range(box.list.topLevelItemCount())]
 
 
+def change_of(row):
+    """The change that a row stands for."""
+    return row.data(0, Qt.ItemDataRole.UserRole)[0]
+
+
 def click(qtbot, box, row):
     """Click a row of the list with the mouse."""
     box.list.scrollToItem(row)
@@ -66,12 +71,22 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
         r
         for r in rows
         if (r.text(0), r.text(1)) == ("added", "2")
-        and (layer.data[2][lost] == int(r.text(2))).any()
+        and np.isin(layer.data[2][lost], change_of(r).after).any()
     )
     click(qtbot, box, row)
     assert state.canvas.frame == 2
     outlined = session.scene.detections.table.iloc[state.annotator.outlined]
-    assert (outlined["frame"], outlined["label"]) == (2, int(row.text(2))), "it is seen which"
+    assert (outlined["frame"], outlined["label"]) == (2, *change_of(row).after), "it is seen which"
+    # The list calls cells what they are called on the image, and the image says what was there.
+    assert row.text(2) == session.names(state.annotator.finder.ref(state.annotator.outlined))
+    assert row.text(2).startswith("#")
+    written = state.canvas.marks_layer.features["text"].tolist()
+    assert "was missing" in written and row.text(2) in written
+    group = rows[-1]
+    assert not group.child(0).text(2)
+    group.setExpanded(True)
+    assert group.child(0).text(2).startswith("#")
+    group.setExpanded(False)
     repaired = layer.data.copy()
     qtbot.mouseClick(box.back, Qt.MouseButton.LeftButton)
     assert (layer.data[2][lost] > 0).mean() < 0.2

@@ -13,6 +13,7 @@ from itertools import combinations
 from bridgetrack.annotations.annotation import Annotation, EventKey, EventRef, Kind, Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.words import FATE, HISTORY, NOUN, cell_words, describe_event
+from bridgetrack.hypotheses.events import Event
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,9 @@ def _both(slot: Slot, first: EventRef, second: EventRef) -> str:
         a, b = sorted((first, second), key=lambda e: e.event)
         return f"{cell} both {verbs[a.event]} and {verbs[b.event]}"
     role = "source" if slot[0] == "fate" else "target"
+    nouns = NOUN[Event.MOVE if first.event == Event.SKIP else first.event][1]
     return (
-        f"{cell} is the {role} of two {NOUN[first.event][1]}: {describe_event(first)}, and "
+        f"{cell} is the {role} of two {nouns}: {describe_event(first)}, and "
         f"{describe_event(second)}"
     )
 
@@ -82,7 +84,8 @@ def _confirmed_and_rejected(book: _Book) -> list[Contradiction]:
         for event, i in events.values():
             j = book.rejection_of(event)
             if j is not None:
-                message = f"{describe_event(event)} is both confirmed and rejected"
+                this = ": this" if event.event == Event.FALSE else ""
+                message = f"{describe_event(event)}{this} is both confirmed and rejected"
                 found.append(Contradiction((i, j), message))
     return list(dict.fromkeys(found))
 

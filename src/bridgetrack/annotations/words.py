@@ -39,8 +39,8 @@ NOUN = {
     Event.MERGE: ("a merge", "merges"),
     Event.APPEAR: ("an appearance", "appearances"),
     Event.DISAPPEAR: ("a disappearance", "disappearances"),
-    Event.SKIP: ("a move over missed frames", "moves over missed frames"),
-    Event.FALSE: ("a wrong detection", "wrong detections"),
+    Event.SKIP: ("a cell missed for some frames", "cells missed for some frames"),
+    Event.FALSE: ("something that is not a cell", "things that are not cells"),
 }
 """One and several of each event."""
 
@@ -70,27 +70,33 @@ def _labels(cells: Iterable[CellRef]) -> str:
 def describe_event(event: EventRef) -> str:
     """An event or a pattern as a short phrase.
 
-    Examples are ``the move of cell 3 in frame 0 to cell 5`` and ``a division of cell 3 in
-    frame 0``.
+    Examples are ``the move of cell 3 in frame 0 to cell 5``, ``a division of cell 3 in frame 0``
+    and ``cell 3 in frame 0 is not a cell``.
     """
     kind = event.event
+    if kind == Event.FALSE:
+        return f"{event.cells[0]} {FATE[kind]}"
+    noun = NOUN[Event.MOVE if kind == Event.SKIP else kind][0]
+    missed = ", missed for some frames" if kind == Event.SKIP else ""
     if not event.complete:
         where = "of" if event.sources else "that leads to"
-        return f"{NOUN[kind][0]} {where} {event.cells[0]}"
+        return f"{noun} {where} {event.cells[0]}{missed}"
     if kind == Event.APPEAR:
         return f"the appearance of {event.targets[0]}"
-    start = f"the {NOUN[kind][0].split(' ', 1)[1]} of {_labels(event.sources)} in frame"
+    start = f"the {noun.split(' ', 1)[1]} of {_labels(event.sources)} in frame"
     start = f"{start} {event.sources[0].frame}"
     if not event.targets:
         return start
-    gap = f" in frame {event.targets[0].frame}" if kind == Event.SKIP else ""
+    later = f" in frame {event.targets[0].frame}" if kind == Event.SKIP else ""
     joint = "to" if kind in (Event.MOVE, Event.SKIP) else "into"
-    return f"{start} {joint} {_labels(event.targets)}{gap}"
+    return f"{start} {joint} {_labels(event.targets)}{later}{missed}"
 
 
 def describe(annotation: Annotation) -> str:
     """An annotation as one line, e.g. ``not a division of cell 3 in frame 0``."""
     words = [describe_event(e) for e in annotation.events]
+    if annotation.kind == Kind.REJECT and annotation.events[0].event == Event.FALSE:
+        return f"{annotation.events[0].cells[0]} is a cell"
     if annotation.kind == Kind.REJECT:
         return f"not {words[0]}"
     if annotation.kind == Kind.ONE_OF:

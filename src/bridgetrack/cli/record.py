@@ -232,10 +232,10 @@ def _found(counts: dict[str, int]) -> list[str]:
         plural(counts["divide"], "division"),
         plural(counts["appear"], "appearance"),
         plural(counts["disappear"], "disappearance"),
-        plural(counts["skip"], "gap bridged", "gaps bridged"),
+        plural(counts["skip"], "cell missed for some frames", "cells missed for some frames"),
         plural(counts["split"], "split"),
         plural(counts["merge"], "merge"),
-        plural(counts["false"], "false detection"),
+        plural(counts["false"], "thing that is not a cell", "things that are not cells"),
     ]
     return [
         f"{plural(counts['cells'], 'cell')} in {plural(counts['frames'], 'frame')}: "

@@ -53,10 +53,10 @@ _FOUND = (
     ("divide", "division", "divisions"),
     ("appear", "appearance", "appearances"),
     ("disappear", "disappearance", "disappearances"),
-    ("skip", "gap bridged", "gaps bridged"),
+    ("skip", "cell missed for some frames", "cells missed for some frames"),
     ("merge", "merge", "merges"),
     ("split", "wrong cut", "wrong cuts"),
-    ("false", "wrong detection", "wrong detections"),
+    ("false", "thing that is not a cell", "things that are not cells"),
 )
 _CHECKED = "How right it is: "
 _WIDTH = 100
@@ -188,8 +188,9 @@ def _finding(found: Finding) -> str:
 def _model(model: Model) -> str:
     known = model.provenance
     words = (
-        "What may happen to the cells (moves, divisions, gaps, merges, wrong cuts, appearances, "
-        "disappearances, wrong detections) was scored by a linear model, "
+        "What may happen to the cells (moves, divisions, merges, wrong cuts, appearances, "
+        "disappearances, cells missed for some frames, things that are not cells) was scored by a "
+        "linear model, "
         f"“{model.name}”, with {len(model.keys)} features"
     )
     if not model.trained:

@@ -124,7 +124,7 @@ _COUNTED = {
     "divide": "divisions",
     "appear": "appearances",
     "disappear": "disappearances",
-    "false": "wrong detections",
+    "false": "things that are not cells",
 }
 
 
@@ -150,7 +150,7 @@ def summary(tracks: Tracks) -> str:
         ("merge", "merge", "merges"),
         ("split", "wrong cut", "wrong cuts"),
         ("skip", "cell missed for some frames", "cells missed for some frames"),
-        ("false", "wrong detection", "wrong detections"),
+        ("false", "thing that is not a cell", "things that are not cells"),
     ):
         n = counts[key]
         if n:

@@ -213,6 +213,6 @@ class TrackEdits:
 
 
 def _link(one: CellRef, other: CellRef) -> EventRef:
-    """The move, or the move over missed frames, from one cell to another."""
+    """The move from one cell to another, which may be missed for some frames in between."""
     event = Event.MOVE if other.frame - one.frame == 1 else Event.SKIP
     return EventRef(event, (one,), (other,))

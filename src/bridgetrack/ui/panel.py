@@ -277,7 +277,8 @@ class Notice(QLabel):
 class Work(QWidget):
     """Progress of named work with a Cancel button; hidden while nothing is done.
 
-    It is work of the session, or of another `doer`.
+    It is work of the session, or of another `doer`; `beside` says whether people do something else
+    just now, and are not to be told.
     """
 
     def __init__(
@@ -287,9 +288,10 @@ class Work(QWidget):
         cancel: bool = True,
         cancelled: Callable[[], str] | None = None,
         doer: BackgroundWork | None = None,
+        beside: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
-        self._cancelled = cancelled
+        self._cancelled, self._beside = cancelled, beside
         self._names, self._session = names, doer or panel.session
         box = QHBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -311,7 +313,7 @@ class Work(QWidget):
     def _on_progress(self, name: str, step: Any) -> None:
         if name not in self._names:
             return
-        self.setVisible(step is not None)
+        self.setVisible(step is not None and not self._beside())
         if step is not None:
             # A bar that may not be painted is not painted at once, with all else in the window.
             self.bar.setUpdatesEnabled(False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,14 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import ChangeKind, MaskChange
 from bridgetrack.regions.mend import Mend
 from bridgetrack.session.repair import Repaired, repair
+from bridgetrack.ui.event_looks import GHOST, rgba
 from bridgetrack.ui.layers import placed_like, tag, tags_of
+from bridgetrack.ui.overlay import Drawing, SliceShown
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import SPACE, button, text
@@ -35,6 +38,15 @@ _WORDS = {
 }
 """What was done, in the order in which it matters."""
 
+_HERE = {
+    ChangeKind.CUT: "was one cell",
+    ChangeKind.JOINED: "were several cells",
+    ChangeKind.ADDED: "was missing",
+    ChangeKind.DROPPED: "was drawn as a cell",
+    ChangeKind.OUTLINE: "was drawn otherwise",
+}
+"""What stands on the image at a change that is selected."""
+
 _CHANGES = Qt.ItemDataRole.UserRole
 """Where a row of the list has the changes that it stands for."""
 
@@ -42,10 +54,14 @@ _CHANGES = Qt.ItemDataRole.UserRole
 class ChangesList(QTreeWidget):
     """Lists changes, those that matter most first; outlines are folded into one row.
 
-    A click calls `jump` with a change.
+    A click calls `jump` with a change; `called` says what the cells are called that came of some.
     """
 
-    def __init__(self, jump: Callable[[MaskChange], None]) -> None:
+    def __init__(
+        self,
+        jump: Callable[[MaskChange], None],
+        called: Callable[[Sequence[MaskChange]], list[str]],
+    ) -> None:
         super().__init__()
         self.setHeaderLabels(["Change", "Frame", "Cells"])
         header = self.header()
@@ -58,8 +74,9 @@ class ChangesList(QTreeWidget):
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setToolTip("Click a change to go there; outlines unfold at the arrow")
         self.setMinimumHeight(140)
-        self._jump = jump
+        self._jump, self._called = jump, called
         self.itemClicked.connect(self._on_click)
+        self.itemExpanded.connect(lambda item: self._name(_children(item)))
 
     @property
     def chosen(self) -> list[MaskChange]:
@@ -82,6 +99,21 @@ class ChangesList(QTreeWidget):
             group.addChildren([_row(c) for c in outlines])
             self.addTopLevelItem(group)
             group.setFirstColumnSpanned(True)
+        self.name_cells()
+
+    def name_cells(self) -> None:
+        """Call the cells what they are called now; those folded away when they are unfolded."""
+        rows = [self.topLevelItem(k) for k in range(self.topLevelItemCount())]
+        there = [row for row in rows if row is not None]
+        self._name([row for row in there if not row.childCount()])
+        for row in there:
+            if row.isExpanded():
+                self._name(_children(row))
+
+    def _name(self, rows: Sequence[QTreeWidgetItem]) -> None:
+        names = self._called([row.data(0, _CHANGES)[0] for row in rows])
+        for row, name in zip(rows, names, strict=True):
+            row.setText(2, name)
 
     def _on_click(self, item: QTreeWidgetItem, _: int) -> None:
         known = item.data(0, _CHANGES)
@@ -89,9 +121,12 @@ class ChangesList(QTreeWidget):
             self._jump(known[0])
 
 
+def _children(row: QTreeWidgetItem) -> list[QTreeWidgetItem]:
+    return [row.child(k) for k in range(row.childCount())]
+
+
 def _row(change: MaskChange) -> QTreeWidgetItem:
-    cells = ", ".join(str(n) for n in change.before or change.after)
-    row = QTreeWidgetItem([_WORDS[change.kind], str(change.frame), cells])
+    row = QTreeWidgetItem([_WORDS[change.kind], str(change.frame), ""])
     row.setData(0, _CHANGES, [change])
     return row
 
@@ -116,8 +151,12 @@ class RepairBox(QWidget):
         box.addWidget(self.work)
         self.words = text()
         box.addWidget(self.words)
-        self.list = ChangesList(self._go_to)
+        self.list = ChangesList(self._go_to, self._called)
         self.list.hide()
+        canvas = panel.state.canvas
+        canvas.painters.append(self._paint)
+        self.list.itemSelectionChanged.connect(canvas.redraw)
+        panel.destroyed.connect(lambda _=None: canvas.painters.remove(self._paint))
         box.addWidget(self.list)
         self.back = button(
             "Take the selected back", "These masks are as they were; Undo brings the change back",
@@ -127,6 +166,7 @@ class RepairBox(QWidget):
         box.addWidget(self.back)
         panel.listen(panel.session.movie_changed, self._on_movie)
         panel.listen(panel.session.masks_changed, self._follow_masks)
+        panel.listen(panel.session.tracking_changed, self._on_tracking)
         self._on_movie()
 
     # ------------------------------------------------------------------ repairing
@@ -217,6 +257,32 @@ class RepairBox(QWidget):
     def _follow_masks(self, _: object = None) -> None:
         if self._taken:
             self._show()
+
+    def _on_tracking(self) -> None:
+        if self._repaired is not None and self.on.isChecked():
+            self.list.name_cells()
+
+    def _called(self, changes: Sequence[MaskChange]) -> list[str]:
+        """The names on the image of the cells that came of each change; before tracks, nothing."""
+        session = self._panel.session
+        if session.known is None or session.scene is None or not changes:
+            return [""] * len(changes)
+        cells, names = session.scene.detections, session.names
+        wanted = {(c.frame, label): "" for c in changes for label in c.after}
+        there = zip(cells.frame.tolist(), cells.label.tolist(), strict=True)
+        rows = np.array([k for k, cell in enumerate(there) if cell in wanted], dtype=np.int64)
+        wanted |= {ref.cell: names(ref) for ref in cell_refs(cells, rows)}
+        return [", ".join(filter(None, (wanted[c.frame, n] for n in c.after))) for c in changes]
+
+    def _paint(self, drawing: Drawing, view: SliceShown) -> None:
+        """Rings at the selected changes in view, with what was there."""
+        if self._repaired is None or not self.on.isChecked():
+            return
+        for change in self.list.chosen:
+            flat = view.plane is None or not change.place[:-2]
+            near = flat or abs(change.place[0] - (view.plane or 0.0)) * view.depth <= view.size
+            if change.frame == view.frame and near:
+                drawing.ring(change.place, 1.3 * view.size, rgba(GHOST), _HERE[change.kind])
 
     def _go_to(self, change: MaskChange) -> None:
         """Bring a change into view, with the cell that came of it outlined."""

@@ -82,9 +82,10 @@ class SuggestPanel(Panel):
         self.plot = AccuracyPlot()
         for part in (self.verdict, self.effort, self.plot):
             self.column.addWidget(part)
-        self.work = self.add(Work(self, JOB))
+        check = self.questions.check
+        self.work = self.add(Work(self, JOB, beside=lambda: check.running))
         self.tracking = self.add(Work(self, "track", cancel=False))
-        self.looking = self.add(Work(self, mask_questions.JOB))
+        self.looking = self.add(Work(self, mask_questions.JOB, beside=lambda: check.running))
         self.column.addStretch(1)
         self._pictured: Question | None = None
         session = self.session
@@ -198,7 +199,8 @@ class SuggestPanel(Panel):
         for part in (self.progress, self.effort, self.plot, self.use, self.masks):
             part.setVisible(not checking)
         if checking:
-            self.verdict.hide()
+            for part in (self.verdict, self.work, self.looking):
+                part.hide()
             return
         report = self.questions.report
         self.effort.setText(f"{report.effort} {report.accuracy}")
