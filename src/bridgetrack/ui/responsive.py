@@ -55,7 +55,8 @@ class Responsive:
 
     def close(self) -> None:
         """Leave everything as it was."""
-        sys.setswitchinterval(self._handover)
+        # Of several windows the one opened first may be closed first.
+        sys.setswitchinterval(max(self._handover, sys.getswitchinterval()))
         layers, self._layers = self._layers, None
         if layers is None:
             return
