@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.errors import InputError
+from bridgetrack.export.csv import write_csv
 from bridgetrack.importing.tracks_csv import read_tracks_csv
 from bridgetrack.tracks.tracks import MARGINS
 
@@ -47,6 +48,17 @@ def test_tracks_with_parent_tracks(tmp_path: Path) -> None:
     tracks = read_tracks_csv(put(tmp_path, a__csv=text))
     assert tracks.events["event"].tolist() == ["skip", "divide"]
     assert tracks.links["parent_id"].tolist() == [1, 1]
+
+
+def test_the_other_tables_of_a_result_say_which_one_to_choose(tmp_path: Path) -> None:
+    tracks = read_tracks_csv(put(tmp_path, a__csv=PARENTS))
+    write_csv(tracks, tmp_path / "result")
+    for name in ("tracks.csv", "edges.csv", "events.csv"):
+        with pytest.raises(InputError, match=rf"{name}: .* choose detections\.csv beside it"):
+            read_tracks_csv(tmp_path / "result" / name)
+    (tmp_path / "result" / "detections.csv").unlink()
+    with pytest.raises(InputError, match="found no column for"):
+        read_tracks_csv(tmp_path / "result" / "tracks.csv")
 
 
 def test_files_beside_the_table_are_found(tmp_path: Path) -> None:

@@ -125,8 +125,12 @@ def test_tracks_from_elsewhere_are_taken_over_as_answers(session, labels, tmp_pa
     session.edits.take_over(path)
     assert {a.source for a in session.annotations} == {"import"}
     assert links(session.tracking.tracks) == wanted
+    heard = []
+    session.message.connect(lambda level, words: heard.append((level, words)))
+    session.edits.take_over(path)
+    assert heard[-1][0] == "info" and heard[-1][1].endswith("already; nothing has changed.")
     session.undo()
-    assert not len(session.annotations)
+    assert not len(session.annotations), "what had nothing new is no step"
 
 
 def test_single_answers_that_a_verified_track_rests_on_are_locked_as_well(session):

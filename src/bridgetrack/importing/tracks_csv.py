@@ -63,7 +63,10 @@ def read_tracks_csv(
         Where nothing says which cell comes from which, a parent is in the future or unknown, or
         the files are unreadable; names file and row.
     """
-    cells = read_cells(path, columns, scale, unit, frame_interval, shape, n_frames, positions)
+    try:
+        cells = read_cells(path, columns, scale, unit, frame_interval, shape, n_frames, positions)
+    except InputError as error:
+        raise _advised(Path(path), error) from error
     edges, track_table = _beside(Path(path), edges, track_table)
     notes = list(cells.notes)
     if edges is not None:
@@ -87,6 +90,25 @@ def read_tracks_csv(
         links=links,
         notes=tuple(notes),
         source=str(path),
+    )
+
+
+_ABOUT_CELLS = {
+    "tracks.csv": "one track a row",
+    "edges.csv": "one link a row",
+    "events.csv": "one event a row",
+}
+"""What the tables beside our ``detections.csv`` hold, which is read with them."""
+
+
+def _advised(path: Path, error: InputError) -> InputError:
+    """The error, or which table to choose, where a result's other tables were taken for it."""
+    beside = path.with_name("detections.csv")
+    if path.name not in _ABOUT_CELLS or not beside.is_file():
+        return error
+    return InputError(
+        f"{path}: this table has {_ABOUT_CELLS[path.name]}, and no cells; choose {beside.name} "
+        "beside it, with which the tracks are read"
     )
 
 

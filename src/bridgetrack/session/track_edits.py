@@ -173,6 +173,10 @@ class TrackEdits:
                 "warning", f"{path.name}: none of its links is between cells of this movie.{lost}"
             )
             return
+        if not found.answers:
+            same = f"all {found.same} events that it names are in these tracks already"
+            movie.message.emit("info", f"{path.name}: {same}; nothing has changed.{lost}")
+            return
         told = f"Taken over from {path.name}: {len(found.answers)} events are others now, "
         with movie.telling():
             movie.note_all(found.answers, "import", f"{told}{found.same} are the same.{lost}")
