@@ -85,3 +85,21 @@ def test_results_are_those_of_one_process_although_a_worker_dies(
     assert content(tmp_path / "many") == whole
     client.wait_for_workers(2, timeout=60)
     assert len(set(client.run(os.getpid).values()) - set(killed.values())) == 1
+
+
+def test_folds_of_a_training_give_the_same_model(client: Any, tmp_path: Path) -> None:
+    movie = bt.simulate(bt.SimulationSettings(frames=12, cells=14, size=128, division_rate=0.03))
+    tracking = bt.track(movie.labels, movie.image)
+    chosen = tracking.scene.hypotheses.take(np.flatnonzero(tracking.solution.chosen))
+    answers = bt.draw_annotations(chosen, tracking.scene.detections, count=40, seed=1)
+    here, there = (bt.train(tracking, clicks=answers, client=c).training for c in (None, client))
+    assert here.result.w.tobytes() == there.result.w.tobytes()
+    assert here.validation is not None and there.validation is not None
+    for one, other in zip(here.validation.held_out, there.validation.held_out, strict=True):
+        assert one.loss.tobytes() == other.loss.tobytes()
+    assert here.validation.held_out[0].risk > 0
+    tifffile.imwrite(tmp_path / "cells.tif", movie.labels, photometric="minisblack")
+    bt.save_annotations(answers, tmp_path / "answers.json")
+    words = ["train", str(tmp_path / "cells.tif"), "--annotations", str(tmp_path / "answers.json")]
+    words += ["--out", str(tmp_path / "model.json"), "--scheduler", client.scheduler.address]
+    assert main(words) == 0

@@ -22,8 +22,11 @@ from bridgetrack.progress import relayed, run
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+Step = TypeVar("Step")
+Work = Callable[[Shared, Part], Generator[Step, None, Result]]
+"""A function of a module, which workers import; returns the result."""
 Task = Callable[[Shared, Part], Generator[float, None, Result]]
-"""A function of a module, which workers import; yields the share done, returns the result."""
+"""The same; yields the share that is done."""
 
 
 class ClusterError(BridgetrackError):
@@ -34,7 +37,7 @@ class Workers(Protocol):
     """Who does the work."""
 
     def stream(
-        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
+        self, task: Work[Shared, Part, Any, Result], shared: Shared, parts: Iterable[Part]
     ) -> Iterator[Result]:
         """Results in the order of the parts; few are waiting at any time."""
 
@@ -43,12 +46,20 @@ class Workers(Protocol):
     ) -> Generator[float, None, list[Result]]:
         """All results in the order of the parts; yields the share that is done."""
 
+    def follow(
+        self,
+        task: Work[Shared, Part, Step, Result],
+        shared: Shared,
+        parts: Iterable[Part],
+    ) -> Generator[tuple[int, Step | None], None, list[Result]]:
+        """As `map`; yields how many are done, and the step of the next where it is known here."""
+
 
 class Here:
     """One part after another, in this process."""
 
     def stream(
-        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
+        self, task: Work[Shared, Part, Any, Result], shared: Shared, parts: Iterable[Part]
     ) -> Iterator[Result]:
         """See `Workers`."""
         return (run(task(shared, part)) for part in parts)
@@ -63,6 +74,22 @@ class Here:
             found.append((yield from relayed(task(shared, part), share)))
             yield share(1.0)
         return found
+
+    def follow(
+        self,
+        task: Work[Shared, Part, Step, Result],
+        shared: Shared,
+        parts: Iterable[Part],
+    ) -> Generator[tuple[int, Step | None], None, list[Result]]:
+        """See `Workers`."""
+        found: list[Result] = []
+        for part in parts:
+            found.append((yield from relayed(task(shared, part), partial(_step, len(found)))))
+        return found
+
+
+def _step(done: int, step: Step) -> tuple[int, Step | None]:
+    return done, step
 
 
 def _share(k: int, count: int, share: float) -> float:
@@ -95,15 +122,28 @@ class Cluster:
             yield len(found) / len(listed)
         return found
 
+    def follow(
+        self,
+        task: Work[Shared, Part, Step, Result],
+        shared: Shared,
+        parts: Iterable[Part],
+    ) -> Generator[tuple[int, Step | None], None, list[Result]]:
+        """See `Workers`."""
+        found = []
+        for result in self.stream(task, shared, parts):
+            found.append(result)
+            yield len(found), None
+        return found
+
     def stream(
-        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
+        self, task: Work[Shared, Part, Any, Result], shared: Shared, parts: Iterable[Part]
     ) -> Iterator[Result]:
         """See `Workers`."""
         with _told(self.client):
             yield from self._stream(task, shared, iter(parts))
 
     def _stream(
-        self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterator[Part]
+        self, task: Work[Shared, Part, Any, Result], shared: Shared, parts: Iterator[Part]
     ) -> Iterator[Result]:
         # As the result of a task it is made again where every worker that held it has died.
         everywhere = self.client.submit(pickle.loads, pickle.dumps(shared), pure=False)
@@ -143,7 +183,7 @@ def _told(client: Any) -> Iterator[None]:
         ) from error
 
 
-def _finish(task: Task[Shared, Part, Result], shared: Shared, part: Part) -> Result:
+def _finish(task: Work[Shared, Part, Any, Result], shared: Shared, part: Part) -> Result:
     """Do a part to its end, on a worker; arrays are read there and not spread once more."""
     import dask
 

@@ -17,6 +17,7 @@ from bridgetrack.cli.options import (
     Labels,
     LinkScoresFile,
     MovieOptions,
+    Scheduler,
     Without,
     answers_option,
     check_file,
@@ -28,6 +29,7 @@ from bridgetrack.cli.options import (
     reads_movie,
 )
 from bridgetrack.cli.sources import (
+    cluster_at,
     collecting_warnings,
     files_behind,
     open_answers,
@@ -115,6 +117,7 @@ def train(
     rho: Rho = "auto",
     without: Without = "",
     link_scores: LinkScoresFile = None,
+    scheduler: Scheduler = None,
     reading: MovieOptions,
     json: Json = False,
     **how: Any,
@@ -151,8 +154,9 @@ def train(
             kinds=kinds,
             link_scores=link_scores,
         )
-        steps = strategy_steps(name, scene, sources, start, options, tie=tie)
-        training = learn(steps, out, watch, options)
+        with cluster_at(scheduler) as workers:
+            steps = strategy_steps(name, scene, sources, start, options, tie=tie, workers=workers)
+            training = learn(steps, out, watch, options)
     record = describe_training(training, out, watch, notes)
     answer(json, record, lambda: training_lines(record, [*notes, *training.notes]))
 

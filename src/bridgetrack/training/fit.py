@@ -29,6 +29,7 @@ from bridgetrack.learning import (
     train_joint,
 )
 from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.spread import Here, Workers
 from bridgetrack.training.options import (
     ENOUGH_TO_CHOOSE,
     STEPS,
@@ -80,8 +81,8 @@ DEFAULT = Tie(1.0, 100.0)
 """Where the target has too few annotations to choose."""
 
 Fit = Generator[TrainingStep, None, TrainingResult]
-Learned = tuple[float, Array]
-"""The share of the work that is done, and weights learned so far, shape (d,)."""
+Learned = tuple[float, Array | None]
+"""The share of the work that is done, and weights learned so far, shape (d,), if any."""
 
 Hold = float | Tie
 """What holds weights at the prior: lambda where a movie is alone, a tie where there are others."""
@@ -197,6 +198,7 @@ def cross_validate(
     *,
     states: States = (),
     until_worse: bool = False,
+    workers: Workers | None = None,
 ) -> Generator[Learned, None, tuple[tuple[HeldOut, ...], States]]:
     """Try what holds the weights on annotations of the target that are held out.
 
@@ -204,7 +206,8 @@ def cross_validate(
     is alone, so that the two agree within what they are compared by, and with lower precision the
     larger the sources are. ``fold`` (n,) is that of every sample (`validation.folds_of`);
     ``states`` are those of the sources, handed back for a later training. Yields the share of the
-    work done, and weights learned so far.
+    work done, and weights learned so far. Folds know nothing of each other, so that ``workers``
+    elsewhere find the same.
     """
     assert movies.target is not None
     data = movies.target.data
@@ -218,18 +221,25 @@ def cross_validate(
     mine: list[TrainingState | None] = [None] * folds
     results: list[HeldOut] = []
     learned: Array | None = None
-    for number, hold in enumerate(holds):
+    shared = movies, loose, fold
+
+    def told(step: tuple[int, TrainingStep | None]) -> Learned:
+        nonlocal learned
+        done, now = step
+        if not (results or done) and now is not None:
+            learned = now.weights  # better than nothing where this is the last that is heard
+        return (len(results) + done / folds) / len(holds), learned
+
+    for hold in holds:
+        parts = [(hold, k, (mine[k], *states)) for k in range(folds)]
+        work = (workers or Here()).follow(_without_fold, shared, parts)
+        fits = yield from relayed(work, told)
         held = HeldOut(np.zeros(data.n_annotations), np.zeros(data.n_annotations))
-        for k in range(folds):
-            steps = movies.fit(
-                hold, loose, rows=np.flatnonzero(fold != k), states=(mine[k], *states)
-            )
-            fitted = yield from _told(steps, (number + k / folds) / len(holds), learned)
-            mine[k], learned = fitted.state, fitted.w
-            states = movies.states_of_sources(fitted) or states
-            judged = judge(movies.target, fitted.w, np.flatnonzero(fold == k))
+        for k, (fitted, judged) in enumerate(fits):
             here = fold[data.annotation_sample] == k
             held.wrong[here], held.loss[here] = judged.wrong[here], judged.loss[here]
+            mine[k], learned = fitted.state, fitted.w
+        states = movies.states_of_sources(fits[-1][0]) or states
         results.append(held)
         risks = [h.risk for h in results]
         if until_worse and len(risks) > 2 and risks[-1] > risks[-2] > risks[-3]:
@@ -237,11 +247,18 @@ def cross_validate(
     return tuple(results), states
 
 
-def _told(
-    steps: Fit, share: float, learned: Array | None
-) -> Generator[Learned, None, TrainingResult]:
-    """The share of the work done with the weights learned last, or those that are being learned."""
-    return relayed(steps, lambda step: (share, step.weights if learned is None else learned))
+def _without_fold(
+    shared: tuple[Movies, TrainingOptions, Index], part: tuple[Hold, int, States]
+) -> Generator[TrainingStep, None, tuple[TrainingResult, HeldOut]]:
+    """Fit without the samples of a fold, and judge on these."""
+    movies, options, fold = shared
+    hold, k, states = part
+    assert movies.target is not None
+    # programs of its own: the optimum that one goes on from is told by its last digits
+    target, *sources = (TrackingModel(m.data, m.exact) for m in (movies.target, *movies.sources))
+    movies = replace(movies, target=target, sources=tuple(sources))
+    fitted = yield from movies.fit(hold, options, rows=np.flatnonzero(fold != k), states=states)
+    return fitted, judge(target, fitted.w, np.flatnonzero(fold == k))
 
 
 @dataclass(frozen=True)
@@ -290,7 +307,9 @@ class HoldChoice:
         return self.hold
 
 
-def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[HoldChoice]:
+def choose_strength(
+    movies: Movies, options: TrainingOptions, workers: Workers | None = None
+) -> Steps[HoldChoice]:
     """Lambda for a movie that is alone, by cross-validation where there is enough to choose by."""
     assert movies.target is not None
     data = movies.target.data
@@ -302,7 +321,7 @@ def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[HoldChoic
     choose = options.strength is None and data.n_annotations >= ENOUGH_TO_CHOOSE
     strengths = tuple(usual * step for step in STEPS) if choose else (strength,)
     prior = judge(movies.target, movies.prior)
-    steps = cross_validate(movies, strengths, options, fold, until_worse=True)
+    steps = cross_validate(movies, strengths, options, fold, until_worse=True, workers=workers)
     held_out, _ = yield from relayed(
         steps, lambda step: Trying("Testing on answers set aside", *step)
     )
@@ -312,7 +331,11 @@ def choose_strength(movies: Movies, options: TrainingOptions) -> Steps[HoldChoic
 
 
 def choose_tie(
-    movies: Movies, strategy: Joint, options: TrainingOptions, tie: float | None
+    movies: Movies,
+    strategy: Joint,
+    options: TrainingOptions,
+    tie: float | None,
+    workers: Workers | None = None,
 ) -> Steps[HoldChoice]:
     """How strongly to tie movies, and where to start."""
     ties = _ties(strategy, options.strength, tie, movies.n)
@@ -333,7 +356,8 @@ def choose_tie(
             _default(strategy, ties), by, states=alone.states, earlier=alone.w, start=start
         )
     ties = DOUBTFUL if doubtful and ties == TRANSFER else ties
-    steps = cross_validate(replace(movies, start=start), ties, options, fold, states=alone.states)
+    tied = replace(movies, start=start)
+    steps = cross_validate(tied, ties, options, fold, states=alone.states, workers=workers)
     held_out, states = yield from relayed(
         steps, lambda step: Trying("Choosing how far to trust the earlier movies", *step)
     )

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -84,6 +85,10 @@ class TrackingModel:
         self._problem = lru_cache(_PROBLEMS)(
             lambda x: problem_of(data, slice(int(cut[x]), int(cut[x + 1])))
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What another process makes it from; programs are made there."""
+        return TrackingModel, (self.data, self.exact)
 
     @cached_property
     def plain(self) -> TrackingModel:

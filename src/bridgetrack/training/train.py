@@ -37,6 +37,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.spread import Workers
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 from bridgetrack.training.fit import (
@@ -140,6 +141,7 @@ def strategy_steps(
     options: TrainingOptions | None = None,
     previous: Training | None = None,
     tie: float | None = None,
+    workers: Workers | None = None,
 ) -> Steps[Training]:
     """Train on one or more annotated movies with the help of sources.
 
@@ -161,6 +163,8 @@ def strategy_steps(
         used again.
     tie
         rho, for ``transfer``; None: chosen by cross-validation.
+    workers
+        Who fits the folds of the cross-validation; this process where None. The same comes of it.
 
     Yields
     ------
@@ -189,7 +193,9 @@ def strategy_steps(
     if models:
         start, notes = _start_of(strategy, models[0], targets, start, check=previous is None)
     options = options or TrainingOptions()
-    training = yield from _train(strategy, targets, movies, start, options, previous, tie)
+    training = yield from _train(
+        strategy, targets, movies, start, options, previous, tie, workers=workers
+    )
     training = replace(training, notes=(*training.notes, *notes), origin=origin)
     if not origin or training.kept != "trained":
         return training
@@ -249,6 +255,7 @@ def _train(
     previous: Training | None,
     tie: float | None = None,
     chosen: Sequence[Mask] | None = None,
+    workers: Workers | None = None,
 ) -> Steps[Training]:
     """Collect, choose, fit, compare, conclude."""
     _check(targets, sources, options)
@@ -268,7 +275,7 @@ def _train(
     learnt_from = None if strategy == "source" else target
     movies = Movies(learnt_from, tuple(others), start, prior.tightness_for(features))
     settled = previous if _settled(previous, options, tie, target, bool(sources)) else None
-    choosing = _choose(strategy, movies, options, previous, settled, tie)
+    choosing = _choose(strategy, movies, options, previous, settled, tie, workers)
     choice = yield from relayed(choosing, partial(_kept_meanwhile, features=features))
     movies = replace(movies, start=choice.start)
     mine: States = () if movies.target is None else (None,)
@@ -366,17 +373,19 @@ def _choose(
     previous: Training | None,
     settled: Training | None,
     tie: float | None,
+    workers: Workers | None,
 ) -> Steps[HoldChoice]:
     """What holds the weights: as before, or found anew."""
     if not movies.sources:
         if settled is not None:
             return HoldChoice(settled.strength, PREVIOUS)
-        return (yield from choose_strength(movies, options))
+        return (yield from choose_strength(movies, options, workers))
     earlier = None if previous is None else previous.transfer
     if settled is not None and earlier is not None:
         return HoldChoice(earlier.tie, PREVIOUS, states=earlier.states, start=earlier.start)
     assert strategy in get_args(Joint)
-    choice = yield from choose_tie(movies, strategy, options, tie)  # type: ignore[arg-type]
+    joint: Joint = strategy  # type: ignore[assignment]
+    choice = yield from choose_tie(movies, joint, options, tie, workers)
     if not choice.states and earlier is not None:
         choice = replace(choice, states=earlier.states)
     return choice
