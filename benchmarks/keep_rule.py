@@ -26,7 +26,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
-from bridgetrack.training.keep import CONTRADICTED
+from bridgetrack.training.keep import CONTRADICTED, hardly_better
 from bridgetrack.training.paired import Comparison, compare
 from bridgetrack.training.train import train_steps
 from common import Task, arguments, header, load_task, option, row, score
@@ -45,6 +45,11 @@ Rule = Callable[[Comparison, int], bool]
 
 def by_rule(found: Comparison, contradicted: int) -> bool:
     """What `training.keep` does for a movie that is alone."""
+    return not hardly_better(found) and more_gained(found, contradicted)
+
+
+def more_gained(found: Comparison, contradicted: int) -> bool:
+    """The same where a gain counts however many answers are lost, too."""
     return found.net > 0 or (found.net == 0 and contradicted >= CONTRADICTED)
 
 
@@ -55,6 +60,7 @@ def at_level(level: float) -> Rule:
 
 RULES: dict[str, Rule] = {
     "the rule": by_rule,
+    "any gain": more_gained,
     "a tie to the start": lambda found, _: found.net > 0,
     **{f"chance at most {level:g}": at_level(level) for level in LEVELS},
 }

@@ -65,7 +65,14 @@ def reason(wrong: np.ndarray, before: np.ndarray, learned: np.ndarray | None = N
 
 @pytest.mark.parametrize(
     ("lost", "gained", "expected"),
-    [(3, 2, KeepReason.WORSE), (2, 3, KeepReason.BETTER), (2, 2, KeepReason.TIE)],
+    [
+        (3, 2, KeepReason.WORSE),
+        (2, 3, KeepReason.BETTER),
+        (2, 2, KeepReason.TIE),
+        (3, 3, KeepReason.MIXED),
+        (3, 4, KeepReason.MIXED),
+        (3, 5, KeepReason.BETTER),
+    ],
 )
 def test_the_verdict_does_not_hang_on_the_order(
     lost: int, gained: int, expected: KeepReason

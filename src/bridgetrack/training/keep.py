@@ -5,7 +5,9 @@ test (`paired`). For a movie that is alone the starting weights have the benefit
 
 1. More annotations gained than lost: the learned weights are kept; the words say how likely chance
    alone gains as much. Fewer: the starting weights are.
-2. A tie goes to the starting weights. Only where these contradict `CONTRADICTED` annotations or
+2. Where `SEVERAL` or more are lost, more has to be gained, `CLEARLY` times as many: learning that
+   is as often wrong as right where it differs does no good elsewhere.
+3. A tie goes to the starting weights. Only where these contradict `CONTRADICTED` annotations or
    more, and the learned ones fewer, are the learned ones kept: too few annotations to learn such a
    thing from some of them and to see it in the others. A single one may be a slip.
 
@@ -31,6 +33,13 @@ Array = NDArray[np.float64]
 CONTRADICTED = 2
 """Annotations that the starting weights have to contradict to lose a tie."""
 
+SEVERAL = 3
+"""Annotations lost from which on a gain that is hardly larger is no gain. With fewer there is too
+little evidence to say so."""
+
+CLEARLY = 1.5
+"""How many annotations have to be gained there for every one that is lost."""
+
 MISLED = 0.25
 """Chance from which on what was learned with earlier movies is not believed to be worse."""
 
@@ -42,6 +51,7 @@ class KeepReason(StrEnum):
     REPAIRS = "as good where it could be checked, and the starting model is contradicted"
     AS_GOOD = "as good where it could be checked, and earlier movies speak for it"
     BY_CHANCE = "worse by no more than chance, and earlier movies speak for it"
+    MIXED = "hardly more gained than lost where it could be checked"
     TIE = "no better where it could be checked"
     WORSE = "worse where it could be checked"
     UNCHECKED = "too few annotations to check it"
@@ -50,7 +60,7 @@ class KeepReason(StrEnum):
     AGREES = "the annotations agree with the starting model"
 
 
-_START = (KeepReason.WORSE, KeepReason.TIE, KeepReason.AGREES)
+_START = (KeepReason.WORSE, KeepReason.MIXED, KeepReason.TIE, KeepReason.AGREES)
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,11 @@ def keep_better(
     )
 
 
+def hardly_better(found: Comparison) -> bool:
+    """Whether several annotations are lost, and not clearly more gained."""
+    return found.lost >= SEVERAL and found.gained < CLEARLY * found.lost
+
+
 def _compared_alone(held: HeldOut, prior: HeldOut, found: Comparison, explains: bool) -> Decision:
     """What was learned from one movie, where it is better.
 
@@ -134,15 +149,21 @@ def _compared_alone(held: HeldOut, prior: HeldOut, found: Comparison, explains: 
     """
     contradicted = int((prior.wrong > 0.5).sum())
     rates = _rates(held, prior, found)
-    if found.net > 0:
+    if found.net < 0:
+        reason = KeepReason.WORSE
+        words = f"is worse than the starting model ({rates}), which is kept"
+    elif hardly_better(found):
+        reason = KeepReason.MIXED
+        words = (
+            f"is right on hardly more answers than the starting model ({rates}); the starting "
+            "model is kept, and your answers hold all the same"
+        )
+    elif found.net > 0:
         reason = KeepReason.BETTER
         words = (
             f"is better than the starting model ({rates}; chance alone brings as much in "
             f"{100 * found.chance:.0f} % of cases)"
         )
-    elif found.net < 0:
-        reason = KeepReason.WORSE
-        words = f"is worse than the starting model ({rates}), which is kept"
     elif explains and contradicted >= CONTRADICTED:
         reason = KeepReason.REPAIRS
         words = (
