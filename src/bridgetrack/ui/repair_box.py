@@ -24,7 +24,7 @@ from bridgetrack.regions.mend import Mend
 from bridgetrack.session.repair import Repaired, repair
 from bridgetrack.ui.event_looks import GHOST, rgba
 from bridgetrack.ui.layers import placed_like, tag, tags_of
-from bridgetrack.ui.overlay import Drawing, SliceShown
+from bridgetrack.ui.overlay import CLEAR, Drawing, SliceShown
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import SPACE, button, text
@@ -275,14 +275,21 @@ class RepairBox(QWidget):
         return [", ".join(filter(None, (wanted[c.frame, n] for n in c.after))) for c in changes]
 
     def _paint(self, drawing: Drawing, view: SliceShown) -> None:
-        """Rings at the selected changes in view, with what was there."""
+        """What was there at the selected changes in view; a ring where nothing is left to see."""
         if self._repaired is None or not self.on.isChecked():
             return
         for change in self.list.chosen:
             flat = view.plane is None or not change.place[:-2]
             near = flat or abs(change.place[0] - (view.plane or 0.0)) * view.depth <= view.size
-            if change.frame == view.frame and near:
-                drawing.ring(change.place, 1.3 * view.size, rgba(GHOST), _HERE[change.kind])
+            if change.frame != view.frame or not near:
+                continue
+            above = 1.6  # cell diameters: where a cell is outlined, its proposal stands below
+            if change.kind == ChangeKind.DROPPED:
+                above = 0.8
+                drawing.ring(change.place, 0.7 * view.size, rgba(GHOST))
+            *deep, y, x = change.place
+            place = *deep, y - above * view.size, x
+            drawing.mark(place, "disc", 0.1, CLEAR, CLEAR, _HERE[change.kind])
 
     def _go_to(self, change: MaskChange) -> None:
         """Bring a change into view, with the cell that came of it outlined."""
