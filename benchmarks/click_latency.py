@@ -92,7 +92,7 @@ def main() -> None:
         for cells, goal in GOALS.items():
             noted, drawn = 1000 * np.array(measure(cells)).T
             print(
-                f"{cells} cells in the frame, ms of CPU a click: until noted median "
+                f"- {cells} cells in the frame, ms of CPU a click: until noted median "
                 f"{np.median(noted):.0f}, worst {noted.max():.0f}; until drawn median "
                 f"{np.median(drawn):.0f}, worst {drawn.max():.0f} (goal {1000 * goal:.0f})",
                 flush=True,

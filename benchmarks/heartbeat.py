@@ -31,6 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 GOAL = 0.100
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+"""Where a movie is looked for by its name."""
 SHOWN = 3
 QUESTIONS = 20
 BETWEEN = 0.5
@@ -95,7 +97,7 @@ class Pulse:
         if self._profile is not None:
             self._profile.disable()
         seconds = time.perf_counter() - begin
-        print(f"{name}: {seconds:.1f} s, {told(self._beats)}", flush=True)
+        print(f"- {name}: {seconds:.1f} s, {told(self._beats)}", flush=True)
 
 
 def told(beats: list[Beat]) -> str:
@@ -256,7 +258,9 @@ def main() -> None:
     parser.add_argument("--without", choices=("finding",))
     parser.add_argument("--why", type=float, metavar="MS")
     options = parser.parse_args()
-    print(f"load {os.getloadavg()[0]:.1f} at the beginning")
+    if options.movie is not None and not options.movie.is_dir():
+        options.movie = DATA / options.movie
+    print(f"- load {os.getloadavg()[0]:.1f} at the beginning")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_DATA_HOME"] = folder
         import napari
@@ -284,7 +288,7 @@ def main() -> None:
             given = np.array(widget.segment.source.labels.layer.data)
         measure_masks(pulse, session, widget, given)
         viewer.close()
-    print(f"load {os.getloadavg()[0]:.1f} at the end")
+    print(f"- load {os.getloadavg()[0]:.1f} at the end")
 
 
 if __name__ == "__main__":
