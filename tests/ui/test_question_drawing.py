@@ -158,3 +158,43 @@ def test_cells_of_other_planes_are_left_out():
     asked = question(event=deep)
     assert len([m for m in drawn(asked, 3, 2.0).marks if not m.text]) == 4
     assert len([m for m in drawn(asked, 3, 16.0).marks if not m.text]) == 0
+
+
+def test_arrows_are_drawn_without_asking_all_layers_how_far_they_reach(qtbot):
+    from napari.components import ViewerModel
+
+    from bridgetrack.ui.overlay import Arrow, Drawing
+    from bridgetrack.ui.overlay_layers import OverlayLayers
+
+    model, layers = ViewerModel(), OverlayLayers()
+    labels = model.add_labels(np.zeros((3, 20, 20), int))
+    for part in layers.parts(model, labels, lambda _: None):
+        part()
+    told, shown = [], []
+    layers.events.events.data.connect(lambda _: told.append("data"))
+    layers.events.events.set_data.connect(lambda _: shown.append(len(layers.events.data)))
+    red = (1.0, 0.0, 0.0, 1.0)
+    layers.draw(Drawing(arrows=[Arrow((1.0, 2.0), (3.0, 4.0), red)]))
+    assert layers.events.data.tolist() == [[[1, 2], [3, 4]]] and shown[-1] == 1
+    assert layers.events.edge_color.tolist() == [list(red)]
+    layers.draw(Drawing())
+    assert shown[-1] == 0 and not told
+
+
+def test_lines_do_not_hide_cells_of_a_few_pixels(qtbot):
+    from napari.components import ViewerModel
+
+    from bridgetrack.ui.overlay import Drawing, SliceShown, draw_pointed
+    from bridgetrack.ui.overlay_layers import OverlayLayers
+
+    square = np.argwhere(np.ones((6, 6)))
+    widths, model, layers = [], ViewerModel(), OverlayLayers()
+    labels = model.add_labels(np.zeros((3, 20, 20), int))
+    for part in layers.parts(model, labels, lambda _: None):
+        part()
+    for size in (6.0, 30.0):
+        drawing = Drawing()
+        draw_pointed(drawing, square, ("Divides", "#ffffff"), SliceShown(0, None, size))
+        layers.fit_lines(size)
+        widths.append((max(m.size for m in drawing.marks), layers.events.edge_width))
+    assert np.allclose(widths, [(0.6, 0.6), (1.4, 1.5)])

@@ -1,4 +1,4 @@
-"""What is asked of Python while a window is open, and that it is as before afterwards."""
+"""What is asked of Python while a window is open, and what is done first in it."""
 
 from __future__ import annotations
 
@@ -117,24 +117,3 @@ def test_what_is_drawn_comes_before_what_nobody_sees(qtbot):
     runner.close()
     qtbot.wait(100)
     assert "never" not in done
-
-
-def test_arrows_are_drawn_without_asking_all_layers_how_far_they_reach(qtbot):
-    from napari.components import ViewerModel
-
-    from bridgetrack.ui.overlay import Arrow, Drawing
-    from bridgetrack.ui.overlay_layers import OverlayLayers
-
-    model, layers = ViewerModel(), OverlayLayers()
-    labels = model.add_labels(np.zeros((3, 20, 20), int))
-    for part in layers.parts(model, labels, lambda _: None):
-        part()
-    told, shown = [], []
-    layers.events.events.data.connect(lambda _: told.append("data"))
-    layers.events.events.set_data.connect(lambda _: shown.append(len(layers.events.data)))
-    red = (1.0, 0.0, 0.0, 1.0)
-    layers.draw(Drawing(arrows=[Arrow((1.0, 2.0), (3.0, 4.0), red)]))
-    assert layers.events.data.tolist() == [[[1, 2], [3, 4]]] and shown[-1] == 1
-    assert layers.events.edge_color.tolist() == [list(red)]
-    layers.draw(Drawing())
-    assert shown[-1] == 0 and not told

@@ -306,6 +306,7 @@ class Canvas(SliceInView):
             self._layers.place(self.labels)
         self._annotator.frame = self.frame
         self._ensure_layers()
+        self._layers.fit_lines(self._size)
         if not self._painting:
             self.activate()
 

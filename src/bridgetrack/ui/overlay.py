@@ -387,8 +387,9 @@ def _draw_outline(drawing: Drawing, outline: Array, colour: Colour, view: SliceS
         for point in outline[:: 1 + len(outline) // _DOTS].tolist():
             drawing.mark(point, "disc", 0.7, colour, colour)
         return
+    dot = min(1.4, 0.1 * view.size)  # of cells of a few pixels, little would be seen else
     for point in outline.tolist():
-        drawing.mark(point, "disc", 1.4, colour, colour)
+        drawing.mark(point, "disc", dot, colour, colour)
 
 
 _DOTS = 150

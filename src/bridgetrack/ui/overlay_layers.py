@@ -18,6 +18,9 @@ Array = NDArray[np.float64]
 _ON_TOP = "translucent_no_depth"
 """Not hidden by opaque cells in front, where a volume is in view."""
 
+_LINE = 1.5
+"""Pixels that an arrow is wide at most."""
+
 _AT_ONCE = 6
 """Characters made ready in one part."""
 
@@ -97,7 +100,7 @@ class OverlayLayers:
         self.events = Vectors(
             np.zeros((0, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
             blending=_ON_TOP, metadata=tag("events"), visible=False,
-            vector_style="arrow", edge_width=1.5, opacity=1.0, edge_color="white",
+            vector_style="arrow", edge_width=_LINE, opacity=1.0, edge_color="white",
             **placed_like(labels, still=True),
         )  # fmt: skip
         prepare(self.events)
@@ -122,6 +125,12 @@ class OverlayLayers:
             if layer is not None:
                 for name, value in placed_like(labels, still=True).items():
                     setattr(layer, name, value)
+
+    def fit_lines(self, size: float) -> None:
+        """Arrows that do not hide cells of this diameter in pixels."""
+        width = min(_LINE, 0.1 * size)
+        if self.events is not None and self.events.edge_width != width:
+            self.events.edge_width = width
 
     def draw(self, drawing: Drawing, dot: float = 0.0, plane: float | None = None) -> None:
         """Show a drawing.
