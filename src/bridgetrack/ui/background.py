@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,9 @@ _EVERY = 0.05
 """Seconds between two reports, so that fast steps do not flood the event loop."""
 
 
-_SIGNALS = ("started", "finished", "_finished", "returned", "errored", "warned", "yielded")
+_SIGNALS = ("started", "finished", "returned", "errored", "warned", "yielded")
+_LAST = "_finished"
+"""The last signal of a worker."""
 
 
 class _Quiet:
@@ -28,13 +30,36 @@ class _Quiet:
         self._signal = signal
 
     def emit(self, *what: Any) -> None:
-        """Emit, unless Qt has deleted the object."""
-        with contextlib.suppress(RuntimeError):
-            self._signal.emit(*what)
+        """Emit, unless the work has ended or Qt has deleted the object."""
+        if self._signal is not None:
+            with contextlib.suppress(RuntimeError):
+                self._signal.emit(*what)
+
+    def end(self) -> None:
+        """Say nothing more.
+
+        Workers that overlap leave Python's warnings to one that has ended, and Qt crashes where
+        this one speaks while the program ends.
+        """
+        self._signal = None
 
     def connect(self, act: Callable[..., Any]) -> None:
         """Call `act` whenever it is emitted."""
         self._signal.connect(act)
+
+
+class _Final(_Quiet):
+    """The last signal of a worker; after it the others say nothing more."""
+
+    def __init__(self, signal: Any, others: Iterable[_Quiet]) -> None:
+        super().__init__(signal)
+        self._others = tuple(others)
+
+    def emit(self, *what: Any) -> None:
+        """Emit, and end them all."""
+        super().emit(*what)
+        for each in (*self._others, self):
+            each.end()
 
 
 @dataclass
@@ -111,9 +136,10 @@ class ThreadRunner:
         worker.yielded.connect(on_step)
         worker.returned.connect(on_end)
         self._active[name] = (mine, worker)
-        for each in _SIGNALS:
-            if hasattr(worker, each):
-                setattr(worker, each, _Quiet(getattr(worker, each)))
+        quiet = {each: _Quiet(getattr(worker, each)) for each in _SIGNALS if hasattr(worker, each)}
+        for each, signal in quiet.items():
+            setattr(worker, each, signal)
+        setattr(worker, _LAST, _Final(getattr(worker, _LAST), quiet.values()))
 
         def begin() -> None:
             if current():
