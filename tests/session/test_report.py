@@ -9,7 +9,6 @@ import pytest
 from bridgetrack.active.accuracy import Verdict
 from bridgetrack.active.records import Clicking, Point
 from bridgetrack.session.report import Report, report_of
-from bridgetrack.session.training import how_right
 from bridgetrack.training.estimate import ErrorEstimate
 
 
@@ -52,13 +51,3 @@ def test_stopping_early_says_that_the_estimate_is_rough(low, rough):
     assert found.stop
     assert found.verdict.startswith("You can stop now: enough.")
     assert ("still rough" in found.verdict) == rough
-
-
-def test_why_the_answers_are_less_often_right_than_the_movie_is_told() -> None:
-    events = (("move", 40, 40.0), ("divide", 24, 14.0))
-    chosen = ErrorEstimate(0.99, 0.84, 1.0, 64, random=False, per_event=events)
-    assert "99.0 %" in how_right(chosen)
-    assert "harder events than most" in how_right(chosen)
-    alike = ErrorEstimate(0.85, 0.74, 0.9, 64, random=False, per_event=events)
-    drawn = ErrorEstimate(0.99, 0.84, 1.0, 64, random=True, per_event=events)
-    assert all("harder" not in how_right(found) for found in (alike, drawn))

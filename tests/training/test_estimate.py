@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.training.estimate import estimate_accuracy
+from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 
 POPULATION = np.array([900.0, 40.0, 0.0, 0.0, 30.0, 30.0, 0.0, 0.0])
 
@@ -161,3 +161,13 @@ def test_words_for_a_single_annotation() -> None:
     assert "the only answer that the model had not seen was right" in right
     wrong = estimate_accuracy(np.ones(1), event, POPULATION, False).words
     assert "from 1 answer that" in wrong
+
+
+def test_why_the_answers_are_less_often_right_than_the_movie_is_told() -> None:
+    events = (("move", 40, 40.0), ("divide", 24, 14.0))
+    chosen = ErrorEstimate(0.99, 0.84, 1.0, 64, random=False, per_event=events)
+    assert "99.0 %" in chosen.words
+    assert "harder events than most" in chosen.words
+    alike = ErrorEstimate(0.85, 0.74, 0.9, 64, random=False, per_event=events)
+    drawn = ErrorEstimate(0.99, 0.84, 1.0, 64, random=True, per_event=events)
+    assert all("harder" not in found.words for found in (alike, drawn))

@@ -159,7 +159,7 @@ class Trainer:
         training = self.training
         if training is None:
             return []
-        words = [sentence(how_right(training.estimate)), sentence(training.reason)]
+        words = [sentence(_how_right(training.estimate)), sentence(training.reason)]
         changes = changes_in_words(training.changes)
         return [*words, changes] if changes else words
 
@@ -209,19 +209,14 @@ class Trainer:
 WIDEST = 0.4
 """Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""
 
-HARDER = 0.02
-"""How much more often the movie is right than the answers from which on it is told why."""
 
-
-def how_right(estimate: ErrorEstimate | None) -> str:
+def _how_right(estimate: ErrorEstimate | None) -> str:
     """What the answers set aside say, in words that few of them bear."""
     if estimate is None:
         return "there are too few answers to say how good it is"
-    right = round(sum(share for *_, share in estimate.per_event))
     if estimate.high - estimate.low <= WIDEST:
-        harder = not estimate.random and estimate.accuracy > right / estimate.n_annotations + HARDER
-        more = "; of the answers fewer are right, as they are about harder events than most"
-        return estimate.words + more * harder
+        return estimate.words
+    right = round(sum(share for *_, share in estimate.per_event))
     return (
         f"{right} of {estimate.n_annotations} answers came out right that were set aside: too few "
         "to say how right the whole movie is"

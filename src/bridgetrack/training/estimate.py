@@ -15,6 +15,9 @@ Index = NDArray[np.int64]
 
 CONFIDENCE = 0.95
 
+HARDER = 0.02
+"""How much more often the movie is right than the answers from which on it is told why."""
+
 
 @dataclass(frozen=True)
 class ErrorEstimate:
@@ -55,7 +58,7 @@ class ErrorEstimate:
             f"about {100 * self.accuracy:.1f} % of all events of the movie are right{scope} "
             f"(95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %, from "
             f"{self.n_annotations} answer{'' if self.n_annotations == 1 else 's'} that the "
-            f"model had not seen{self._where})"
+            f"model had not seen{self._where}){self._harder}"
         )
 
     @property
@@ -63,6 +66,13 @@ class ErrorEstimate:
         if not 1 < self.parts < self.n_annotations:
             return ""
         return f", in {self.parts} parts of the movie that count as one each where errors cluster"
+
+    @property
+    def _harder(self) -> str:
+        right = sum(share for *_, share in self.per_event) / max(self.n_annotations, 1)
+        if self.random or self.accuracy < right + HARDER:
+            return ""
+        return "; of the answers fewer are right, as they are about harder events than most"
 
     @property
     def _all_right(self) -> str:
