@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from qtpy.QtCore import QSize, QTimer
+from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -153,6 +154,7 @@ class ExplorePanel(Panel):
         tab.add(row(self.certainty, self.sampling, save))
         tab.add(Work(self, "samples"))
         self.cycle_words = QTextBrowser()
+        self.cycle_words.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # no broken words
         self.survival = NumberPlot()
         tab.column.addWidget(row(self.cycle_words, self.survival), 1)
         return tab
