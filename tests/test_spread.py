@@ -103,3 +103,26 @@ def test_folds_of_a_training_give_the_same_model(client: Any, tmp_path: Path) ->
     words = ["train", str(tmp_path / "cells.tif"), "--annotations", str(tmp_path / "answers.json")]
     words += ["--out", str(tmp_path / "model.json"), "--scheduler", client.scheduler.address]
     assert main(words) == 0
+
+
+def test_a_large_movie_is_segmented_on_all_cores_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    movie = bt.simulate(bt.SimulationSettings(frames=3, cells=5, size=64))
+    tifffile.imwrite(tmp_path / "movie.tif", movie.image, photometric="minisblack")
+    monkeypatch.setattr("bridgetrack.spread._WORTH", movie.image.size)
+    monkeypatch.setattr("bridgetrack.spread.os.cpu_count", lambda: 2)
+    asked: list[str] = []
+
+    def refused(scheduler: str) -> Any:
+        asked.append(scheduler)
+        raise ClusterError("none today")
+
+    monkeypatch.setattr("bridgetrack.spread.connect", refused)
+    words = ["segment", str(tmp_path / "movie.tif"), "--out", str(tmp_path / "labels.tif")]
+    assert main(words) == 1
+    assert asked == ["local"]
+    assert main([*words, "--scheduler", "here"]) == 0
+    monkeypatch.setattr("bridgetrack.spread._WORTH", movie.image.size + 1)
+    assert main(words) == 0
+    assert asked == ["local"]

@@ -72,8 +72,8 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Spread the work over a dask cluster: the address or the file of its scheduler, or "
-        "local for processes on this machine. The result is the same.",
+        help="Spread the work over a dask cluster: the address or the file of its scheduler, "
+        "local for processes on this machine, or here for none. The result is the same.",
     ),
 ]
 GroundTruth = Annotated[

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,10 +149,13 @@ def segment(
     notes: list[Note] = []
     watch = Stopwatch()
     with placed_together(out.parent, refuse) as staging:
-        with collecting_warnings(notes), cluster_at(scheduler) as workers:
+        with collecting_warnings(notes), ExitStack() as cluster:
             movie = open_movie(
                 image, axes=axes, scale=parse_scale(scale), unit=unit, frame_interval=frame_interval
             )
+            pixels = movie.n_frames * math.prod(movie.geometry.shape or ())
+            pixels *= backend == "builtin"  # a network has a device of its own, or all cores
+            workers = cluster.enter_context(cluster_at(scheduler, pixels))
             number = int(channel) if channel.isdecimal() else channel
             start = None if pixel_model is None else load_pixel_model(pixel_model)
             steps = segmenting(

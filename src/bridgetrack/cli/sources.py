@@ -163,17 +163,25 @@ def check_belonging(scene: Scene, labels: Path, answers: Path, notes: list[Note]
 
 
 @contextmanager
-def cluster_at(scheduler: str | None) -> Iterator[Workers]:
-    """The workers of a dask cluster while it is used; this process where none is named."""
-    from bridgetrack.spread import connect, on
+def cluster_at(scheduler: str | None, pixels: int = 0) -> Iterator[Workers]:
+    """The workers of a dask cluster while it is used.
 
-    if scheduler is None:
+    Where none is named, this process, or its like on all cores where so many ``pixels`` are to be
+    segmented that it is worth it; ``here`` is this process in any case.
+    """
+    from bridgetrack.spread import connect, on, worth_it
+
+    if scheduler is None and worth_it(pixels):
+        scheduler = "local"
+    if scheduler in (None, "here"):
         yield on(None)
         return
     with connect(scheduler) as client:
-        yield on(client)
-        if client.cluster is not None:  # a cluster of our own ends with the work
-            client.cluster.close()
+        try:
+            yield on(client)
+        finally:
+            if client.cluster is not None:  # a cluster of our own ends with the work
+                client.cluster.close()
 
 
 @contextmanager
