@@ -120,7 +120,7 @@ def test_a_large_movie_is_segmented_on_all_cores_by_itself(
 
     monkeypatch.setattr("bridgetrack.spread.connect", refused)
     words = ["segment", str(tmp_path / "movie.tif"), "--out", str(tmp_path / "labels.tif")]
-    assert main(words) == 1
+    assert main(words) == 0  # where it cannot be made, in this process
     assert asked == ["local"]
     assert main([*words, "--scheduler", "here"]) == 0
     monkeypatch.setattr("bridgetrack.spread._WORTH", movie.image.size + 1)

@@ -169,14 +169,18 @@ def cluster_at(scheduler: str | None, pixels: int = 0) -> Iterator[Workers]:
     Where none is named, this process, or its like on all cores where so many ``pixels`` are to be
     segmented that it is worth it; ``here`` is this process in any case.
     """
-    from bridgetrack.spread import connect, on, worth_it
+    from bridgetrack.spread import ClusterError, connect, on, worth_it
 
+    client = None
     if scheduler is None and worth_it(pixels):
-        scheduler = "local"
-    if scheduler in (None, "here"):
+        with suppress(ClusterError):  # nobody asked for it
+            client = connect("local")
+    elif scheduler not in (None, "here"):
+        client = connect(str(scheduler))
+    if client is None:
         yield on(None)
         return
-    with connect(scheduler) as client:
+    with client:
         try:
             yield on(client)
         finally:
