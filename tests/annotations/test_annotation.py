@@ -1,7 +1,9 @@
+import time
+
 import pytest
 
 from annotations.annotation_cases import cell, event, says
-from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.annotations.annotation import CellRef, EventRef, now
 from bridgetrack.annotations.words import describe, describe_event
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
@@ -106,3 +108,12 @@ def test_words():
     assert describe(rejected) == "not a division of cell 3 in frame 0"
     asked = says("a1", "cannot_tell", event(Event.DISAPPEAR, [3]))
     assert describe(asked) == "cannot tell: the disappearance of cell 3 in frame 0"
+
+
+def test_answers_given_within_a_second_keep_their_order():
+    times = []
+    for _ in range(3):
+        times.append(now())
+        time.sleep(0.01)
+    assert sorted(set(times)) == times
+    assert "2026-01-01T10:00:00+00:00" < "2026-01-01T10:00:00.001+00:00", "also beside older files"

@@ -250,4 +250,4 @@ class Annotation:
 
 def now() -> str:
     """The present time as `Annotation.created` wants it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
