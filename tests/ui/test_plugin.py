@@ -163,7 +163,7 @@ def test_answers_by_keys_clicks_and_buttons(state, hand, moving, qtbot):
     # Connect by key and click.
     session = state.session
     # The tracks follow the last undo in the background.
-    qtbot.waitUntil(lambda: bool(chosen_event(session.tracking, row).targets), timeout=20_000)
+    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
     target = chosen_event(session.tracking, row).targets[0]
     hand.point(place)
     hand.key("C")
@@ -192,7 +192,8 @@ def test_answers_by_keys_clicks_and_buttons(state, hand, moving, qtbot):
     for key in "VZZ":
         hand.key(key)
     assert len(session.annotations) == 0
-    # Click enter backspace numbers undo redo.
+    # Click enter backspace numbers undo redo; the tracks follow the last undo in the background.
+    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
     expected = chosen_event(session.tracking, row)
     hand.click(place)
     assert [a.events[0].key for a in session.annotations] == [expected.key]
@@ -205,7 +206,7 @@ def test_answers_by_keys_clicks_and_buttons(state, hand, moving, qtbot):
     assert [a.kind for a in session.annotations] == [Kind.CONFIRM]
     hand.key("Backspace")
     assert [a.kind for a in session.annotations] == [Kind.REJECT]
-    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=5000)
+    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
     assert chosen_event(session.tracking, row).key != expected.key
     wanted = state.annotator.proposals[1].event
     hand.key("2")
