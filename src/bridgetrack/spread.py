@@ -70,12 +70,8 @@ class Here:
         self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
     ) -> Generator[float, None, list[Result]]:
         """See `Workers`."""
-        found, listed = [], list(parts)
-        for k, part in enumerate(listed):
-            share = partial(_share, k, len(listed))
-            found.append((yield from relayed(task(shared, part), share)))
-            yield share(1.0)
-        return found
+        listed = list(parts)
+        return relayed(self.follow(task, shared, listed), partial(_share, len(listed)))
 
     def follow(
         self,
@@ -87,6 +83,7 @@ class Here:
         found: list[Result] = []
         for part in parts:
             found.append((yield from relayed(task(shared, part), partial(_step, len(found)))))
+            yield len(found), None
         return found
 
 
@@ -94,8 +91,9 @@ def _step(done: int, step: Step) -> tuple[int, Step | None]:
     return done, step
 
 
-def _share(k: int, count: int, share: float) -> float:
-    return (k + share) / count
+def _share(count: int, told: tuple[int, float | None]) -> float:
+    done, share = told
+    return (done + (share or 0.0)) / count
 
 
 _PATIENCE = 30.0
@@ -122,11 +120,8 @@ class Cluster:
         self, task: Task[Shared, Part, Result], shared: Shared, parts: Iterable[Part]
     ) -> Generator[float, None, list[Result]]:
         """See `Workers`."""
-        found, listed = [], list(parts)
-        for result in self.stream(task, shared, listed):
-            found.append(result)
-            yield len(found) / len(listed)
-        return found
+        listed = list(parts)
+        return relayed(self.follow(task, shared, listed), partial(_share, len(listed)))
 
     def follow(
         self,
