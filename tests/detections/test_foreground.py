@@ -30,13 +30,24 @@ def test_pairs_are_counted(pairs: list[tuple[int, int]]) -> None:
     assert list(zip(*counted, strict=True)) == [(a, b, n) for (a, b), n in expected]
 
 
-def test_foreground_of_a_stack() -> None:
-    labels = np.zeros((2, 3, 4), dtype=np.uint16)
-    labels[1, 2, 3] = 9
-    labels[0, 1, 2] = 4
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(1, 1), (6, 9), (3, 4, 5), (3, 1, 1)]))
+@settings(deadline=None, max_examples=50)
+def test_runs_hold_every_pixel(seed: int, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice([0, 0, 3, 9], shape).astype(np.uint16)
     fg = foreground(labels)
-    assert fg.labels.tolist() == [4, 9]
-    assert [c.tolist() for c in fg.index] == [[0, 1], [1, 2], [2, 3]]
-    assert fg.total().tolist() == [1, 1]
-    assert np.array_equal(fg.labels[fg.owner], labels[fg.index])
-    assert np.flatnonzero(fg.numbers()).tolist() == fg.places.tolist()
+    assert fg.labels.tolist() == sorted(set(labels[labels > 0].tolist()))
+    owner, places = fg.pixels()
+    assert np.array_equal(places, np.flatnonzero(labels))
+    assert np.array_equal(fg.labels[owner], labels.reshape(-1)[places])
+    for k, number in enumerate(fg.labels):
+        cell = np.argwhere(labels == number)
+        assert fg.area()[k] == len(cell)
+        assert np.allclose(fg.centroid()[k], cell.mean(axis=0))
+
+
+def test_a_run_ends_with_its_row() -> None:
+    fg = foreground(np.array([[0, 7, 7], [7, 7, 2]]))
+    assert fg.start.tolist() == [1, 3, 5]
+    assert fg.stop.tolist() == [3, 5, 6]
+    assert fg.labels[fg.owner].tolist() == [7, 7, 2]

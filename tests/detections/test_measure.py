@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from skimage.measure import regionprops
 
+from bridgetrack.detections.labels import foreground
 from bridgetrack.detections.measure import (
+    _faces,
     assemble,
     measure,
     measure_frame,
@@ -123,6 +125,26 @@ def test_touching_and_border_distance() -> None:
     outline = 8 * 0.5 + 8 * 2.0
     assert table["touching"].tolist() == pytest.approx([2.0 / outline, 2.0 / outline, 0, 0])
     assert table["border_distance"].tolist() == pytest.approx([4 * 0.5, 4 * 0.5, 0.0, 1.0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(5, 7), (1, 6), (3, 4, 5)]))
+def test_outlines_and_contacts_equal_counting(seed: int, shape: tuple[int, ...]) -> None:
+    labels = np.random.default_rng(seed).integers(0, 4, shape)
+    scale = np.array([2.0, 0.5, 0.3])[-len(shape) :]
+    fg = foreground(labels)
+    outline, touching = _faces(fg, scale)
+    expected = np.zeros((2, 4))
+    around = np.pad(labels, 1)
+    for axis in range(len(shape)):
+        face = np.prod(scale) / scale[axis]
+        for turned in (around, np.flip(around, axis)):
+            here = np.moveaxis(turned, axis, 0)
+            pairs = np.stack([here[1:].ravel(), here[:-1].ravel()], axis=1)
+            for own, other in pairs[pairs[:, 0] != pairs[:, 1]].tolist():
+                expected[:, own] += face * np.array([1, other > 0])
+    assert np.allclose(outline, expected[0, fg.labels])
+    assert np.allclose(touching, expected[1, fg.labels])
 
 
 def test_border_distance_in_3d_looks_at_y_and_x_only() -> None:

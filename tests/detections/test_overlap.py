@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.detections.labels import shifted_overlap
+from bridgetrack.detections.labels import foreground, shifted_overlap
 
 
 @settings(max_examples=50, deadline=None)
@@ -16,7 +16,8 @@ def test_equals_counting(seed: int, shape: tuple[int, ...]) -> None:
     before, after = (rng.integers(0, 4, shape) * 5 for _ in range(2))
     labels = np.unique(before[before > 0])
     shift = rng.uniform(-3, 3, (len(labels), len(shape)))
-    row, label, pixels = shifted_overlap(before, after, labels, shift)
+    later = foreground(after)
+    row, other, pixels = shifted_overlap(foreground(before), later, shift)
     counted: dict[tuple[int, int], int] = {}
     for index in np.argwhere(before > 0):
         k = int(np.searchsorted(labels, before[tuple(index)]))
@@ -24,13 +25,12 @@ def test_equals_counting(seed: int, shape: tuple[int, ...]) -> None:
         if (moved >= 0).all() and (moved < shape).all() and after[tuple(moved)] > 0:
             key = (k, int(after[tuple(moved)]))
             counted[key] = counted.get(key, 0) + 1
-    found = zip(row.tolist(), label.tolist(), strict=True)
+    found = zip(row.tolist(), later.labels[other].tolist(), strict=True)
     assert dict(zip(found, pixels.tolist(), strict=True)) == counted
 
 
 def test_nothing_shared() -> None:
     before = np.array([[1, 0], [0, 0]])
-    row, label, pixels = shifted_overlap(
-        before, np.zeros((2, 2), int), np.array([1]), np.zeros((1, 2))
-    )
-    assert len(row) == len(label) == len(pixels) == 0
+    after = foreground(np.zeros((2, 2), int))
+    found = shifted_overlap(foreground(before), after, np.zeros((1, 2)))
+    assert [len(part) for part in found] == [0, 0, 0]

@@ -6,12 +6,16 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.detections.labels import checked_labels, shifted_overlap
+from bridgetrack.detections.labels import (
+    Foreground,
+    checked_labels,
+    foreground,
+    shifted_overlap,
+)
 from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.movie.movie import Movie
@@ -104,16 +108,20 @@ class _Shifted:
     label: Index
     shift: Array
 
-    def compare(self, t: int, frame: Callable[[int], NDArray[Any]]) -> tuple[Index, Array]:
+    def cells(self, t: int) -> Foreground:
+        """The cells of a frame."""
+        return foreground(checked_labels(self.labels, t))
+
+    def compare(self, t: int, cells: Callable[[int], Foreground]) -> tuple[Index, Array]:
         """Overlap keys and pixels of frame t and the next."""
         first, then, stop = (int(k) for k in self.offsets[t : t + 3])
         if then in (first, stop):
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        row, label, pixels = shifted_overlap(
-            frame(t), frame(t + 1), self.label[first:then], self.shift[first:then]
-        )
-        j = np.searchsorted(self.label[then:stop], label) + then
-        return (row + first) * len(self.label) + j, pixels.astype(np.float64)
+        before, after = cells(t), cells(t + 1)
+        i = np.searchsorted(self.label[first:then], before.labels) + first
+        j = np.searchsorted(self.label[then:stop], after.labels) + then
+        k, m, pixels = shifted_overlap(before, after, self.shift[i])
+        return i[k] * len(self.label) + j[m], pixels.astype(np.float64)
 
 
 def _pair_overlaps(
@@ -121,12 +129,12 @@ def _pair_overlaps(
 ) -> Iterator[tuple[Index, Array]]:
     """Overlap keys and pixels, frame pair by frame pair, in order."""
     # Every frame is needed twice, as the earlier and as the later one.
-    frame = lru_cache(maxsize=2 * _WORKERS)(partial(checked_labels, movie.labels))
+    cells = lru_cache(maxsize=2 * _WORKERS)(movie.cells)
 
     def one(t: int) -> tuple[Index, Array]:
         shift = movie.shift[movie.offsets[t] : movie.offsets[t + 1]]
         found = None if known is None else _known_overlaps(known, detections, t, shift)
-        return movie.compare(t, frame) if found is None else found
+        return movie.compare(t, cells) if found is None else found
 
     with ThreadPoolExecutor(_WORKERS) as pool:
         yield from pool.map(one, range(movie.labels.n_frames - 1))
@@ -135,7 +143,7 @@ def _pair_overlaps(
 def _compare(movie: _Shifted, t: int) -> Generator[float, None, tuple[Index, Array]]:
     """As `_Shifted.compare`, on a worker."""
     yield 0.0
-    return movie.compare(t, partial(checked_labels, movie.labels))
+    return movie.compare(t, movie.cells)
 
 
 def _known_overlaps(

@@ -171,10 +171,8 @@ def nodes_of(labels: Movie, masks: tuple[Path, ...] = ()) -> pd.DataFrame:
         if image.min(initial=0) < 0:
             raise InputError(f"frame {t}: the label {image.min()} is negative")
         cells = foreground(image)
-        area = cells.total()
-        axes = zip(labels.geometry.axes, cells.index, strict=True)
-        centroid = {axis: cells.total(coordinate) / area for axis, coordinate in axes}
-        return pd.DataFrame({"frame": t, "label": cells.labels, **centroid, "area": area})
+        centroid = dict(zip(labels.geometry.axes, cells.centroid().T, strict=True))
+        return pd.DataFrame({"frame": t, "label": cells.labels, **centroid, "area": cells.area()})
 
     with ThreadPoolExecutor(2) as pool:
         return pd.concat(pool.map(measured, range(labels.n_frames)), ignore_index=True)
