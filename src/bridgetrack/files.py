@@ -82,7 +82,8 @@ def placed_together(folder: Path, removed: Callable[[], Sequence[str]] = tuple) 
             if target.exists() and not target.is_dir():
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
             (spare / NEW).mkdir(parents=True)
-        yield spare / NEW
+        with _told_of(folder, spare / NEW):
+            yield spare / NEW
         with writing(folder):
             place(spare, target, removed)
 
@@ -165,13 +166,13 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
 
 
 def every_file(path: Path) -> Iterator[Path]:
-    """A file, or all files in a folder; links count as files, what systems leave does not."""
-    if path.is_symlink() or path.is_file():
-        yield path
-    elif path.is_dir():
+    """A file, or all files in a folder; links, pipes and devices count, what systems leave not."""
+    if path.is_dir() and not path.is_symlink():
         for inner in path.iterdir():
             if inner.name not in _LEFT_BY_SYSTEMS:
                 yield from every_file(inner)
+    elif os.path.lexists(path):
+        yield path
 
 
 @contextmanager
@@ -195,6 +196,10 @@ def cure(error: OSError) -> str:
         return "there is no permission to write there: choose another folder"
     if error.errno in (errno.EISDIR, errno.ENOTDIR, errno.EEXIST):
         return "a file and a folder are in each other's place: choose another name"
+    if error.errno == errno.ENAMETOOLONG:
+        return "choose a shorter name"
+    if error.errno == errno.ELOOP:
+        return "links lead to each other: give another name"
     return "choose another place"
 
 
@@ -204,6 +209,17 @@ def program_version() -> str:
         return version("bridgetrack")
     except PackageNotFoundError:
         return "unknown"
+
+
+@contextmanager
+def _told_of(path: Path, spare: Path) -> Iterator[None]:
+    """Failures to write under a spare name are told of the name that is meant."""
+    try:
+        yield
+    except OutputError as error:
+        if str(spare) not in str(error):
+            raise
+        raise OutputError(str(error).replace(str(spare), str(path))) from error
 
 
 def _read_from(given: Path) -> Iterator[Path]:

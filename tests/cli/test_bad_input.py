@@ -92,6 +92,15 @@ def test_a_label_in_two_places_and_nan_pixels(run: Run, tmp_path: Path) -> None:
     assert json.loads(shown.out)["counts"]["cells"] == 6
 
 
+@pytest.mark.parametrize("minutes", ["nan", "inf", "-1", "0", "1e300"])
+def test_times_between_frames_that_are_none(run: Run, tmp_path: Path, minutes: str) -> None:
+    table, out = tmp_path / "cells.csv", tmp_path / "out"
+    table.write_text("t,y,x\n0,5,5\n1,5,6\n")
+    for labels in (table, stack(tmp_path / "l.tif", squares())):
+        shown = run("track", labels, "--out", out, "--frame-interval", minutes)
+        refused(shown, out, "frame interval", f"not {minutes.replace('e', 'e+')}")
+
+
 def test_an_image_in_place_of_labels(run: Run, tmp_path: Path) -> None:
     image = stack(tmp_path / "image.tif", np.random.default_rng(0).random((3, 20, 20)))
     refused(
@@ -110,6 +119,23 @@ def test_unknown_types(run: Run, tmp_path: Path, name: str) -> None:
 def test_missing_files(run: Run, tmp_path: Path, command: str) -> None:
     shown = run(command, tmp_path / "nowhere", "--out", tmp_path / "out")
     refused(shown, tmp_path / "out", "nowhere")
+
+
+def test_links_that_lead_to_each_other_and_names_that_are_too_long(
+    run: Run, tmp_path: Path
+) -> None:
+    labels, loop = stack(tmp_path / "l.tif", squares()), tmp_path / "a"
+    loop.symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(loop)
+    refused(run("track", labels, "--out", loop), loop, "lead to each other", "another name")
+    refused(run("track", loop, "--out", tmp_path / "out"), loop, "lead to each other")
+    long = tmp_path / ("n" * 300)
+    for words in ((labels, "--out", long), (long, "--out", tmp_path / "out")):
+        shown = run("track", *words)
+        assert shown.status == 1
+        assert one_line(shown.err)
+        assert "a shorter name" in shown.err
+        assert "unexpected" not in shown.err
 
 
 def test_an_empty_folder(run: Run, tmp_path: Path) -> None:

@@ -81,6 +81,24 @@ def test_a_full_disk(
     assert not out.exists()
 
 
+def test_a_full_disk_is_told_of_results_by_their_own_names(
+    run: Run, truth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Path.open
+
+    def full(path: Path, *how: Any, **more: Any) -> Any:
+        if path.name == "events.csv":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return written(path, *how, **more)
+
+    out = tmp_path / "out"
+    monkeypatch.setattr(Path, "open", full)
+    shown = run("track", truth, "--out", out)
+    told(shown, f"error: {out}: cannot be written", "No space left", "make room")
+    assert ".part" not in shown.err
+    assert not list(tmp_path.iterdir())
+
+
 def test_any_other_full_disk_has_a_cure(
     run: Run, truth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -229,6 +229,25 @@ def test_own_files_are_replaced_until_someone_changes_them(
     refused(run(*words[:-1], tmp_path / "own.json" / "x"), "is a file")
 
 
+def test_a_disk_that_is_full_after_the_file_has_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path) -> None:
+        raise OutputError("no space left")
+
+    out = tmp_path / "own.json"
+    for text in ("one", "two"):
+        monkeypatch.setattr(may_write, "sign", full)
+        with signed(out) as spare:
+            spare.write_text(text)
+        assert out.read_text() == text
+        refuse_other(out)  # it is known as ours
+    monkeypatch.undo()
+    out.write_text("three")
+    with pytest.raises(OutputError, match="changed"):
+        refuse_other(out)
+
+
 def test_masks_that_someone_corrected_are_kept(
     run: Run, files: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -323,6 +342,23 @@ def test_folders_and_links_that_others_made(run: Run, masks: Path, tmp_path: Pat
     refused(run("track", masks, "--out", out, "--format", "geff"), "tracks.geff")
     refused(run("track", masks, "--out", out), "run.json")
     assert content(tmp_path) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_pipes_and_devices_are_no_place_for_a_file(
+    run: Run, files: dict[str, Path], masks: Path, tmp_path: Path
+) -> None:
+    pipe, out = tmp_path / "pipe", _folder(tmp_path / "out")
+    os.mkfifo(pipe)
+    for command, words, option, _ in ways(files):
+        refused(run(command, *words, option, pipe), "pipe", "not written by Bridgetrack")
+        assert pipe.is_fifo()
+    assert run("track", masks, "--out", out).status == 0
+    (out / "tracks.csv").unlink()
+    for name, formats in (("ctc", "ctc"), ("tracks.csv", "csv")):
+        os.mkfifo(out / name)
+        refused(run("track", masks, "--out", out, "--format", formats), name)
+        assert (out / name).is_fifo()
 
 
 def test_the_result_that_is_checked(run: Run, masks: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +116,8 @@ def signed(path: Path) -> Iterator[Path]:
         new = manifest(spare.parent, [spare.name])
         both = {n: [*_digests(known, n), *_digests(new, n)] for n in {**known, **new}}
         _write_manifest(_beside(path), both)
-    sign(path)
+    with suppress(OutputError):  # no room any more, and what is kept holds for the file, too
+        sign(path)
 
 
 def outdated_run(folder: Path, names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -189,7 +190,7 @@ def _not_of(path: Path, *manifests: dict[str, Any]) -> tuple[Path, str] | None:
         digests = [digest for known in manifests for digest in _digests(known, name)]
         if not digests:
             return file, _FOREIGN
-        if file.is_symlink() or _digest(file) not in digests:
+        if file.is_symlink() or not file.is_file() or _digest(file) not in digests:
             return file, _CHANGED
     return None
 
@@ -207,7 +208,7 @@ def _not_of_an_old_run(path: Path, run: dict[str, Any]) -> tuple[Path, str] | No
         form = _INSIDE.get(path.name) if path.is_dir() else re.compile(re.escape(path.name))
         if not named or form is None or not form.fullmatch(file.name):
             return file, _FOREIGN
-        if file.is_symlink():
+        if file.is_symlink() or not file.is_file():
             return file, _CHANGED
     return None
 

@@ -163,7 +163,7 @@ def read_cells(
         shape=shape or own.shape,
         scale=tuple(float(s) for s in scale or own.scale),
         unit=unit or (default if scale is not None else own.unit),
-        frame_interval=frame_interval or own.frame_interval,
+        frame_interval=own.frame_interval if frame_interval is None else frame_interval,
     )
     to_pixels = 1 / geometry.scale_array if micro else np.ones(ndim)
     cells = pd.DataFrame({"frame": frame}, index=text.cells.index)

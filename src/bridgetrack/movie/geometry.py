@@ -15,7 +15,7 @@ from bridgetrack.schema import OpenEntry, made_by
 MOST_FRAMES = 10_000_000
 """Frames beyond which an extent is a mistake."""
 _SMALLEST, _LARGEST = 1e-9, 1e9
-"""Sizes of a pixel that can be meant, whatever the unit."""
+"""Sizes of a pixel, and times between frames, that can be meant, whatever the unit."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Geometry:
     Raises
     ------
     InputError
-        Where the scale is not positive or does not fit the number of axes.
+        Where the scale is not positive or does not fit the number of axes, or the frame interval
+        is not positive.
     """
 
     n_frames: int
@@ -60,6 +61,12 @@ class Geometry:
         if not all(_SMALLEST <= s <= _LARGEST for s in self.scale):
             raise InputError(
                 f"the scale {self.scale} is none of a microscope: {_SMALLEST:g} to {_LARGEST:g}"
+            )
+        interval = self.frame_interval
+        if interval is not None and not _SMALLEST <= interval <= _LARGEST:
+            raise InputError(
+                "the frame interval must be a positive number of minutes, at most "
+                f"{_LARGEST:g}, not {interval:g}"
             )
         if self.n_frames > MOST_FRAMES:
             raise InputError(f"{self.n_frames:,} frames are more than the {MOST_FRAMES:,} possible")

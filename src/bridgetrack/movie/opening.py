@@ -137,7 +137,7 @@ def _open(
         axes = axes or ("TCZYX" if known.ndim == 3 else "TCYX")
         unit = unit or (known.unit if scale is None else None)
         scale = known.scale if scale is None else scale
-        frame_interval = frame_interval or known.frame_interval
+        frame_interval = known.frame_interval if frame_interval is None else frame_interval
         channels = channels or source.channels
     else:
         raw, name = _read(source, labels=labels)
@@ -248,8 +248,6 @@ def _geometry(
         scale = metadata.spatial_scale(("z", "y", "x")[-len(extent) :])
     if interval is None:
         interval = metadata.frame_interval
-    elif not (np.isfinite(interval) and interval > 0):
-        raise InputError(f"the frame interval must be a positive number of minutes, not {interval}")
     return Geometry(
         n_frames=n_frames,
         shape=tuple(extent),

@@ -9,7 +9,7 @@ from typing import Any
 import dask.array as da
 
 from bridgetrack.errors import InputError
-from bridgetrack.movie.raw import Metadata, RawMovie
+from bridgetrack.movie.raw import Metadata, RawMovie, minutes
 
 READERS = {
     ".czi": "bioio-czi", ".dv": "bioio-dv", ".r3d": "bioio-dv", ".lif": "bioio-lif",
@@ -79,5 +79,4 @@ def _metadata(image: Any) -> Metadata:
     scale = {axis: getattr(sizes, axis.upper()) for axis in "zyx"}
     interval: Any = getattr(image, "time_interval", None)
     seconds = interval.total_seconds() if hasattr(interval, "total_seconds") else interval
-    minutes = None if not seconds else float(seconds) / 60
-    return Metadata("TCZYX", scale, minutes, tuple(map(str, image.channel_names)))
+    return Metadata("TCZYX", scale, minutes(seconds, "s"), tuple(map(str, image.channel_names)))
