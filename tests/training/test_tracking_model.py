@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import ContradictionError
 from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.solver import solve_integer
+from bridgetrack.inference.solve import solve
+from bridgetrack.inference.solver import Program, Relaxed, solve_integer
 from bridgetrack.learning import (
     L1,
     L2,
@@ -24,9 +26,11 @@ from bridgetrack.learning import (
     loss_values,
     train_perceptron,
 )
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
-from bridgetrack.training.tracking_model import Programs, TrackingModel
+from bridgetrack.training.programs import Programs
+from bridgetrack.training.tracking_model import TrackingModel, problem_of
 from bridgetrack.training.training_set import TrainingSet, balanced
 from partition_problems import brute_force
 from training.training_cases import (
@@ -42,6 +46,7 @@ from training.training_cases import (
     with_annotations,
 )
 
+START = untrained_model().weights
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -325,7 +330,7 @@ def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
     data = tiny_set(rng, 6)
     w = rng.normal(size=4)
     one = TrackingModel(data)
-    monkeypatch.setattr("bridgetrack.training.tracking_model.SIZE", 1)
+    monkeypatch.setattr("bridgetrack.training.programs.SIZE", 1)
     many = TrackingModel(data)
     assert len(one.programs.free) == 1
     assert len(many.programs.free) == 6
@@ -400,12 +405,14 @@ def test_few_solvers_stay_open_and_the_others_answer_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     data = data_of(12)
-    monkeypatch.setattr("bridgetrack.training.tracking_model.SIZE", 40)
+    monkeypatch.setattr("bridgetrack.training.programs.SIZE", 210)
     everything = Programs.of(data)
-    monkeypatch.setattr("bridgetrack.training.tracking_model.OPEN", 3)
+    monkeypatch.setattr("bridgetrack.training.programs.OPEN", 3)
     few = Programs.of(data)
     assert sum(p.stays_open for p in few.known.values()) == 3 < len(few.known)
-    assert all(p.stays_open for p in everything.known.values())
+    widths = [(p.content.width, p.stays_open) for p in everything.known.values()]
+    assert all(stays_open == (width <= 210) for width, stays_open in widths)
+    assert 3 < sum(stays_open for _, stays_open in widths) < len(widths)
     rng = np.random.default_rng(1)
     for _ in range(4):
         scores = rng.normal(size=data.incidence.shape[0])
@@ -432,6 +439,43 @@ def test_what_was_taken_over_answers_the_same() -> None:
         for call in ("inference_batch", "loss_augmented_batch", "compatible_batch"):
             one, two = (getattr(m, call)(data.samples, w) for m in (fresh, taken))
             np.testing.assert_allclose(one.bounds, two.bounds, atol=1e-7)
+
+
+def test_models_that_begin_anew_answer_to_the_last_digit_and_begin_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bridgetrack.training.programs.SIZE", 1)  # none stays open
+    solved: list[Program] = []
+
+    relax = Program.relax
+
+    def counted(self: Program, *given: Any) -> Relaxed:
+        solved.append(self)
+        return relax(self, *given)
+
+    data = data_of(12)
+    some = solve(problem_of(data, slice(None)), data.phi @ START, data.allowed).chosen
+    data = replace(data, sure=some & (np.arange(len(some)) % 3 == 0))
+    monkeypatch.setattr(Program, "relax", counted)
+    rng = np.random.default_rng(0)
+    one, two, three = START, *(START + 0.5 * rng.normal(size=(2, len(START))))
+
+    def answers(model: TrackingModel, *weights: np.ndarray) -> np.ndarray:
+        solved.clear()
+        asked = [(model, w) for w in weights] + [(model.plain, w) for w in weights]
+        found = [m.compatible_batch(data.samples, w) for m, w in asked]
+        found += [m.loss_augmented_batch(data.samples, w) for m, w in asked]
+        return np.concatenate([np.ravel(part) for b in found for part in (b.features, b.bounds)])
+
+    whole = TrackingModel(data)
+    for order in ((one, two, three), (two, one), (three, one)):
+        expected, alone = answers(TrackingModel(data), *order), len(solved)
+        np.testing.assert_array_equal(answers(TrackingModel(data, like=whole), *order), expected)
+        assert len(solved) == alone
+        np.testing.assert_array_equal(answers(TrackingModel(data, like=whole), *order), expected)
+        begun = len(whole.programs.known) + len(whole.plain.programs.compatible)
+        if order[0] is not three:  # few beginnings are kept
+            assert len(solved) == alone - begun
 
 
 def test_training_sets_without_names_share_nothing() -> None:

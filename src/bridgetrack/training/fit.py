@@ -255,7 +255,8 @@ def _without_fold(
     hold, k, states = part
     assert movies.target is not None
     # programs of its own: the optimum that one goes on from is told by its last digits
-    target, *sources = (TrackingModel(m.data, m.exact) for m in (movies.target, *movies.sources))
+    models = (movies.target, *movies.sources)
+    target, *sources = (TrackingModel(m.data, m.exact, like=m) for m in models)
     movies = replace(movies, target=target, sources=tuple(sources))
     fitted = yield from movies.fit(hold, options, rows=np.flatnonzero(fold != k), states=states)
     return fitted, judge(target, fitted.w, np.flatnonzero(fold == k))

@@ -1,19 +1,16 @@
 """Tracking as a structured model: the boundary between movies and learners.
 
-All samples are solved together in a few linear programs. Of these the objective alone changes
-between calls, so they are kept as long as their content is the same, and every call starts from
-the last optimum. The relaxation over-generates:
-the risk it defines is convex and everything the learners promise holds for it (design after
-001, section 4). With ``exact=True`` integer programs take its place.
+All samples are solved together in a few linear programs (`programs`). The relaxation
+over-generates: the risk it defines is convex and everything the learners promise holds for it
+(design after 001, section 4). With ``exact=True`` integer programs take its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,10 +22,9 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.gibbs import LIMIT, Gibbs, gibbs
 from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.resolve import still_optimal
 from bridgetrack.inference.solve import solve
-from bridgetrack.inference.solver import Basis, Program, Relaxed
 from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
+from bridgetrack.training.programs import Chunk, Programs
 from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
@@ -64,10 +60,17 @@ class TrackingModel:
     earlier
         A model of an earlier training set: programs of components that are the same are taken
         over with their last optimum, which changes nothing but the time.
+    like
+        A model of the same training set: programs are taken over without their last optimum. The
+        answers are then those of a model made from nothing, to the last digit.
     """
 
     def __init__(
-        self, data: TrainingSet, exact: bool = False, earlier: TrackingModel | None = None
+        self,
+        data: TrainingSet,
+        exact: bool = False,
+        earlier: TrackingModel | None = None,
+        like: TrackingModel | None = None,
     ) -> None:
         self.data = data
         self.exact = exact
@@ -79,8 +82,12 @@ class TrackingModel:
         self._n_of = np.bincount(self._owner, self._weight, minlength=len(data.samples))
         self._cut = data.cut
         self._agreeing = replace(data, allowed=allowed)
-        known = None if earlier is None else earlier.programs
-        self.programs: Programs = Programs.of(self._agreeing, known)
+        self._like = like
+        self.programs: Programs = Programs.of(
+            self._agreeing,
+            None if earlier is None else earlier.programs,
+            None if like is None else like.programs,
+        )
         cut = self._cut
         self._problem = lru_cache(_PROBLEMS)(
             lambda x: problem_of(data, slice(int(cut[x]), int(cut[x + 1])))
@@ -95,7 +102,8 @@ class TrackingModel:
         """The same without the events that are held unasked: what a model is judged by."""
         if self.data.sure is None:
             return self
-        return TrackingModel(replace(self.data, sure=None), self.exact, self)
+        like = None if self._like is None else self._like.plain
+        return TrackingModel(replace(self.data, sure=None), self.exact, self, like)
 
     @property
     def n_features(self) -> int:
@@ -348,111 +356,3 @@ def _with_sure(data: TrainingSet) -> tuple[sp.csr_matrix, Index, Mask]:
         np.concatenate([data.annotation_sample, data.column_sample[held]]),
         np.asarray(data.allowed & (data.sure | ~rivals)),
     )
-
-
-# --- kept programs ---------------------------------------------------------------------------
-
-SIZE = 4_000
-"""Columns of a program at most, where samples are not larger."""
-
-OPEN = 40
-"""Programs whose solver stays open; one of `SIZE` columns takes some 3.5 MB."""
-
-
-class KeptProgram:
-    """A program and its last optimum: solving starts there, or is spared where it still holds.
-
-    ``by_column`` is columns x slots, ``keep`` the columns that may be chosen (all where None).
-    """
-
-    def __init__(self, by_column: sp.csr_matrix, keep: Mask | None) -> None:
-        # an open solver takes ten times the memory of what is kept otherwise; without it solving
-        # takes a quarter longer
-        self.stays_open = False
-        self.kept = np.arange(by_column.shape[0]) if keep is None else np.flatnonzero(keep)
-        self._width = by_column.shape[0]
-        self._by_column = sp.csr_matrix(by_column[self.kept])
-        self._program: Program | None = None
-        self._last: Relaxed | None = None
-        self._basis: Basis | None = None
-        self._lock = Lock()
-
-    def solve(self, scores: Array) -> Array:
-        """Fractions of the columns at the optimum, shape (columns,)."""
-        with self._lock:
-            mine = scores[self.kept]
-            last = self._last
-            if last is None or not still_optimal(self._by_column, mine, last.x, last.duals):
-                self._last = last = self._relax(mine)
-            x = np.zeros(self._width)
-            x[self.kept] = last.x
-            return x
-
-    def _relax(self, scores: Array) -> Relaxed:
-        if self._program is not None:
-            return self._program.relax(scores)
-        program = Program(sp.csr_matrix(self._by_column.T.tocsr()))
-        if self._basis is not None:
-            program.start_from(self._basis)
-        found = program.relax(scores)
-        if self.stays_open:
-            self._program, self._basis = program, None
-        else:
-            self._basis = program.basis()
-        return found
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some consecutive samples of a training set and their program."""
-
-    columns: slice
-    program: KeptProgram
-
-    def solve(self, scores: Array) -> Array:
-        """Fractions of the chunk's columns at the optimum for the scores of all columns."""
-        return self.program.solve(scores[self.columns])
-
-
-@dataclass(frozen=True)
-class Programs:
-    """Programs of all samples of a training set."""
-
-    free: tuple[Chunk, ...]  # over all outputs
-    compatible: tuple[Chunk, ...]  # over those that agree with the annotations
-    known: Mapping[Hashable, KeptProgram]  # all of them by their content, for the next training set
-
-    @classmethod
-    def of(cls, data: TrainingSet, earlier: Programs | None = None) -> Programs:
-        """Cut samples into programs, and take over what an earlier training set had the same."""
-        old = {} if earlier is None else earlier.known
-        known: dict[Hashable, KeptProgram] = {}
-        chunks: tuple[list[Chunk], list[Chunk]] = ([], [])
-        cut, slots = data.cut, data.slot_cut
-        for begin, end in _groups(cut):
-            columns = slice(int(cut[begin]), int(cut[end]))
-            allowed = data.allowed[columns]
-            name = data.names[begin:end] if data.names else (begin, end)
-            for listed, keep in zip(chunks, (None, allowed), strict=True):
-                key = (name, None if keep is None else keep.tobytes())
-                program = old.get(key) if data.names else None
-                if program is None:
-                    part = data.incidence[columns][:, slots[begin] : slots[end]]
-                    program = KeptProgram(sp.csr_matrix(part), keep)
-                known[key] = program
-                listed.append(Chunk(columns, program))
-        # those that were taken over with an open solver first
-        room = OPEN - sum(program.stays_open for program in known.values())
-        for program in [p for p in known.values() if not p.stays_open][: max(room, 0)]:
-            program.stays_open = True
-        return cls(tuple(chunks[0]), tuple(chunks[1]), known)
-
-
-def _groups(cut: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Consecutive samples with at most `SIZE` columns together, as (first, after the last)."""
-    out, begin, n = [], 0, len(cut) - 1
-    for end in range(1, n + 1):
-        if end == n or cut[end + 1] - cut[begin] > SIZE:
-            out.append((begin, end))
-            begin = end
-    return out
