@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from bridgetrack.active import update
 from bridgetrack.active.options import LearnOptions
@@ -17,7 +19,7 @@ from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.progress import run
+from bridgetrack.progress import Progress, run
 from bridgetrack.training import train
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.keep import Decision, KeepReason
@@ -29,6 +31,7 @@ from bridgetrack.training.reach import (
     UNLIKE,
     Reached,
     brings,
+    longest,
     regrets,
     within_reach,
 )
@@ -137,6 +140,24 @@ def test_starting_weights_that_are_mostly_wrong_in_a_way_have_no_say_in_it() -> 
     assert reach(against, BREAKS).step == 1
     divided = np.concatenate([broken(scene, some), far_apart(7)[some:]])
     assert reach(confirmed(scene, divided), BREAKS).step < 1
+
+
+@given(st.sets(st.floats(0.01, 0.99), min_size=1, max_size=20), st.floats(0, 1))
+@example(set(STEPS[1:]), 0.3)
+def test_the_longest_step_that_is_allowed_is_found_in_few_looks(
+    shorter: set[float], most: float
+) -> None:
+    steps, looks = (1.0, *sorted(shorter, reverse=True)), list[float]()
+
+    def gone(step: float) -> Generator[Progress, None, float]:
+        looks.append(step)
+        yield Progress("Going", step)
+        return step
+
+    found = run(longest(steps, gone, lambda there: there <= most))
+    assert found == max((step for step in steps[1:] if step <= most), default=steps[-1])
+    assert len(looks) == len(set(looks)) <= len(shorter).bit_length()
+    assert len(STEPS) != len(steps) or len(looks) <= 3
 
 
 def test_training_goes_no_farther(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,15 +20,18 @@ Of the way from the starting to the learned weights,
 
     w = w0 + step (w_learned - w0),
 
-the longest of `STEPS` is gone that overturns no more than is vouched for. The way stays whole where
-the starting weights are sure of less than half of the movie.
+the longest of `STEPS` is gone that overturns no more than is vouched for. For every step that is
+looked at the whole movie is chosen anew, so it is found by halving: a longer one may be missed only
+where a shorter one overturns more. The way stays whole where the starting weights are sure of less
+than half of the movie.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,6 +51,7 @@ from bridgetrack.training.sure import SURE, SureEvents
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+There = TypeVar("There")
 
 ALIKE = 9
 """Parts that learning may overturn for every one that the answers overturn in the same way."""
@@ -56,7 +60,7 @@ UNLIKE = 0.5
 """The same for those that it overturns in other ways."""
 
 STEPS = (1.0, 3 / 4, 1 / 2, 3 / 8, 1 / 4, 3 / 16, 1 / 8, 1 / 16)
-"""Shares of the way that are tried; the last is gone in any case."""
+"""Shares of the way that may be gone; the last is in any case."""
 
 TELLING = (
     Event.FALSE,
@@ -140,14 +144,42 @@ def within_reach(
     if _sure_share(scenes, scores, free) < MOSTLY:
         return replace(reached, overturned=first)
     vouching = _overturned(scenes, scores, [one.chosen for one in free], before)
-    for step in STEPS[1:]:
-        if _vouched_for(found, vouching, sure.vouching):
-            break
+    if _vouched_for(found, vouching, sure.vouching):
+        return replace(reached, overturned=first)
+
+    def gone(step: float) -> Steps[Reached]:
         weights = start + step * (learned - start)
         solutions = yield from _solved(scenes, weights)
-        reached = Reached(weights, [one.chosen for one in solutions], solutions, step)
-        found = _overturned(scenes, scores, before, reached.chosen)
-    return replace(reached, overturned=first)
+        chosen = [one.chosen for one in solutions]
+        return Reached(weights, chosen, solutions, step, first)
+
+    def allowed(there: Reached) -> bool:
+        found = _overturned(scenes, scores, before, there.chosen)
+        return _vouched_for(found, vouching, sure.vouching)
+
+    return (yield from longest(STEPS, gone, allowed))
+
+
+def longest(
+    steps: Sequence[float],
+    gone: Callable[[float], Steps[There]],
+    allowed: Callable[[There], bool],
+) -> Steps[There]:
+    """Where the longest step leads that is allowed; what is shorter than such a step is, too.
+
+    The first of the falling steps is known not to be allowed, and the last is gone in any case. Of
+    eight steps three are looked at, at most.
+    """
+    low, high, found = 0, len(steps) - 1, None
+    while high - low > 1:
+        # the larger half is that whose longest step is looked at already
+        middle = (low + high + 1) // 2
+        there = yield from gone(steps[middle])
+        if allowed(there):
+            high, found = middle, there
+        else:
+            low = middle
+    return (yield from gone(steps[-1])) if found is None else found
 
 
 def _solved(scenes: Sequence[Scene], weights: Array) -> Steps[tuple[Solution, ...]]:
