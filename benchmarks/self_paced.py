@@ -87,7 +87,7 @@ def vague(task: Task, seed: int, w: Array) -> Scene:
 def best_rival(scene: Scene, column: int, scores: Array) -> int:
     """The best other hypothesis of the first slot of a hypothesis; -1 if there is none."""
     problem = scene.problem
-    slot = int(problem.slots[column, 0])
+    slot = int(problem.slots_of(np.array([column]))[0, 0])
     rivals = problem.by_slot[slot].indices
     rivals = rivals[rivals != column]
     return int(rivals[np.argmax(scores[rivals])]) if len(rivals) else -1

@@ -25,7 +25,11 @@ def true_rows(seed: int = 1) -> Events:
     covered = np.zeros(scene.problem.n_slots, dtype=bool)
     covered[scene.problem.incidence[columns].indices] = True
     single = np.isin(h.event, (Event.APPEAR, Event.DISAPPEAR))
-    rest = [c for c in np.flatnonzero(single) if not covered[scene.problem.slots[c, 0]]]
+    rest = [
+        c
+        for c in np.flatnonzero(single)
+        if not covered[scene.problem.slots_of(np.array([c]))[0, 0]]
+    ]
     rows = np.concatenate([columns, np.asarray(rest, dtype=np.int64)])
     return h.take(rows)
 

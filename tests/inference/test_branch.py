@@ -74,7 +74,7 @@ def test_rounding_gives_a_cover_or_none(seed: int, n_slots: int) -> None:
     relaxed = Program(problem.by_slot).relax(scores)
     choice = greedy_choice(problem.by_slot, scores, relaxed.x, relaxed.duals)
     if choice is None:
-        assert not np.isin(np.arange(n_slots), problem.slots[problem.width == 1]).all()
+        assert not np.isin(np.arange(n_slots), problem.slots_of(problem.width == 1)).all()
     else:
         np.testing.assert_array_equal(problem.by_slot @ choice, 1)
 

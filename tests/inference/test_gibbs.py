@@ -15,7 +15,7 @@ from partition_problems import problem_of, random_covers, random_scores, trackin
 
 def all_choices(problem: Problem, allowed: np.ndarray) -> list[np.ndarray]:
     """Every choice, by trying all columns of the first open slot."""
-    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots]
+    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots_of(slice(None))]
     found: list[np.ndarray] = []
 
     def extend(picked: list[int], still: set[int]) -> None:

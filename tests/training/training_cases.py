@@ -176,7 +176,7 @@ def problem_in(data: TrainingSet, sample: int) -> tuple[Problem, slice]:
 def outputs(data: TrainingSet, sample: int) -> list[np.ndarray]:
     """All choices of a sample, by enumeration."""
     problem, _ = problem_in(data, sample)
-    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots]
+    covers = [set(row[row < problem.n_slots].tolist()) for row in problem.slots_of(slice(None))]
     found: list[np.ndarray] = []
 
     def extend(picked: list[int], open_slots: set[int]) -> None:

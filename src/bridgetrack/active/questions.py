@@ -158,7 +158,7 @@ def open_questions(
     column = np.flatnonzero(beliefs.solution.chosen & ~touched)
     column = column[np.isfinite(beliefs.margin[column])]
     # of each event's slots (padded with S) the one with the largest total belief
-    padded, covered = np.append(beliefs.total, -np.inf), problem.slots[column]
+    padded, covered = np.append(beliefs.total, -np.inf), problem.slots_of(column)
     best = np.argmax(padded[covered], axis=1) if len(column) else column
     slot = np.asarray(covered[np.arange(len(column)), best], dtype=np.int64)
     kinds = beliefs.kinds[slot]

@@ -172,7 +172,7 @@ class FeatureMatrix:
     """
 
     features: FeatureSet
-    rows: tuple[NDArray[np.int64], ...]
+    rows: tuple[NDArray[np.integer], ...]
     blocks: Sequence[Array]
     n_hypotheses: int
 
@@ -362,5 +362,5 @@ def compute_features(
     blocks = BlocksOnDemand(evidence, hypotheses, features, cells)
     if not on_demand:
         blocks.keep()
-    rows = tuple(hypotheses.of(event) for event in Event)
+    rows = tuple(hypotheses.of(event).astype(np.int32) for event in Event)
     return FeatureMatrix(features, rows, blocks, len(hypotheses))

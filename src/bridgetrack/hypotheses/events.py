@@ -19,6 +19,7 @@ Mask = NDArray[np.bool_]
 
 _AT_ONCE = 1 << 17
 """Events whose slots are looked up at once."""
+_HIGHEST = int(np.iinfo(np.int64).max)
 
 
 class Event(IntEnum):
@@ -129,11 +130,39 @@ class Events:
 
     def unique(self) -> Events:
         """The events sorted by kind, then by the rows named, each once."""
-        key = np.column_stack([self.event, self.sources, self.targets])
-        order = np.lexsort(key.T[::-1])
-        key = key[order]
-        fresh = np.r_[True, (key[1:] != key[:-1]).any(axis=1)][: len(key)]
-        return self.take(order[fresh])
+        return self.take(self.in_order())
+
+    def in_order(self) -> Index:
+        """Where the events of `unique` stand here, the first of equal ones."""
+        if not len(self):
+            return np.zeros(0, dtype=np.int64)
+        named = [side[side >= 0] for side in (self.sources, self.targets)]
+        low = min(int(rows.min(initial=_HIGHEST)) for rows in named)
+        base = max(int(rows.max(initial=low)) for rows in named) - low + 2
+        first, second = self._keys(low, base)
+        if len(Event) * base**4 < _HIGHEST:  # so it is where all rows are of a few frames
+            first = first * base**2 + second
+            order = np.argsort(first, kind="stable")
+        else:
+            order = np.lexsort((second, first))
+        first, second = first[order], second[order]
+        fresh = np.ones(len(order), dtype=bool)
+        fresh[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+        return order[fresh]
+
+    def _keys(self, low: int, base: int) -> tuple[Index, Index]:
+        """Kind and sources, and targets, as one number each; rows go from `low` to base + low - 2.
+
+        Their order is that of kinds and rows.
+        """
+        sources, targets = (np.maximum(x - (low - 1), 0) for x in (self.sources, self.targets))
+        first = (self.event.astype(np.int64) * base + sources[:, 0]) * base + sources[:, 1]
+        return first, targets[:, 0] * base + targets[:, 1]
+
+    def with_others(self, others: Events) -> Events:
+        """These events, sorted as by `unique`, and those of the others that are not among them."""
+        new = others.take(self.find(others) < 0)
+        return Events.join([self, new]).unique() if len(new) else self
 
     def of(self, event: Event) -> Index:
         """Indices of the events of one kind, shape (E_event,)."""
@@ -184,8 +213,8 @@ class Events:
             counts.append(covers.sum(axis=1, dtype=np.int32))
         start = np.cumsum(np.concatenate(counts), dtype=np.int32)
         named = np.concatenate(slots)
-        # Ones, and sums of few of them, are exact in single precision, which takes half the memory.
-        ones = np.ones(len(named), dtype=np.float32)
+        # An event covers five slots at most, so that bytes hold all sums over the slots of one.
+        ones = np.ones(len(named), dtype=np.int8)
         matrix = sp.csr_matrix((ones, named, start), shape=(len(self), n_slots))
         matrix.sort_indices()
         return matrix
@@ -209,15 +238,14 @@ class Events:
 
     def find(self, wanted: Events) -> Index:
         """Index in this table of every wanted event, -1 where it is not here, shape (wanted,)."""
+        if not len(wanted):
+            return np.zeros(0, dtype=np.int64)
         rows = [side for table in (self, wanted) for side in (table.sources, table.targets)]
-        base = np.int64(2 + max(int(side.max(initial=-1)) for side in rows))
-
-        def key(table: Events) -> pd.DataFrame:
-            s, t = table.sources, table.targets
-            first = (table.event.astype(np.int64) * base + s[:, 0] + 1) * base + s[:, 1] + 1
-            return pd.DataFrame({"a": first, "b": (t[:, 0] + 1) * base + t[:, 1] + 1})
-
-        mine, sought = key(self), key(wanted)
+        base = 2 + max(int(side.max(initial=-1)) for side in rows)
+        mine, sought = (
+            pd.DataFrame(dict(zip("ab", table._keys(0, base), strict=True)))
+            for table in (self, wanted)
+        )
         # Few are sought among many, and a merge of all would sort all.
         near = np.flatnonzero(np.isin(mine["a"].to_numpy(), sought["a"].to_numpy()))
         candidates = mine.iloc[near].assign(row=near).drop_duplicates(["a", "b"])

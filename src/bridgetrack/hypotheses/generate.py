@@ -66,8 +66,8 @@ def generate_hypotheses(
     limits = limits or Reach()
     rare = rare_events(evidence, limits)
     frames = range(evidence.detections.geometry.n_frames)
-    parts = [events_between(evidence, frames, rare, limits, kinds)]
-    events = parts[0] if required is None else Events.join([*parts, required]).unique()
+    proposed = events_between(evidence, frames, rare, limits, kinds)
+    events = proposed if required is None else proposed.with_others(required)
     covered = events.touching(active_slots(evidence.detections))
     return events if covered.all() else events.take(covered)
 

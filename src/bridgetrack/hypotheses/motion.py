@@ -7,6 +7,7 @@ positions, so that a drifting stage or a growing colony costs nothing.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ Index = NDArray[np.int64]
 
 _NEIGHBOURS = 8
 _ROUNDS = 4
+_WORKERS = 2
 
 
 @dataclass(frozen=True)
@@ -178,11 +180,14 @@ def estimate_motion(detections: Detections) -> Motion:
     if not detections.has_masks and detections.table["area"].nunique() <= 1:
         diameter = 0.7 * spacing
     offsets = detections.offsets
-    pairs = []
-    for t in range(detections.geometry.n_frames - 1):
+
+    def pair(t: int) -> PairMotion:
         before = position[offsets[t] : offsets[t + 1]]
         after = position[offsets[t + 1] : offsets[t + 2]]
-        pairs.append(pair_motion(before, after, diameter, spacing))
+        return pair_motion(before, after, diameter, spacing)
+
+    with ThreadPoolExecutor(_WORKERS) as pool:  # trees of places are searched beside each other
+        pairs = list(pool.map(pair, range(detections.geometry.n_frames - 1)))
     residual = np.concatenate([p.residual for p in pairs]) if pairs else np.zeros(0)
     residual = residual[np.isfinite(residual)]
     step = float(np.median(residual)) if len(residual) else 0.1 * diameter

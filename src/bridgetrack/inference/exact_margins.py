@@ -246,7 +246,7 @@ class _Around:
                 return nearby_alternative(*given, most, hops)[0]
             except InfeasibleError:
                 continue
-        return float(self.upper[self._node[self.problem.slots[column, 0]]])
+        return float(self.upper[self._node[self.problem.slots_of(np.array([column]))[0, 0]]])
 
     def _alone(self, covered: sp.csr_matrix) -> Array:
         """What is lost where columns of one slot take the place of a chosen one, (nodes,)."""
@@ -254,7 +254,7 @@ class _Around:
         if self.problem.free is not None:
             single[self.problem.free] = 0.0
         one = np.flatnonzero((self.problem.width == 1) & np.isfinite(self._cost))
-        np.maximum.at(single, self.problem.slots[one, 0], self.scores[one])
+        np.maximum.at(single, self.problem.slots_of(one)[:, 0], self.scores[one])
         hopeless = covered @ (single == -np.inf).astype(np.float64) > 0
         worth = covered @ np.where(single == -np.inf, 0.0, single)
         return np.asarray(np.where(hopeless, np.inf, self.scores[self.chosen] - worth))
@@ -269,7 +269,7 @@ class _Around:
         problem = self.problem
         single = (problem.width == 1) & np.isfinite(self._cost)
         columns = np.flatnonzero((self._cost <= most) | single)
-        slots, width = problem.slots[columns], problem.width[columns]
+        slots, width = problem.slots_of(columns), problem.width[columns]
         nodes = np.where(np.arange(slots.shape[1]) < width[:, None], self._node[slots], -1)
         column, place = np.nonzero(nodes >= 0)
         pair = np.unique(column.astype(np.int64) * self.n_nodes + nodes[column, place])
@@ -334,7 +334,7 @@ class _Around:
         Only drops up to the limit are right; others are beyond it. Where too much can be reached,
         the limit is minus infinity.
         """
-        own, asked = self._node[self.problem.slots[columns, 0]], limit
+        own, asked = self._node[self.problem.slots_of(columns)[:, 0]], limit
         limit = np.minimum(limit, self.upper[own]) + self.spare
         net = self._net(float(limit.max()))
         ball, node, distance, wide = self._balls(net, own, limit)
@@ -375,7 +375,7 @@ class _Around:
         part = Problem(matrix, None if free is None else free[slots % self.problem.n_slots])
         score, mine = self.scores[picked].copy(), picked == columns[block]
         # Where nothing may take its place, a column stays, at a price that is beyond the limit.
-        stays = np.isinf(self.upper[self._node[self.problem.slots[columns, 0]]])
+        stays = np.isinf(self.upper[self._node[self.problem.slots_of(columns)[:, 0]]])
         score[mine] -= 2.0 * limit[block[mine]] + 1.0
         found = solve(part, score, ~mine | stays[block]).chosen
         n = len(columns)

@@ -60,7 +60,7 @@ def margin_bounds(
     owner[covered.indices] = np.repeat(chosen, problem.width[chosen])
     best = np.full(problem.n_slots, np.inf)
     for piece in problem.pieces():
-        slots, width = problem.slots[piece], problem.width[piece]
+        slots, width = problem.slots_of(piece), problem.width[piece]
         mine = owner[slots]
         # m: how many slots of the same chosen column a column covers, for each of its slots.
         together = _alike(mine, width)
@@ -290,7 +290,7 @@ def _upper_bound(
     if problem.free is not None:
         best[problem.free] = 0.0
     one = np.flatnonzero(free & (problem.width == 1))
-    np.maximum.at(best, problem.slots[one, 0], scores[one])
+    np.maximum.at(best, problem.slots_of(one)[:, 0], scores[one])
     drop = float(scores[column] - best[own].sum())
     return max(drop, 0.0) if np.isfinite(drop) else 1.0
 

@@ -59,13 +59,17 @@ class Problem:
         return np.diff(self.incidence.indptr).astype(np.int32)
 
     @cached_property
-    def slots(self) -> Narrow:
-        """Slots of every column, ascending, padded with S, shape (H, 3) or wider."""
-        widest = max(3, int(self.width.max(initial=0)))
-        out = np.full((self.n_columns, widest), self.n_slots, dtype=np.int32)
-        for k in range(int(self.width.max(initial=0))):
-            has = np.flatnonzero(self.width > k)
-            out[has, k] = self.incidence.indices[self.incidence.indptr[has] + k]
+    def widest(self) -> int:
+        """Slots that a column covers at most."""
+        return int(self.width.max(initial=0))
+
+    def slots_of(self, columns: Index | Mask | slice) -> Narrow:
+        """Slots of some columns (n,), ascending, padded with S, shape (n, 3) or wider."""
+        start, width = self.incidence.indptr[:-1][columns], self.width[columns]
+        out = np.full((len(start), max(3, self.widest)), self.n_slots, dtype=np.int32)
+        for k in range(self.widest):
+            has = np.flatnonzero(width > k)
+            out[has, k] = self.incidence.indices[start[has] + k]
         out.sort(axis=1)
         return out
 
@@ -100,15 +104,17 @@ class Problem:
         """
         base = np.int64(self.n_slots + 1)
         pairs = np.flatnonzero(self.width == 2)
-        own = self.slots[pairs, 0] * base + self.slots[pairs, 1]
+        slots = self.slots_of(pairs)
+        own = slots[:, 0] * base + slots[:, 1]
         known, number = np.unique(own, return_inverse=True)
         groups = np.full(self.n_columns, -1, dtype=np.int32)
         groups[pairs] = number
         inner = np.full((self.n_columns, 3), -1, dtype=np.int32)
         wide = np.flatnonzero(self.width == 3)
+        slots = self.slots_of(wide)
         if len(known):
             for out, (a, b) in enumerate(((1, 2), (0, 2), (0, 1))):
-                key = self.slots[wide, a] * base + self.slots[wide, b]
+                key = slots[:, a] * base + slots[:, b]
                 place = np.minimum(np.searchsorted(known, key), len(known) - 1)
                 inner[wide, out] = np.where(known[place] == key, place, -1)
         return groups, inner
@@ -126,7 +132,7 @@ class Problem:
         # a column that does not beat that is never needed.
         single = np.full(self.n_slots + 1, -np.inf)
         one = self.width == 1
-        np.maximum.at(single, self.slots[one, 0], score[one])
+        np.maximum.at(single, self.slots_of(one)[:, 0], score[one])
         if self.free is not None:
             single[:-1][self.free] = np.maximum(single[:-1][self.free], 0.0)
         padded = single.copy()
@@ -137,7 +143,7 @@ class Problem:
         two = groups >= 0
         np.maximum.at(pair_best, groups[two], score[two])
         for c in self.pieces():
-            own = padded[self.slots[c]]
+            own = padded[self.slots_of(c)]
             composed = own.sum(axis=1)
             for k in range(3):
                 composed = np.maximum(composed, pair_best[inner[c, k]] + own[:, k])
@@ -146,12 +152,17 @@ class Problem:
 
     def _best_of_cover(self, score: Array) -> Mask:
         """The first of the best columns among those that cover the same slots."""
-        group = _group(self.slots, self.n_slots + 1)  # the same for columns of the same slots
-        best = np.full(int(group.max()) + 1 if len(group) else 0, -np.inf)
-        np.maximum.at(best, group, score)
-        top = np.flatnonzero(score >= best[group])
         keep = np.zeros(self.n_columns, dtype=bool)
-        keep[top[np.unique(group[top], return_index=True)[1]]] = True
+        for width in range(1, self.widest + 1):  # one after another, which takes less memory
+            columns = np.flatnonzero(self.width == width)
+            if not len(columns):
+                continue
+            group = _group(self.slots_of(columns)[:, :width], self.n_slots + 1)
+            mine = score[columns]
+            best = np.full(int(group.max()) + 1, -np.inf)
+            np.maximum.at(best, group, mine)
+            top = np.flatnonzero(mine >= best[group])
+            keep[columns[top[np.unique(group[top], return_index=True)[1]]]] = True
         return keep
 
 

@@ -212,14 +212,21 @@ def _relaxed(
         found.x, found.duals = yield from work
         found.hurried = _hurried(score, found.x, found.duals)
         return columns, found
-    give_back()
     done, every = 0.0, max(len(columns), 1)
     turn = np.where(large, np.arange(count), -1)  # the small ones are one part
-    of_columns, of_slots = turn[column_label], turn[slot_label]
-    for k in np.unique(turn).tolist():
-        inside = np.flatnonzero(of_columns == k), np.flatnonzero(of_slots == k)
+    # Relaxing a part gives its columns and slots other labels, so all are looked up before.
+    turns = [
+        (np.flatnonzero(turn[column_label] == k), np.flatnonzero(turn[slot_label] == k))
+        for k in np.unique(turn)
+    ]
+    while turns:
+        inside = turns.pop(0)
+        part = useful.part(*inside)
+        if not turns:
+            del useful  # the last part is most of it, and solving takes memory
+        give_back()
         share = partial(_share, done, len(inside[0]) / every)
-        yield from relayed(_relax_part(useful, score, inside, found, limits, until), share)
+        yield from relayed(_relax_part(part, score, inside, found, limits, until), share)
         done += len(inside[0]) / every
     return columns, found
 
@@ -236,16 +243,16 @@ def _hurried(scores: Array, x: Array, duals: Array) -> bool:
 
 
 def _relax_part(
-    useful: Problem,
+    part: Problem,
     scores: Array,
     inside: tuple[Index, Index],
     found: _Relaxation,
     limits: SolverLimits,
     until: float,
 ) -> Generator[float, None, None]:
-    """Relax some columns and slots, whole components, and note the result in `found`."""
+    """Relax a part of some columns and slots, whole components, and note the result in `found`."""
     columns, slots = inside
-    part, score = useful.part(columns, slots), scores[columns]
+    score = scores[columns]
     labels = found.slot_label[slots], found.column_label[columns]
     alone = len(columns) > limits.large and labels[0].min() == labels[0].max()
     values = None

@@ -19,6 +19,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
 from bridgetrack.export.results import write_results
 from bridgetrack.features.feature import FeatureSet
+from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.exact_margins import exact_margins
@@ -203,8 +204,10 @@ def track_scene(
     """
     model = model or shipped_model(scene.matrix.features)
     scores, allowed = scene.matrix.scores(model.aligned(scene.matrix.features)), allowed_by(scene)
+    give_back()  # as much was held for the features as the choice will take
     solution = yield from choose_events(scene, scores, allowed, limits)
     yield Progress("Joining tracks", 0.0)
+    give_back()
     return _tracked(scene, model, scores, allowed, solution)
 
 
@@ -242,6 +245,7 @@ def _tracked(
     scene: Scene, model: Model, scores: Array, allowed: Mask, solution: Solution
 ) -> Tracking:
     margins = margin_bounds(scene.problem, scores, solution, allowed)
+    give_back()
     tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
     tracks = tell_verified(tracks, scene, solution.chosen)
     return Tracking(scene, model, scores, solution, margins, tracks)

@@ -366,11 +366,8 @@ class _State:
         nothing = np.full(int(new.sum()), np.nan)
         others = Chosen(noted.take(new), scores[new], nothing, nothing)
         every = Chosen.join([self.chosen, others])
-        key = np.column_stack([every.events.event, every.events.sources, every.events.targets])
-        chosen = np.arange(len(key)) < len(self.chosen.events)
-        order = np.lexsort(key.T[::-1])
-        fresh = np.r_[True, (key[order][1:] != key[order][:-1]).any(axis=1)][: len(order)]
-        order = order[fresh]
+        chosen = np.arange(len(every.events)) < len(self.chosen.events)
+        order = every.events.in_order()
         return every.events.take(order), chosen[order], every.take(order)
 
     def result(

@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.problem import components
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.training_set import Cut, TrainingSet, digest, join_sets, labelled
 
@@ -90,14 +91,13 @@ class AnnotatedComponents:
     def __init__(self, scene: Scene, largest: int = LARGEST) -> None:
         self._hypotheses = scene.hypotheses
         incidence = scene.problem.incidence
-        _, label = connected_components(incidence.T @ incidence, directed=False)
+        _, label, _ = components(incidence)
         first = incidence.indices[incidence.indptr[:-1]]
         huge = np.bincount(label)[label[first]] > largest
         self.tying = huge & np.isin(scene.hypotheses.event, (Event.SKIP, Event.FALSE))
         if self.tying.any():
-            part = sp.csr_matrix(incidence[np.flatnonzero(~self.tying)])
-            _, label = connected_components(part.T @ part, directed=False)
-        self.label = label.astype(np.int64)
+            _, label, _ = components(sp.csr_matrix(incidence[np.flatnonzero(~self.tying)]))
+        self.label = label
         self._n = int(self.label.max(initial=-1)) + 1
         home = np.where(self.tying, -1, self.label[first])
         self._columns, self._slots = _by_value(home, self._n), _by_value(self.label, self._n)
