@@ -36,7 +36,9 @@ def test_scores_and_joint_features_are_products(scene: Described) -> None:
 
 
 def test_rows(scene: Described) -> None:
-    phi = scene.matrix.sparse().toarray()
+    sparse = scene.matrix.sparse()
+    phi = sparse.toarray()
+    assert sparse.has_canonical_format and sparse.nnz == np.count_nonzero(phi)
     for h in range(0, len(scene.hypotheses), 37):
         np.testing.assert_array_equal(scene.matrix.row(h), phi[h])
         block = FEATURES.block(Event(scene.hypotheses.event[h]))
