@@ -16,11 +16,7 @@ import pytest
 
 from cli.conftest import Run, one_line
 
-PROGRAM = [
-    sys.executable,
-    "-c",
-    "import sys; from bridgetrack.cli.main import main; sys.exit(main())",
-]
+PROGRAM = [sys.executable, "-m", "bridgetrack"]
 
 
 def test_version(run: Run) -> None:
@@ -162,6 +158,30 @@ def test_a_request_to_end_leaves_nothing_behind(tmp_path: Path, name: str, statu
     assert process.returncode == status
     assert one_line(err)
     assert not list(tmp_path.iterdir())
+
+
+STARTING = """
+import os, signal, sys
+
+class Asked:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pandas":
+            os.kill(os.getpid(), getattr(signal, sys.argv.pop()))
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Asked())
+from bridgetrack.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="os.kill ends the program at once")
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_request_to_end_while_the_program_starts(name: str, status: int) -> None:
+    words = [sys.executable, "-c", STARTING, "track", "--help", name]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr == "interrupted; nothing was begun\n"
 
 
 def interrupted(process: subprocess.Popen[str], number: int) -> str:

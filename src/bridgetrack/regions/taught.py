@@ -12,14 +12,17 @@ are any, and have half of the say.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from bridgetrack.regions.outlines import doubt_of_tight
 from bridgetrack.regions.regions import Array, Mask, Regions, overlaps
 from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
 from bridgetrack.regions.size import CellSize
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import HistGradientBoostingClassifier
 
 _ALIKE = 0.6
 FEW = 25
@@ -124,6 +127,8 @@ def teach(score: MovieScore, features: Array, targets: Targets, share: float = H
     share
         How much of a say the trees shall have.
     """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     known = targets >= 0
     if len(np.unique(targets[known])) < 2:
         return replace(score, trees=None, share=0.0)
