@@ -129,7 +129,9 @@ def measure_large(folder: Path, cells: int) -> None:
     from bridgetrack.ui.panel import state_of
 
     movie = movie_of(folder, 100, cells)
-    truth = movie / "01_GT" / "TRA"
+    truth, kept = movie / "01_GT" / "TRA", movie / "01.annotations.json"
+    if kept.exists():
+        raise SystemExit(f"{kept}: answers given before would be taken up; remove them first")
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1280, 800)
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
@@ -171,6 +173,7 @@ def measure_large(folder: Path, cells: int) -> None:
         wait(20)
     told(f"training with {len(session.annotations)} answers, from its start")
     viewer.close()
+    kept.unlink(missing_ok=True)
 
 
 def main() -> None:
