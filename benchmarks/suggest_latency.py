@@ -118,6 +118,14 @@ def drawn_from(truth: Path, session: Any) -> Any:
     return draw_annotations(events, detections, count=200, seed=0)
 
 
+def no_answers_beside(movie: Path) -> Path:
+    """Where the answers of a simulated movie are kept, of which there must be none yet."""
+    kept = movie / "01.annotations.json"
+    if kept.exists():
+        raise SystemExit(f"{kept}: answers given before would be taken up; remove them first")
+    return kept
+
+
 def measure_large(folder: Path, cells: int) -> None:
     """Print the seconds of a large movie with its image."""
     import napari
@@ -129,9 +137,7 @@ def measure_large(folder: Path, cells: int) -> None:
     from bridgetrack.ui.panel import state_of
 
     movie = movie_of(folder, 100, cells)
-    truth, kept = movie / "01_GT" / "TRA", movie / "01.annotations.json"
-    if kept.exists():
-        raise SystemExit(f"{kept}: answers given before would be taken up; remove them first")
+    truth, kept = movie / "01_GT" / "TRA", no_answers_beside(movie)
     viewer = napari.Viewer(show=True)
     viewer.window.resize(1280, 800)
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mip
+import mip.highs
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InfeasibleError, SolverError
 from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import Hard, SolverLimits, solve, solve_steps
-from bridgetrack.inference.solver import solve_integer
+from bridgetrack.inference.solver import Program, solve_integer
 from bridgetrack.progress import run
 from partition_problems import (
     brute_force,
@@ -277,3 +278,9 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
         solve(problem, scores, np.tile([True, True, True, False, False, False], 30))
     out, err = capfd.readouterr()
     assert (out, err) == ("", "")
+
+
+def test_a_solver_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mip.highs, "has_highs", False)
+    with pytest.raises(SolverError, match="highspy"):
+        Program(sp.csr_matrix(np.ones((1, 1))))

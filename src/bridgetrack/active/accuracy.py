@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from bridgetrack.active.options import SuggestOptions
 from bridgetrack.active.questions import random_order, slot_numbers, within
@@ -132,9 +133,7 @@ def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
 
 def _interval(a: float, b: float) -> tuple[float, float]:
     """The middle 95 % of a beta distribution."""
-    from scipy.stats import beta
-
-    low, high = beta.ppf([0.025, 0.975], a, b).tolist()
+    low, high = betaincinv(a, b, [0.025, 0.975]).tolist()
     return low, high
 
 

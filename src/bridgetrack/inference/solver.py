@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import mip
+import mip.highs
 import numpy as np
 import scipy.sparse as sp
 from mip.highs import ffi
@@ -122,8 +123,7 @@ class Program:
         matrix = sp.csr_matrix(rows if cuts is None else sp.vstack([rows, cuts]))
         self.shape = matrix.shape  # the solver has a copy of its own of the matrix
         self._free = np.zeros(self.n_slots, dtype=bool) if free is None else free
-        self._model = mip.Model(sense=mip.MINIMIZE, solver_name=mip.HIGHS)
-        _look_up_destructor(self._model)
+        self._model = _new_model(mip.MINIMIZE)
         self._model.verbose = 0
         self._load(matrix)
 
@@ -208,13 +208,21 @@ class Program:
         solver._lib.Highs_setBasis(solver._model, _ints(basis.columns), _ints(basis.rows))
 
 
-def _look_up_destructor(model: mip.Model) -> None:
-    """Let cffi find the function that frees a model now.
+def _new_model(sense: str) -> mip.Model:
+    """An empty model of HiGHS, which must be there.
 
-    It looks it up under a lock at its first use; where the garbage collector frees a model while
-    that lock is held, the process would wait for itself for ever.
+    cffi looks up the function that frees a model under a lock at its first use; where the garbage
+    collector frees a model while that lock is held, the process would wait for itself for ever. So
+    it is looked up now.
     """
+    if not mip.highs.has_highs:
+        raise SolverError(
+            "the solver HiGHS is not installed in a version that python-mip can use; install it "
+            'with: pip install "highspy>=1.9,<1.16"'
+        )
+    model = mip.Model(sense=sense, solver_name=mip.HIGHS)
     _ = model.solver._lib.Highs_destroy
+    return model
 
 
 def check_scores(scores: Array) -> None:
@@ -258,8 +266,7 @@ def solve_integer(
         Where there is no solution.
     """
     check_scores(scores)
-    model = mip.Model(sense=mip.MAXIMIZE, solver_name=mip.HIGHS)
-    _look_up_destructor(model)
+    model = _new_model(mip.MAXIMIZE)
     model.verbose = 0
     model.max_mip_gap = gap
     model.max_mip_gap_abs = gap

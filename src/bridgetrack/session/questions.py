@@ -20,7 +20,6 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import SampleOptions, Verdict
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.progress import Steps
 from bridgetrack.session.answers import Answers, questions_path
 from bridgetrack.session.check import SampleCheck, SampleQuestion
 from bridgetrack.session.mask_questions import MaskQuestions
@@ -464,13 +463,9 @@ class Questions:
             self._failed(error)
             return
 
-        def work() -> Steps[Update]:
-            # The estimate needs it at once afterwards, and the window should not wait for it.
-            import scipy.stats  # noqa: F401
-
-            return steps
-
-        self._movie.run(JOB, work, lambda update: self._adopt(active, update), self._failed)
+        self._movie.run(
+            JOB, lambda: steps, lambda update: self._adopt(active, update), self._failed
+        )
 
     def _adopt(self, active: ActiveSession, update: Update) -> None:
         if active is not self.active:

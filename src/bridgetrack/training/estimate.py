@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from bridgetrack.hypotheses.events import Event
 
@@ -160,8 +161,6 @@ def right_share(
 
 def _errors(weight: Array, wrong: Array, part: Index) -> tuple[float, float, float]:
     """Share of errors, and the ends of its interval."""
-    from scipy.stats import beta
-
     total = float(weight.sum())
     share = float(weight @ wrong) / total
     _, part = np.unique(part, return_inverse=True)
@@ -174,6 +173,6 @@ def _errors(weight: Array, wrong: Array, part: Index) -> tuple[float, float, flo
         n = max(1.0, min(at_most, share * (1 - share) / variance))
     errors = n * share
     tail = (1 - CONFIDENCE) / 2
-    low = 0.0 if share <= 1e-9 else float(beta.ppf(tail, errors, n - errors + 1))
-    high = 1.0 if share >= 1 - 1e-9 else float(beta.ppf(1 - tail, errors + 1, n - errors))
+    low = 0.0 if share <= 1e-9 else float(betaincinv(errors, n - errors + 1, tail))
+    high = 1.0 if share >= 1 - 1e-9 else float(betaincinv(errors + 1, n - errors, 1 - tail))
     return share, min(low, share), max(high, share)
