@@ -41,8 +41,6 @@ _ENDINGS, _BY_SIGNAL = ("SIGTERM", "SIGHUP"), 128
 _OF_THE_DISK = (
     errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP
 )  # fmt: skip
-_LOOP = "Symlink loop"
-"""How Python says ELOOP before version 3.13."""
 
 app = typer.Typer(
     name="bridgetrack",
@@ -209,7 +207,7 @@ def _failed(error: Exception, debug: bool) -> int:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, BridgetrackError):
         _say(f"error: {_one_line(error)}")
-    elif isinstance(error, RuntimeError) and str(error).startswith(_LOOP):
+    elif isinstance(error, RuntimeError) and getattr(error.__context__, "errno", 0) == errno.ELOOP:
         _say(f"error: {_one_line(error)}: links lead to each other; give another name")
     elif isinstance(error, OSError) and error.errno in _OF_THE_DISK:
         from bridgetrack.files import cure
