@@ -19,6 +19,7 @@ from bridgetrack.ui.background import EventLoopQueue, Turns
 from bridgetrack.ui.layers import (
     add_below,
     find_role,
+    place_like,
     placed_like,
     raise_below,
     role_of,
@@ -30,15 +31,8 @@ COLOURED = "coloured"
 """Role of the layer."""
 
 
-def _warm_up() -> Steps[None]:
-    """Colour a pixel, for which napari compiles code for seconds; no layer is touched."""
-    yield Progress("Getting ready", 0.0)
-    background: dict[int | None, Any] = {None: "transparent", 0: "transparent", 1: "white"}
-    DirectLabelColormap(color_dict=background).map(np.zeros((2, 2), np.int32))
-
-
-_WARMING = "warm up colours"
-"""Name of the background work: compiling what napari colours labels with."""
+_COLOURING = "colour cells"
+"""Name of the background work: what the layer is to show."""
 
 
 class ColouredCells:
@@ -50,7 +44,7 @@ class ColouredCells:
         self._queue = EventLoopQueue(turns)
         self._over: Any = None  # the layer of the cells that it was made for
         self._waits = False  # whether it is hidden until other cells are tracked
-        self.wanted = self._warm = False
+        self.wanted = False
         session.tracking_changed.connect(self._follow)
         session.movie_changed.connect(self._on_movie)
         looks.colour_changed.connect(self._follow)
@@ -72,6 +66,7 @@ class ColouredCells:
         """Take the layer away."""
         self.wanted = False
         self._queue.stop()
+        self._session.cancel(_COLOURING)
         self._remove()
 
     def close(self) -> None:
@@ -109,33 +104,31 @@ class ColouredCells:
             layer.visible, self._waits = False, True
 
     def _follow(self) -> None:
-        if not self._warm and self._session.tracking is not None:
-            self._warm = True
-            self._session.run(_WARMING, _warm_up, lambda _: self._follow())
-        # Drawing would wait for the compiler, and the window with it.
-        ready = not self._session.busy(_WARMING)
-        if self.wanted and self._session.tracking is not None and ready:
-            self._draw()
-
-    def _draw(self) -> None:
-        """Show the layer, or bring it up to date, in parts: each takes napari a moment."""
+        """Show the layer, or bring it up to date."""
+        self._queue.stop()
+        self._session.cancel(_COLOURING)
         viewer, tracking, movie = self._viewer_ref(), self._session.tracking, self._session.movie
         cells = None if movie is None else movie.layers[1]
-        if viewer is None or tracking is None or cells is None or tracking.scene.labels is None:
+        if not self.wanted or viewer is None or tracking is None or cells is None:
             return
+        labels = tracking.scene.labels
+        if labels is None:
+            return
+        frame = min(max(viewer.dims.current_step[0], 0), labels.n_frames - 1)
+
+        def draw(found: tuple[Any, DirectLabelColormap]) -> None:
+            self._draw(viewer, cells, *found)
+
+        found = self._looks.colouring(tracking.tracks)
+        self._session.run(_COLOURING, lambda: _prepared(tracking, found, frame), draw)
+
+    def _draw(self, viewer: Any, cells: Any, pixels: Any, colours: DirectLabelColormap) -> None:
+        """In parts: each takes napari a moment."""
         fresh: list[Labels] = []
-        found: list[Colouring] = []
-        colours: list[DirectLabelColormap] = []
-
-        def colour() -> None:
-            found.append(self._looks.colouring(tracking.tracks))
-
-        def mix() -> None:
-            colours.append(_colours(found[0]))
 
         def build() -> None:
             if cells in viewer.layers and self.layer is None:
-                fresh.append(_made(_pixels(tracking, found[0]), colours[0], cells))
+                fresh.append(_made(pixels, colours, cells))
 
         def add() -> None:
             if cells not in viewer.layers:
@@ -144,14 +137,14 @@ class ColouredCells:
                 self._over, self._waits = cells, False
                 add_below(viewer, fresh[0], *_ABOVE)
             elif self.layer is not None:
-                self._update(viewer, self.layer, _pixels(tracking, found[0]), colours[0], cells)
+                self._update(viewer, self.layer, pixels, colours, cells)
 
         def show() -> None:
             if self.layer is not None and self._waits:
                 self._waits = False
                 self.layer.visible = True
 
-        self._queue.begin(colour, mix, build, add, show)
+        self._queue.begin(build, add, show)
 
     def _update(
         self, viewer: Any, layer: Any, pixels: Any, colours: DirectLabelColormap, cells: Any
@@ -160,8 +153,7 @@ class ColouredCells:
         seen = layer.visible
         if self._over is not cells:
             self._over = cells
-            for name, value in placed_like(cells).items():
-                setattr(layer, name, value)
+            place_like(layer, cells)
             raise_below(viewer, layer, *_ABOVE)
         layer.visible = False
         layer.data = pixels
@@ -172,6 +164,23 @@ class ColouredCells:
 
 _ABOVE = ("tracks", "marks", "events")
 """Roles of the layers that lie above the cells."""
+
+
+def _prepared(
+    tracking: Tracking, found: Colouring, frame: int
+) -> Steps[tuple[Any, DirectLabelColormap]]:
+    """What the layer shows, and its colours; touches no layer.
+
+    Done on the main thread, reading the first frame (with which napari begins) and the one in
+    view, and the code that napari compiles for its first colours, would hold up the window.
+    """
+    yield Progress("Colouring the cells", 0.0)
+    pixels, colours = _pixels(tracking, found), _colours(found)
+    colours.map(np.zeros((2, 2), np.int32))
+    for t in (0, frame):
+        yield Progress("Colouring the cells", 0.5)
+        pixels[t].compute()
+    return pixels, colours
 
 
 def _made(pixels: Any, colours: DirectLabelColormap, cells: Any) -> Labels:

@@ -124,6 +124,13 @@ def placed_like(layer: Any, *, still: bool = False) -> dict[str, Any]:
     }
 
 
+def place_like(layer: Any, other: Any, *, still: bool = False) -> None:
+    """Draw a layer where another is; what is right already is left, as napari draws all anew."""
+    for name, value in placed_like(other, still=still).items():
+        if tuple(getattr(layer, name)) != value:
+            setattr(layer, name, value)
+
+
 def add_below(viewer: Any, layer: Any, *roles: str) -> None:
     """Add a layer below all that have some roles; the layer in the hand stays there."""
     layers = viewer.layers

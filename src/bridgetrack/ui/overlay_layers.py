@@ -10,7 +10,7 @@ from napari.layers import Points, Vectors
 from numpy.typing import NDArray
 
 from bridgetrack.ui.event_looks import LOOKS
-from bridgetrack.ui.layers import add_below, placed_like, tag
+from bridgetrack.ui.layers import add_below, place_like, placed_like, tag
 from bridgetrack.ui.overlay import CLEAR, Drawing, Mark
 
 Array = NDArray[np.float64]
@@ -123,8 +123,7 @@ class OverlayLayers:
         """Draw in the coordinates of a segmentation layer."""
         for layer in (self.events, self.marks):
             if layer is not None:
-                for name, value in placed_like(labels, still=True).items():
-                    setattr(layer, name, value)
+                place_like(layer, labels, still=True)
 
     def fit_lines(self, size: float) -> None:
         """Arrows that do not hide cells of this diameter in pixels."""
