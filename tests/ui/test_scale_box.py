@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
@@ -48,9 +49,17 @@ def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot,
     settled(state, qtbot)
     answers = list(state.session.annotations)
     before = state.session.tracking.tracks.nodes
+    where = {"scale": (1, 0.645, 0.645), "metadata": {}}
+    channel = viewer.add_image(viewer.layers["short"].data, name="other channel", **where)
+    apart = viewer.add_image(np.zeros((3, 8, 8)), name="another", scale=(1, 3, 3))
     write(qtbot, box.pixel, "0.5")
     write(qtbot, box.minutes, "10")
     qtbot.mouseClick(box.set, Qt.MouseButton.LeftButton)
+    assert channel.scale.tolist() == [1, 0.5, 0.5], "channels stay on each other"
+    assert apart.scale.tolist() == [1, 3, 3]
+    viewer.layers.remove(apart)
+    # napari warns where units differ, once it draws.
+    assert viewer.layers.extent.units is not None
     settled(state, qtbot)
     geometry = state.session.movie.geometry
     assert geometry.scale == (0.5, 0.5) and geometry.unit == "micrometer"

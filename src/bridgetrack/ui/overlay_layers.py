@@ -97,8 +97,10 @@ class OverlayLayers:
         if self.events is not None:
             return
         self._drawn = None
+        # One arrow without length until the first drawing: of none, napari's controls would show
+        # the colour of nothing.
         self.events = Vectors(
-            np.zeros((0, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
+            np.zeros((1, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
             blending=_ON_TOP, metadata=tag("events"), visible=False,
             vector_style="arrow", edge_width=_LINE, opacity=1.0, edge_color="white",
             **placed_like(labels, still=True),
