@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
+from superqt import QCollapsible
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import CellRef
@@ -36,6 +37,8 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     session = state.session
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
     widget.open_step(1)
+    for section in widget.annotate.findChildren(QCollapsible):
+        section.expand(animate=False)
 
     def settled():
         qtbot.waitUntil(lambda: not session.busy("correct", "track"), timeout=20_000)
@@ -67,6 +70,9 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     kept = session.annotations
     act("D", (2, 0))
     assert "locked" in notice.text() and session.annotations is kept
+    qtbot.wait(50)
+    seen = notice.visibleRegion().boundingRect()
+    assert seen == notice.rect(), "what is said is in view, however long the step is"
     hand.key("V")
     hand.point(PLACES[0])
     hand.key("Backspace")
@@ -76,7 +82,9 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     # Deleted, and there again by one Undo.
     act("D", (2, 0))
     assert track(0, 0) == track(4, 0) == 0
+    assert "Deleted" in notice.text()
     hand.key("Z")
+    assert notice.text() == "✓ Undone. Redo (R) brings it back."
     settled()
     assert track(0, 0) == track(4, 0) > 0
     # Cut by B, joined by any cells of both.
@@ -119,4 +127,4 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     qtbot.waitUntil(lambda: len(session.annotations) > 0, timeout=20_000)
     settled()
     assert track(1, 1) != track(2, 1)
-    assert "Taken over from detections.csv" in notice.text()
+    assert "Taken over from detections.csv: one event is another now" in notice.text()

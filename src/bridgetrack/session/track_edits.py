@@ -177,9 +177,11 @@ class TrackEdits:
             same = f"all {found.same} events that it names are in these tracks already"
             movie.message.emit("info", f"{path.name}: {same}; nothing has changed.{lost}")
             return
-        told = f"Taken over from {path.name}: {len(found.answers)} events are others now, "
+        n = len(found.answers)
+        others = f"{n} events are others" if n > 1 else "one event is another"
+        told = f"Taken over from {path.name}: {others} now, {found.same} stay as they were.{lost}"
         with movie.telling():
-            movie.note_all(found.answers, "import", f"{told}{found.same} are the same.{lost}")
+            movie.note_all(found.answers, "import", told)
 
     # ------------------------------------------------------------------ what is where
 

@@ -49,6 +49,14 @@ def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | Non
     return masks, *masks.restore()
 
 
+def _in_place_of(replaced: int) -> str:
+    """What is told where an answer takes the place of earlier ones."""
+    if not replaced:
+        return ""
+    many = f"{replaced} earlier answers" if replaced > 1 else "an earlier answer"
+    return f" It replaces {many}."
+
+
 def unlooked(frames: range) -> str:
     """What is told while only these frames of a movie were looked at."""
     return f"Frames {frames[0]} to {frames[-1]} are ready; the others are still being looked at."
@@ -294,7 +302,7 @@ class TrackedMovie(BackgroundWork):
                         f"this movie is said to be without {name}; allow them in step 4 first"
                     )
                 noted, replaced = answers.answer(kind, [event], source, seconds)
-                more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
+                more = _in_place_of(replaced)
                 self.message.emit("info", f"Noted: {said_back(noted, names)}.{more}")
 
     def note_all(self, said: Sequence[Said], source: str, told: str) -> None:
@@ -309,7 +317,7 @@ class TrackedMovie(BackgroundWork):
         """
         if self.answers is not None:
             noted, replaced = self.answers.answer_all(said, source)
-            more = f" It replaces {replaced} earlier answer(s)." if replaced else ""
+            more = _in_place_of(replaced)
             same = "" if noted else " It was so already."
             self.message.emit("info", f"{told}{same}{more}")
 
@@ -329,6 +337,7 @@ class TrackedMovie(BackgroundWork):
             self.message.emit("info", "There is nothing to undo.")
             return
         with self.telling():
+            self.message.emit("info", "Undone. Redo (R) brings it back.")
             self._step(self._steps.past[-1], "undo", self._steps.back())
 
     def redo(self) -> None:
@@ -337,6 +346,7 @@ class TrackedMovie(BackgroundWork):
             self.message.emit("info", "There is nothing to redo.")
             return
         with self.telling():
+            self.message.emit("info", "Done again. Undo (Z) takes it back.")
             self._step(self._steps.future[-1], "redo", self._steps.forth())
 
     def _step(self, of: str, way: str, steps: UndoOrder) -> None:

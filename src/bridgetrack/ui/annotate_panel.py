@@ -26,7 +26,7 @@ from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
-from bridgetrack.ui.panel import Answer, Notice, Panel, Work
+from bridgetrack.ui.panel import Answer, Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import (
@@ -143,7 +143,7 @@ class AnnotatePanel(Panel):
         # What comes and goes is below the buttons, which stay where they are.
         self.choosing = self.add(Work(self, "choose"))
         self.same = self.add(self._same())
-        self.notice = self.add(Notice())
+        self.add_notice()
         self.add(heading("Your answers"))
         self.counts = self.add(text())
         self.table = AnswersTable(self.annotator, self.state.visit)
@@ -153,7 +153,6 @@ class AnnotatePanel(Panel):
             icon="delete",
         ))  # fmt: skip
         session, annotator = self.session, self.annotator
-        self.listen(session.message, self.notice.say)
         self.listen(annotator.mode_changed, self._on_mode)
         self.follow(self._show_proposals, annotator.changed, session.movie_changed)
         self.follow(self._list_answers, session.answers_changed, session.tracking_changed)

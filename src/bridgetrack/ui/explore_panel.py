@@ -36,7 +36,7 @@ from bridgetrack.tracks.tracks import Tracks
 from bridgetrack.ui.family_tree import TreePlot
 from bridgetrack.ui.layers import find_role, role_of
 from bridgetrack.ui.looks import ColourBox
-from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.track_list import TrackList
 from bridgetrack.ui.track_plots import Legend, NumberPlot, save_plot
@@ -82,8 +82,7 @@ class ExplorePanel(Panel):
         self.tabs.addTab(self._plots(), "Plots")
         self.tabs.addTab(self._cycles(), "Cell cycle")
         self.tabs.currentChanged.connect(lambda _: self._show())
-        self.notice = self.add(Notice())
-        self.listen(self.session.message, self.notice.say)
+        self.add_notice()
         self.listen(self._looks.chosen_changed, self._on_chosen)
         self.listen(self._looks.colour_changed, self._on_colour)
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)

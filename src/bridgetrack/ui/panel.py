@@ -178,7 +178,12 @@ class _Links:
 
 
 class Panel(Column):
-    """A panel of one viewer's state: a column of widgets that listens to the controllers."""
+    """A panel of one viewer's state: a column of widgets that listens to the controllers.
+
+    `notice` shows what the session has to say, where there is one.
+    """
+
+    notice: Notice
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__()
@@ -245,6 +250,18 @@ class Panel(Column):
     def listen(self, signal: Any, slot: Callable[..., Any]) -> None:
         """Connect a signal for as long as this panel lives."""
         self._links.add(signal, slot)
+
+    def add_notice(self) -> Notice:
+        """Show what the session has to say at the end of the panel as it is so far."""
+        self.notice = self.add(Notice())
+        self.listen(self.session.message, self.notice.say)
+        return self.notice
+
+    def tell_in(self, notice: Notice) -> None:
+        """Leave it to a notice elsewhere to show what there is to say."""
+        own, self.notice = self.notice, notice
+        self.session.message.disconnect(own.say)
+        own.hide()
 
 
 class Notice(QLabel):

@@ -15,7 +15,7 @@ from bridgetrack.ui.file_layers import layers_of, masks_of
 from bridgetrack.ui.find_cells import FindCells
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.opening import JOB
-from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.real_sample import HELA, download_into
 from bridgetrack.ui.repair_box import RepairBox
 from bridgetrack.ui.scale_box import ScaleBox
@@ -70,11 +70,10 @@ class SegmentPanel(Panel):
         self.finding = self.add(folded("Find the cells in the movie", self.find))
         self.repair = RepairBox(self, self.source)
         self.add(folded("Repair the cells", self.repair))
-        self.notice = self.add(Notice())
+        self.add_notice()
         self.column.addStretch(1)
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)
-        self.listen(self.session.message, self.notice.say)
         self.listen(self.state.viewer.layers.events.inserted, self._on_scene)
         self.listen(self.state.viewer.layers.events.removed, self._on_scene)
         self._offered: weakref.WeakSet[Any] = weakref.WeakSet()

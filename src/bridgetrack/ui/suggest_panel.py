@@ -18,7 +18,7 @@ from bridgetrack.session.questions import JOB, Question
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
-from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import Picture, TwoFrames, mask_picture_steps, picture_steps
 from bridgetrack.ui.shortcuts import shortcut
@@ -75,7 +75,7 @@ class SuggestPanel(Panel):
         )
         # What changes with every answer is below the buttons, which stay where they are.
         self.outcome = self.add(text())
-        self.notice = self.add(Notice())
+        self.add_notice()
         self.progress = self.add(heading("How far you are"))
         self.verdict = text()
         self.effort = text()
@@ -89,7 +89,6 @@ class SuggestPanel(Panel):
         self.column.addStretch(1)
         self._pictured: Question | None = None
         session = self.session
-        self.listen(session.message, self.notice.say)
         # Once, when the next question is in view.
         self.follow(
             qdebounced(self._refresh, timeout=0, parent=self),

@@ -28,7 +28,7 @@ from bridgetrack.ui.family_tree import LineageView
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.overlay import percent
-from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, row, text
 
@@ -100,10 +100,9 @@ class TrackPanel(Panel):
         self.export.told.connect(lambda: QTimer.singleShot(_LAID_OUT, self._reveal_export))
         self.batch = BatchBox(self)
         self.add(folded("Many movies", self.batch))
-        self.notice = self.add(Notice())
+        self.add_notice()
         self._rows: list[tuple[int, bool]] = []  # cells, and whether their past is in question
         self._listed: dict[tuple[int, bool], int] = {}
-        self.listen(self.session.message, self.notice.say)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
         self.follow(self._show_kinds, self.session.kinds_changed, self.session.movie_changed)
         self.follow(

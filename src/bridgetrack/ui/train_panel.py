@@ -14,7 +14,7 @@ from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.annotate_panel import AnswersTable
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.library_panel import KeepModel, StartFrom
-from bridgetrack.ui.panel import Notice, Panel, Work
+from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.plots import LearningCurve
 from bridgetrack.ui.widgets import button, folded, heading, row, text
 
@@ -90,10 +90,9 @@ class TrainPanel(Panel):
         self.keep = KeepModel(self)
         self.add(folded("Keep the model for later movies", self.keep))
         self.add(folded("Advanced settings", self.form.native, self.plot))
-        self.notice = self.add(Notice())
+        self.add_notice()
         self.column.addStretch(1)
         session = self.session
-        self.listen(session.message, self.notice.say)
         self.follow(
             self._refresh,
             self.trainer.changed, session.starts.changed, session.answers_changed,
