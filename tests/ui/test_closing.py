@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import tifffile
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox
 
+from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.session.answers import cells_path
 from bridgetrack.ui.closing import may_close
 from bridgetrack.ui.export_box import FolderDialog
@@ -53,7 +56,7 @@ def found(viewer, qtbot, file):
 def test_cells_that_were_found_and_mended_are_there_again(
     found, viewer, hand, qtbot, file, make_napari_viewer
 ):
-    state, _ = found
+    state, widget = found
     assert cells_path(state.session.answers.path).parent == file.parent
     layer = find_role(viewer.layers, "labels")
     cells = layer.data.copy()
@@ -65,6 +68,17 @@ def test_cells_that_were_found_and_mended_are_there_again(
     hand.key("E")
     hand.click(middle)
     settled(state, qtbot)
+    # What was set and learned is kept as well.
+    state.session.set_kinds(EventKinds.without(["merges"]))
+    shipped = shipped_model()
+    taught = replace(shipped, weights=1.01 * shipped.weights, name="taught")
+    state.session.set_model(taught, shipped)
+    box = widget.segment.scale
+    box.pixel.setValue(0.5)
+    box.minutes.setValue(10)
+    box.apply()
+    settled(state, qtbot)
+    assert state.session.kinds.words == ("merges",), "another scale allows nothing else"
     mended = layer.data.copy()
     assert (mended != cells).any() and not (mended[1] == label).any()
     viewer.close()
@@ -78,6 +92,12 @@ def test_cells_that_were_found_and_mended_are_there_again(
     assert back.scale.tolist() == layer.scale.tolist()
     assert tags_of(back)["found"] == tags_of(layer)["found"]
     assert "Found here by the plain segmentation" in panel.segment.summary.text()
+    geometry = other.session.movie.geometry
+    assert (geometry.scale, geometry.unit) == ((0.5, 0.5), "micrometer")
+    assert geometry.frame_interval == 10 and panel.segment.scale.minutes.value() == 10
+    assert again.layers["part"].scale.tolist() == [1, 0.5, 0.5]
+    assert other.session.model.name == "taught" and other.session.kinds.words == ("merges",)
+    assert (other.session.start.weights == shipped.weights).all()
     hand_back = other.session.masks.answers
     assert [a.kind.value for a in hand_back] == ["remove"]
     other.session.undo()

@@ -26,6 +26,7 @@ _QUESTIONS = ".suggestions.json"
 _MASKS = ".masks.json"
 _CHOSEN = ".chosen.json"
 _CHECK = ".check.csv"
+_SETTINGS = ".settings.json"
 _CELLS = ".cells.zarr"  # no .tif, which would be taken for a frame in a folder of frames
 
 
@@ -167,6 +168,11 @@ def chosen_path(answers: Path) -> Path:
 def check_path(answers: Path) -> Path:
     """Where a sample of the tracks is kept with what was said of it: beside the answers."""
     return answers.with_name(answers.name.removesuffix(SUFFIX) + _CHECK)
+
+
+def settings_path(answers: Path) -> Path:
+    """Where what was set and learned about the movie is kept: beside the answers."""
+    return answers.with_name(answers.name.removesuffix(SUFFIX) + _SETTINGS)
 
 
 def cells_path(answers: Path) -> Path:

@@ -25,6 +25,7 @@ from bridgetrack.session.answers import (
     masks_path,
     project_answers,
     questions_path,
+    settings_path,
 )
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.tracked_movie import TrackedMovie
@@ -94,7 +95,7 @@ def saving(
         if beside.exists() and beside != answers.path:
             # Of an earlier project of this name; opening this one must not bring them back.
             save_annotations(history, beside)
-        for name in (questions_path, masks_path, chosen_path):
+        for name in (questions_path, masks_path, chosen_path, settings_path):
             _carry(None if answers.path is None else name(answers.path), name(beside))
         return notes
 

@@ -57,6 +57,11 @@ def file_of(layer: Any) -> Path | None:
     return path_of(layer) or (Path(f) if (f := tags_of(layer).get("file")) else None)
 
 
+def name_of(layer: Any) -> str:
+    """What the movie of a layer is called, where its answers are kept by name."""
+    return str(tags_of(layer).get("sample") or layer.name)
+
+
 def _pixels(layer: Any) -> Any:
     """The full-size array of a layer."""
     return layer.data[0] if getattr(layer, "multiscale", False) else layer.data

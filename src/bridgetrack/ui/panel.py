@@ -16,6 +16,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.kept_cells import KeptCells
+from bridgetrack.session.kept_settings import KeptSettings
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns
@@ -50,6 +51,7 @@ class ViewerState:
         self._keep_soon.setInterval(_KEEP)
         self._keep_soon.timeout.connect(self.kept.keep)
         self.kept.aging.connect(self._on_aging)
+        self.settings = KeptSettings(self.session)
         self.guard = CloseGuard(self.session, self.kept)
         self._afterwards = EventLoopQueue(self.turns, patient=True)
         self.session.questions.later = self._afterwards.then

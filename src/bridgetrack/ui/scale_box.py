@@ -7,7 +7,8 @@ from typing import Any
 
 from qtpy.QtWidgets import QDoubleSpinBox, QWidget
 
-from bridgetrack.ui.layers import KEY, placed_like, tags_of
+from bridgetrack.session.kept_settings import Scale
+from bridgetrack.ui.layer_scale import set_scale
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import button, form_in, text
@@ -92,30 +93,14 @@ class ScaleBox(QWidget):
         movie, given = self._panel.session.movie, self.given
         if movie is None:
             return
-        unit = "micrometer" if given.pixel else "pixel"
         side = given.pixel or 1.0
-        shown = [layer for layer in movie.layers if layer is not None]
-        # Other channels and what is drawn over the movie stay where they are on it.
-        beside = [x for x in self._panel.state.viewer.layers if _drawn_on(shown[0], x)]
-        for layer in dict.fromkeys([*shown, *beside]):
-            space = [given.plane or side, side, side][-movie.geometry.ndim :]
-            axes = [("pixel", 1.0), *((unit, length) for length in space)][-layer.ndim :]
-            layer.units, layer.scale = zip(*axes, strict=True)
-        for layer in shown:
-            role = "image" if layer is movie.layers[0] else "labels"
-            tags = {"role": role, **tags_of(layer), "frame_interval": given.minutes or None}
-            layer.metadata[KEY] = tags
+        space = (given.plane or side, side, side)[-movie.geometry.ndim :]
+        unit = "micrometer" if given.pixel else "pixel"
+        scale = Scale(space, unit, given.minutes or None)
+        self._panel.state.settings.set_scale(scale)
+        set_scale(self._panel.state.viewer, *movie.layers, scale)
         self._source.open_again()
         self._panel.state.viewer.reset_view()
-
-
-def _drawn_on(movie: Any, layer: Any) -> bool:
-    """Whether a layer lies on the pixels of a movie's layer, or on those of one of its frames."""
-    fewer = movie.ndim - layer.ndim
-    if fewer not in (0, 1):
-        return False
-    here, there = placed_like(layer), placed_like(movie, still=bool(fewer))
-    return all(here[name] == there[name] for name in ("scale", "translate", "units"))
 
 
 def _number(tip: str) -> QDoubleSpinBox:

@@ -24,12 +24,14 @@ from bridgetrack.session.answers import autosave_path, masks_path
 from bridgetrack.session.kept_cells import kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
+from bridgetrack.ui.layer_scale import take_scale
 from bridgetrack.ui.layers import (
     detections_of,
     file_of,
     is_points,
     labels_of,
     movie_of,
+    name_of,
     path_of,
     placed_like,
     role_of,
@@ -180,6 +182,8 @@ class SourceChooser(QWidget):
         if labels is not None and type(labels).__name__ == "Image":
             self._use_as_cells(labels)
             return
+        if self._opened != (image, labels):
+            take_scale(self._panel.state.viewer, image, labels)
         if labels is None and image is not None and image not in self._known:
             self._known.add(image)
             if self._restore(image):
@@ -217,10 +221,16 @@ class SourceChooser(QWidget):
             self._opened = None
             self._watch(None)
             session.forget()
-        elif source.kept:
-            session.message.emit(
-                "info", "The cells that you found or painted on this movie earlier are back."
-            )
+            return
+        self._bring_back(source, told=not again)
+
+    def _bring_back(self, source: MovieAndCells, told: bool) -> None:
+        """Use what was set and learned about the movie that was opened, and say what is back."""
+        back = self._panel.state.settings.restore()
+        cells = ("the cells that you found or painted",) if source.kept else ()
+        if told and (cells or back):
+            words = ", ".join((*cells, *back))
+            self._panel.session.message.emit("info", f"There again, as you left them: {words}.")
 
     def _frame_in_view(self, layer: Any) -> int:
         """The frame in view, where looking at a large movie begins."""
@@ -259,7 +269,7 @@ class SourceChooser(QWidget):
             movie = movie_of(image)
         except BridgetrackError:
             return False
-        answers = autosave_path(path_of(image), _name_of(image), movie.geometry)
+        answers = autosave_path(path_of(image), name_of(image), movie.geometry)
         kept, viewer = kept_cells(answers, movie.geometry), self._panel.state.viewer
         if kept is None or viewer is None:
             return False
@@ -288,7 +298,7 @@ class SourceChooser(QWidget):
         return MovieAndCells(
             None if points else labels_of(labels),
             movie,
-            _name_of(first),
+            name_of(first),
             path_of(first),
             (None if image is None else file_of(image), file_of(labels)),
             (image, labels),
@@ -313,7 +323,7 @@ class SourceChooser(QWidget):
         if open_now and session.masks is not None:
             return session.masks.answers
         geometry = movie_of(image).geometry
-        kept = autosave_path(path_of(image), _name_of(image), geometry)
+        kept = autosave_path(path_of(image), name_of(image), geometry)
         return MaskStore(masks_path(kept), geometry).answers
 
     def _watch(self, labels: Any) -> None:
@@ -379,11 +389,6 @@ def how_found_of(labels: Any) -> Finding | None:
     """How cells were found that ``bridgetrack segment`` left in a file; None for others."""
     path = path_of(labels)
     return None if path is None else how_found(path)
-
-
-def _name_of(layer: Any) -> str:
-    """What the movie of a layer is called, where its answers are kept by name."""
-    return str(tags_of(layer).get("sample") or layer.name)
 
 
 Painted = tuple[int, NDArray[np.int64], NDArray[np.int64]]

@@ -1,0 +1,205 @@
+"""What was set and learned about a movie: kept beside its answers, and there again on opening."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from bridgetrack.errors import BridgetrackError
+from bridgetrack.files import write_text
+from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.schema import FileFormat, FilePart, OpenEntry, json_text, made_by
+from bridgetrack.session.answers import settings_path
+from bridgetrack.session.tracked_movie import TrackedMovie
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Length of a pixel along each axis of space, its unit, and minutes of a frame if known."""
+
+    pixel: tuple[float, ...]
+    unit: str
+    minutes: float | None = None
+
+    @classmethod
+    def of(cls, geometry: Geometry) -> Scale:
+        """The scale of a movie."""
+        return cls(tuple(geometry.scale), geometry.unit, geometry.frame_interval)
+
+    def like(self, other: Scale) -> bool:
+        """Whether both say the same, but for rounding."""
+        here, there = ((*s.pixel, s.minutes or 0.0) for s in (self, other))
+        alike = len(here) == len(there) and all(map(math.isclose, here, there))
+        return alike and self.unit == other.unit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was set and learned about a movie.
+
+    Parameters
+    ----------
+    model
+        The model in use, None for the shipped one.
+    start
+        What it began with, where it learned from the answers about this movie.
+    without
+        Kinds of events that do not occur, in the words of `EventKinds`.
+    read, given
+        The scale that the movie came with, and the one that was set in its place.
+    """
+
+    model: Model | None = None
+    start: Model | None = None
+    without: tuple[str, ...] = ()
+    read: Scale | None = None
+    given: Scale | None = None
+
+    def __post_init__(self) -> None:
+        EventKinds.without(self.without)
+
+    def same(self, other: Settings) -> bool:
+        """Whether the other has the same models, and says the same otherwise."""
+        if self.model is not other.model or self.start is not other.start:
+            return False
+        rest = (self.without, self.read, self.given)
+        return rest == (other.without, other.read, other.given)
+
+
+class _Scale(FilePart):
+    pixel: list[Annotated[float, Field(gt=0)]]
+    unit: str
+    minutes: Annotated[float, Field(gt=0)] | None = None
+
+    def scale(self) -> Scale:
+        return Scale(tuple(self.pixel), self.unit, self.minutes)
+
+
+_ScaleField = Annotated[Scale, made_by(_Scale, _Scale.scale)]
+
+
+class _Content(OpenEntry):
+    model: Annotated[Model, MODEL_FILE.nested] | None = None
+    start: Annotated[Model, MODEL_FILE.nested] | None = None
+    without: list[str] = Field(default_factory=list)
+    read: _ScaleField | None = None
+    given: _ScaleField | None = None
+
+    def settings(self) -> Settings:
+        return Settings(self.model, self.start, tuple(self.without), self.read, self.given)
+
+
+SETTINGS_FILE = FileFormat(
+    "bridgetrack-settings", 1, "a file of settings", _Content, _Content.settings
+)
+"""Files of what was set and learned about a movie."""
+
+
+def load_settings(path: Path) -> Settings:
+    """What a file holds; nothing where there is none.
+
+    Raises
+    ------
+    InputError
+        Where it is damaged.
+    """
+    return SETTINGS_FILE.read(path) if path.exists() else Settings()
+
+
+def save_settings(settings: Settings, path: Path) -> None:
+    """Write a file in one step; raises `OutputError` where that fails."""
+    content = {
+        **SETTINGS_FILE.head,
+        "model": _model_to_json(settings.model),
+        "start": _model_to_json(settings.start),
+        "without": list(settings.without),
+        "read": _scale_to_json(settings.read),
+        "given": _scale_to_json(settings.given),
+    }
+    write_text(path, json_text(content, "the settings", ascii_only=False), "the settings")
+
+
+def _model_to_json(model: Model | None) -> dict[str, Any] | None:
+    return None if model is None else model_to_json(model)
+
+
+def _scale_to_json(scale: Scale | None) -> dict[str, Any] | None:
+    return None if scale is None else {**vars(scale), "pixel": list(scale.pixel)}
+
+
+class KeptSettings:
+    """Writes down what is set and learned about the open movie, each change at once.
+
+    What was kept is taken by `restore`, which is called once the movie is open; until then nothing
+    is written.
+    """
+
+    def __init__(self, movie: TrackedMovie) -> None:
+        self._movie = movie
+        self._path: Path | None = None
+        self._of: Path | None = None  # the file that was known last
+        self._kept = Settings()
+        movie.movie_changed.connect(self._on_movie)
+        movie.model_changed.connect(self._keep)
+        movie.kinds_changed.connect(self._keep)
+
+    def _on_movie(self) -> None:
+        self._path = None
+
+    def restore(self) -> tuple[str, ...]:
+        """Use what was kept about the movie that was opened; says what that was."""
+        movie, answers = self._movie, self._movie.answers
+        if answers is None or answers.path is None:
+            return ()
+        path = settings_path(answers.path)
+        try:
+            kept = self._kept if path == self._of else load_settings(path)
+        except BridgetrackError as error:
+            movie.tell(error)  # the file stays, for somebody may mend it
+            return ()
+        if kept.without:
+            movie.set_kinds(EventKinds.without(kept.without))
+        if kept.model is not None and kept.model is not movie.model:
+            movie.set_model(kept.model, kept.start)
+            if movie.model is not kept.model:
+                return ()  # told why; it stays in its file
+        self._path, self._of, self._kept = path, path, kept
+        self._keep()
+        told = {"the model in use": kept.model, "what can happen": kept.without}
+        return tuple(words for words, there in told.items() if there)
+
+    def set_scale(self, given: Scale) -> None:
+        """Note the scale that is set for the open movie, before it is opened anew with it."""
+        movie = self._movie.movie
+        if movie is not None and self._path is not None:
+            geometry = movie.geometry if movie.image is None else movie.image.geometry
+            read = self._kept.read or Scale.of(geometry)
+            self._write(Settings(*self._present, read, given))
+
+    @property
+    def _present(self) -> tuple[Model | None, Model | None, tuple[str, ...]]:
+        movie = self._movie
+        model, shipped = movie.model, shipped_model()
+        if model.keys == shipped.keys and np.array_equal(model.weights, shipped.weights):
+            return None, None, movie.kinds.words
+        return model, None if movie.start is model else movie.start, movie.kinds.words
+
+    def _keep(self) -> None:
+        if self._path is not None:
+            self._write(Settings(*self._present, self._kept.read, self._kept.given))
+
+    def _write(self, settings: Settings) -> None:
+        path, before = self._path, self._kept
+        if path is None or settings.same(before):
+            return
+        with self._movie.telling():
+            save_settings(settings, path)
+            self._kept = settings
