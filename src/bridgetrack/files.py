@@ -18,6 +18,7 @@ from typing import IO, Any
 from bridgetrack.errors import OutputError
 from bridgetrack.leftovers import exchange, flush, spare_name
 from bridgetrack.placing import NEW, place, recover, remove, spare_for
+from bridgetrack.readable import IN_CIRCLES, resolved
 
 _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
@@ -36,7 +37,7 @@ def staged(path: Path, what: str = "", *, same_name: bool = False) -> Iterator[P
     OutputError
         Where there is no place for it.
     """
-    target = path.resolve()
+    target = resolved(path)
     with _spare(spare_name(target), target, path, what) as spare:
         new = spare / path.name if same_name else spare
         if same_name:
@@ -76,7 +77,7 @@ def placed_together(folder: Path, removed: Callable[[], Sequence[str]] = tuple) 
     OutputError
         Where the folder cannot be written: no permission, a full disk, a file in its place.
     """
-    target = folder.resolve()
+    target = resolved(folder)
     with _spare(spare_for(target), target, folder) as spare:
         with writing(folder):
             if target.exists() and not target.is_dir():
@@ -199,7 +200,7 @@ def cure(error: OSError) -> str:
     if error.errno == errno.ENAMETOOLONG:
         return "choose a shorter name"
     if error.errno == errno.ELOOP:
-        return "links lead to each other: give another name"
+        return IN_CIRCLES
     return "choose another place"
 
 
@@ -228,7 +229,7 @@ def _read_from(given: Path) -> Iterator[Path]:
         for place in (given, given / "TRA"):
             yield from (p for p in place.glob("*") if p.suffix.lower() in (".tif", ".tiff", ".txt"))
     elif given.exists():
-        yield from every_file(given.resolve())
+        yield from every_file(resolved(given))
     else:
         yield from map(Path, glob(str(given)))  # noqa: PTH207 - a pattern may be absolute
 
@@ -237,7 +238,7 @@ def _joins(target: Path, given: Path) -> bool:
     """Whether a new file or folder would become part of an input."""
     if not given.is_dir():
         return False
-    inside, outer = target.resolve(), given.resolve()
+    inside, outer = resolved(target), resolved(given)
     if inside == outer or _is_store(given):
         return outer in (inside, *inside.parents)
     return inside.parent == outer and inside.suffix.lower() in (".tif", ".tiff")

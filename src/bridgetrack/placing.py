@@ -21,6 +21,7 @@ from typing import Any
 
 from bridgetrack.errors import OutputError
 from bridgetrack.leftovers import exchange, flush, is_dead, locked, spare_name, spare_names
+from bridgetrack.readable import resolved
 
 RECORD = "run.json"
 """What speaks of the others: the first to go and the last to come."""
@@ -83,7 +84,7 @@ def recover(folder: Path) -> None:
     OutputError
         Where somebody put other files there since.
     """
-    folder = folder.resolve()
+    folder = resolved(folder)
     within = folder / _WITHIN
     if not (spare_names(folder) or spare_names(within)):
         return

@@ -27,6 +27,7 @@ from pydantic_core import PydanticCustomError
 
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import program_version
+from bridgetrack.readable import check_readable
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseModel)
@@ -238,6 +239,10 @@ def read_text(
     BridgetrackError
         `error`, where it is missing, too large or no text.
     """
+    try:
+        check_readable(path)
+    except InputError as problem:
+        raise error(str(problem)) from problem
     try:
         if path.stat().st_size > largest:
             raise error(f"{path}: this is not {what} (it is far too large for one)")

@@ -128,7 +128,10 @@ def test_links_that_lead_to_each_other_and_names_that_are_too_long(
     loop.symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(loop)
     refused(run("track", labels, "--out", loop), loop, "lead to each other", "another name")
-    refused(run("track", loop, "--out", tmp_path / "out"), loop, "lead to each other")
+    out = tmp_path / "out"
+    for words in (("track", loop, "--out", out), ("batch", loop, "--out", out), ("run", loop)):
+        shown = run(*words, *(() if "--out" in words else ("--out", out)))
+        refused(shown, out, f"error: {loop}", "lead to each other")
     long = tmp_path / ("n" * 300)
     for words in ((labels, "--out", long), (long, "--out", tmp_path / "out")):
         shown = run("track", *words)
@@ -136,6 +139,43 @@ def test_links_that_lead_to_each_other_and_names_that_are_too_long(
         assert one_line(shown.err)
         assert "a shorter name" in shown.err
         assert "unexpected" not in shown.err
+
+
+def test_a_link_to_nothing(run: Run, tmp_path: Path) -> None:
+    for name in ("cells.csv", "labels.tif"):
+        link, out = tmp_path / name, tmp_path / "out"
+        link.symlink_to("moved")
+        refused(run("track", link, "--out", out), out, f"{link}: a link to moved", "put the file")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_pipes_are_not_waited_for(run: Run, tmp_path: Path) -> None:
+    labels, out = stack(tmp_path / "l.tif", squares()), tmp_path / "out"
+    pipes = [tmp_path / name for name in ("a.csv", "a.tif", "a.json", "frames/t0.tif")]
+    (tmp_path / "frames").mkdir()
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    table, movie, answers, frame = pipes
+    said = "a pipe or a device, not a file"
+    for given in (table, movie):
+        refused(run("track", given, "--out", out), out, f"{given}: {said}")
+    refused(run("track", frame.parent, "--out", out), out, f"{frame}: {said}")
+    refused(run("track", labels, "--annotations", answers, "--out", out), out, f"{answers}: {said}")
+
+
+def test_empty_names(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = stack(tmp_path / "l.tif", squares())
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        (labels, "--out", ""),
+        ("", "--out", "out"),
+        (labels, "--out", "o", "--image", ""),
+    ):
+        shown = run("track", *words)
+        assert shown.status == 2
+        assert one_line(shown.err)
+        assert "the name is empty" in shown.err
+    assert list(tmp_path.iterdir()) == [labels]
 
 
 def test_an_empty_folder(run: Run, tmp_path: Path) -> None:

@@ -80,6 +80,10 @@ def test_an_only_child_continues_its_parent(tmp_path: Path) -> None:
         ("2 1 3 1", "row 2: its parent is still there"),
         ("2 3 3 1", "label 2 is drawn here, but man_track.txt has it in the frames 3 to 3"),
         ("9 2 3 1", "label 2 is not in man_track.txt"),
+        (
+            "2 2 1000000000 1",
+            "ends in frame 1000000000, but the last mask is that of frame 3",
+        ),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path: Path, row: str, message: str) -> None:

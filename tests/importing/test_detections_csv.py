@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,10 @@ def test_radius_gives_the_area_and_rows_without_are_left_out(tmp_path: Path) -> 
 def test_labels_are_numbered_where_ids_do_not_serve(tmp_path: Path) -> None:
     text = "t,y,x,track\n0,1,1,5\n0,2,2,5\n1,1,1,5\n"
     assert read_detections_csv(table(tmp_path, text)).label.tolist() == [1, 2, 1]
+    for rows, row, what in (("0,1,1,3\n0,2,2,-1\n", 3, "is -1"), ("0,1,1,3\n0,2,2,3\n", 3, "3 is")):
+        with pytest.warns(UserWarning, match=f"numbered anew, since in row {row} the label {what}"):
+            numbered = read_detections_csv(table(tmp_path, f"t,y,x,label\n{rows}"))
+        assert numbered.label.tolist() == [1, 2]
 
 
 def test_border_distance_where_the_frame_is_known(tmp_path: Path) -> None:
@@ -101,6 +106,15 @@ def test_columns_can_be_corrected(tmp_path: Path) -> None:
 def test_bad_tables_are_explained(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_detections_csv(table(tmp_path, text))
+
+
+def test_an_extent_that_cannot_be(tmp_path: Path) -> None:
+    path = table(tmp_path, "t,y,x\n0,1,1\n")
+    known = {"n_frames": 1, "shape": [10**400, 5], "scale": [1.0, 1.0]}
+    beside = {"files": [path.name], "geometry": known, "units": {}}
+    (tmp_path / "units.json").write_text(json.dumps(beside))
+    with pytest.raises(InputError, match=r"units.json.*geometry.shape\[0\]: must be 1000000000 or"):
+        read_detections_csv(path)
 
 
 def test_unreadable_files(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ from bridgetrack.export.may_write import signed
 from bridgetrack.files import replacing
 from bridgetrack.notes import Note
 from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.readable import resolved
 from bridgetrack.segmentation.settings import MaskChoice
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
     from bridgetrack.models.shipped import shipped_model
     from bridgetrack.pipeline.batch import compared
 
-    if given.out.resolve() == given.folder.resolve():
+    if resolved(given.out) == resolved(given.folder):
         raise OutputError(f"{given.out}: results need a folder of their own, beside the movies")
     movies = movies_of(given.folder, given.labels)
     named = given.model if isinstance(given.model, Path) else None

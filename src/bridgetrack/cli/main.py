@@ -207,8 +207,6 @@ def _failed(error: Exception, debug: bool) -> int:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, BridgetrackError):
         _say(f"error: {_one_line(error)}")
-    elif isinstance(error, RuntimeError) and getattr(error.__context__, "errno", 0) == errno.ELOOP:
-        _say(f"error: {_one_line(error)}: links lead to each other; give another name")
     elif isinstance(error, OSError) and error.errno in _OF_THE_DISK:
         from bridgetrack.files import cure
 

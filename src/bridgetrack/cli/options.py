@@ -32,6 +32,15 @@ def parse_choice(text: str, known: tuple[str, ...], option: str) -> str:
     return text
 
 
+def a_name(text: str) -> Path:
+    """The name of a file or folder; an empty one would mean the folder that one stands in."""
+    if not text:
+        raise typer.BadParameter(
+            "the name is empty, as where a script did not set a variable; this folder itself is '.'"
+        )
+    return Path(text)
+
+
 Without = Annotated[
     str,
     typer.Option(
@@ -58,11 +67,17 @@ Labels = Annotated[
         help="Label movie (TIFF stack, folder of TIFFs, OME-TIFF, zarr, .npy) or a CSV table of "
         "detections.",
         show_default=False,
+        parser=a_name,
     ),
 ]
 Image = Annotated[
     Path | None,
-    typer.Option("--image", metavar="IMAGE", help="The movie that the labels were made from."),
+    typer.Option(
+        "--image",
+        metavar="IMAGE",
+        help="The movie that the labels were made from.",
+        parser=a_name,
+    ),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print results for machines, as JSON, and nothing else.")
@@ -84,6 +99,7 @@ GroundTruth = Annotated[
         help="Ground truth in the layout of the Cell Tracking Challenge: a folder with masks and "
         "man_track.txt, or an NN_GT folder.",
         show_default=False,
+        parser=a_name,
     ),
 ]
 
@@ -94,6 +110,7 @@ Weights = Annotated[
         "--model",
         metavar="MODEL",
         help="Weights: a file, or a name in the library; without it the shipped ones.",
+        parser=a_name,
     ),
 ]
 
@@ -105,13 +122,14 @@ LinkScoresFile = Annotated[
         metavar="FILE",
         help="Scores, 0 to 1, that another program gave to links: a table of frame, source, target "
         "(labels) and score, or a GEFF store with scored edges.",
+        parser=a_name,
     ),
 ]
 
 
 def out_option(metavar: str, text: str) -> Any:
     """``--out``, which a command needs."""
-    return typer.Option("--out", metavar=metavar, help=text, show_default=False)
+    return typer.Option("--out", metavar=metavar, help=text, show_default=False, parser=a_name)
 
 
 OutFolder = Annotated[Path, out_option("DIR", "Folder for the results.")]
@@ -119,7 +137,7 @@ OutFolder = Annotated[Path, out_option("DIR", "Folder for the results.")]
 
 def answers_option(text: str) -> Any:
     """``--annotations``: a file of answers, and what they are for."""
-    return typer.Option("--annotations", metavar="A.json", help=text)
+    return typer.Option("--annotations", metavar="A.json", help=text, parser=a_name)
 
 
 def seed_option(text: str) -> Any:

@@ -80,7 +80,8 @@ class Detections:
             if len(bad):
                 raise InputError(
                     f"{name} is {values[bad[0]]:g} {self._named(int(bad[0]))} of the table of "
-                    "detections; positions must be numbers of pixels and areas above 0"
+                    f"detections; positions must be numbers of pixels, at most {FARTHEST:g}, and "
+                    "areas above 0"
                 )
 
     def _check_order(self) -> None:

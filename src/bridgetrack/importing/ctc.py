@@ -18,6 +18,7 @@ from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
+from bridgetrack.readable import check_readable
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
 Table = NDArray[np.int64]
@@ -138,6 +139,7 @@ def find_ctc(folder: Path | str, sequence: str | None = None) -> CtcLayout:
 
 def read_track_table(path: Path) -> Table:
     """Rows ``L B E P`` of a track table, shape (n, 4); a row that cannot be is refused."""
+    check_readable(path)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -264,6 +266,7 @@ def _open_masks(
 
 def _read_mask(path: Path) -> NDArray[Any]:
     """One label image, shape ([z,] y, x)."""
+    check_readable(path)
     try:
         image = np.asarray(tifffile.imread(path))
     except Exception as error:
@@ -289,8 +292,15 @@ def _markers(layout: CtcLayout, labels: Movie) -> Movie | None:
 
 
 def _check_presence(nodes: pd.DataFrame, table: Table, layout: CtcLayout) -> None:
-    """Refuse labels that are drawn where the table has none, and tracks that are not drawn."""
+    """Refuse labels that are drawn where the table has none, and tracks that cannot be drawn."""
     label, frame = (nodes[c].to_numpy(dtype=np.int64) for c in ("label", "frame"))
+    late = table[:, 2] >= len(layout.masks)
+    if np.any(late):
+        number, _, end, _ = table[late][0]
+        raise InputError(
+            f"{layout.table}: the track {number} ends in frame {end}, but the last mask is that of "
+            f"frame {len(layout.masks) - 1}; correct the table, or add the masks that are missing"
+        )
     if len(table) == 0 and len(nodes):
         raise InputError(f"{layout.table}: the table is empty, but the masks are not")
     at = pd.Index(table[:, 0]).get_indexer(pd.Index(label))

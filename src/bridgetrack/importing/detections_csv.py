@@ -115,7 +115,12 @@ class CellTable:
     text: TextTable
     geometry: Geometry
     sidecar: Sidecar | None  # what the package's own sidecar says; None for files of others
-    notes: tuple[str, ...]  # what was left out
+    notes: tuple[str, ...]  # what was left out, or is not as in the file
+
+    @property
+    def complete(self) -> bool:
+        """Whether no row of the file was left out."""
+        return len(self.table) == len(self.text.cells)
 
 
 def read_cells(
@@ -171,8 +176,8 @@ def read_cells(
         cells[axis] = text.numbers(str(getattr(columns, axis))) * factor
     _identities(cells, text, columns)
     keep, notes = _sizes(cells, text, columns, to_pixels)
-    cells["label"] = _labels(cells, columns)
-    return CellTable(cells[keep], columns, text, geometry, sidecar, notes)
+    cells["label"], numbered = _labels(cells, columns)
+    return CellTable(cells[keep], columns, text, geometry, sidecar, (*notes, *numbered))
 
 
 def _read_sidecar(table: Path) -> Sidecar | None:
@@ -247,11 +252,23 @@ def _sizes(
     return keep, (f"{dropped} rows without a positive radius were left out",) if dropped else ()
 
 
-def _labels(cells: pd.DataFrame, columns: Columns) -> NDArray[np.int64]:
-    """An identity that is unique in its frame: the file's label, id or track, or a number."""
+def _labels(cells: pd.DataFrame, columns: Columns) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """An identity that is unique in its frame: the file's label, id or track, or a number.
+
+    With what to say where the file has labels that are none.
+    """
+    said: tuple[str, ...] = ()
     for column in ("file_label", "id", "track"):
         if column in cells and (column != "id" or columns.id is not None):
-            values = cells[column]
-            if values.min() >= 1 and not cells.duplicated(["frame", column]).any():
-                return values.to_numpy(dtype=np.int64)
-    return np.asarray(cells.groupby("frame").cumcount(), dtype=np.int64) + 1
+            values = cells[column].to_numpy(dtype=np.int64)
+            wrong = (values < 1) | cells.duplicated(["frame", column]).to_numpy(dtype=bool)
+            if not wrong.any():
+                return values, said
+            if column == "file_label" and values.any():
+                k = int(np.argmax(wrong))
+                what = f"is {values[k]}" if values[k] < 1 else f"{values[k]} is twice in its frame"
+                said = (
+                    f"the cells are numbered anew, since in row {cells.index[k]} the label {what}; "
+                    "labels count from 1, each once in a frame",
+                )
+    return np.asarray(cells.groupby("frame").cumcount(), dtype=np.int64) + 1, said

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
+from bridgetrack.readable import check_readable
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "frame": ("frame", "t", "timepoint", "time_point", "frame_number", "time", "position_t"),
@@ -225,6 +226,7 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
         Where the file is absent, not text, not a table or empty.
     """
     path = Path(path)
+    check_readable(path)
     try:
         with path.open(encoding="utf-8-sig") as file:
             text = file.read() if rows is None else "".join(islice(file, rows + 1))

@@ -130,7 +130,7 @@ def _beside(
 
 def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.DataFrame:
     """Edges without those of cells that were left out for want of a size."""
-    if not cells.notes:
+    if cells.complete:
         return graph
     known = graph[["source", "target"]].isin(cells.table["id"].to_numpy()).all(axis=1)
     if not known.all():
@@ -148,7 +148,7 @@ def _parent_edges(cells: CellTable) -> pd.DataFrame:
         child &= parent != 0
     at = pd.Index(ids).get_indexer(pd.Index(parent))
     unknown = child & (at < 0)
-    if cells.notes:
+    if not cells.complete:
         child &= ~unknown
     else:
         _refuse(cells, unknown, lambda k: f"the parent {parent[k]} is not in the table")

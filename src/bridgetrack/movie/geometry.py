@@ -14,6 +14,8 @@ from bridgetrack.schema import OpenEntry, made_by
 
 MOST_FRAMES = 10_000_000
 """Frames beyond which an extent is a mistake."""
+_WIDEST = 1_000_000_000
+"""Pixels along an axis beyond which an extent is a mistake."""
 _SMALLEST, _LARGEST = 1e-9, 1e9
 """Sizes of a pixel, and times between frames, that can be meant, whatever the unit."""
 
@@ -95,7 +97,7 @@ def geometry_to_json(geometry: Geometry) -> dict[str, Any]:
 
 class _GeometryEntry(OpenEntry):
     n_frames: int = Field(ge=1)
-    shape: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=2)] | None
+    shape: Annotated[list[Annotated[int, Field(ge=1, le=_WIDEST)]], Field(min_length=2)] | None
     scale: list[float]
     unit: str = "pixel"
     frame_interval: float | None = None

@@ -27,6 +27,7 @@ from bridgetrack.movie.raw import (
 from bridgetrack.movie.tiff import is_tiff, read_folder, read_tiff
 from bridgetrack.movie.vendor import read_vendor
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
+from bridgetrack.readable import check_readable
 
 _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""
@@ -181,6 +182,7 @@ def _read_array(source: Any) -> RawMovie:
 def _read_path(path: Path, *, labels: bool) -> RawMovie:
     if "*" in path.name and not path.exists():
         return read_folder(path.parent, path.name)
+    check_readable(path)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
     if is_zarr(path):

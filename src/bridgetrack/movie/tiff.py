@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.raw import Metadata, RawMovie, micrometers, minutes, reading, resolve_unknown
+from bridgetrack.readable import check_readable
 
 TIFF_SUFFIXES = (".tif", ".tiff", ".btf", ".tf8", ".lsm")
 _CHANNEL = re.compile(r"(?:^|[_\-. ])(?:c|ch|channel|w)(\d+)(?=$|[_\-. ])", re.IGNORECASE)
@@ -67,6 +68,7 @@ class TiffStack:
         self.path = path
         self._lock = threading.Lock()
         self._file: tifffile.TiffFile | None = None
+        check_readable(path)
         with reading(path), _unlogged():
             self._open()
             _check_pages(path, self._file, self._series)
@@ -400,5 +402,6 @@ def _warn_of_gaps(folder: Path, files: list[Path]) -> None:
 
 def _page_shape(path: Path) -> tuple[int, ...]:
     """Shape of a file's first page, read from its header alone."""
+    check_readable(path)
     with reading(path), tifffile.TiffFile(path) as file:
         return tuple(file.pages[0].shape)

@@ -23,6 +23,7 @@ from bridgetrack.movie import Movie, open_labels, open_movie
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_movie
 from bridgetrack.progress import Steps
+from bridgetrack.readable import resolved
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
 
 
@@ -241,8 +242,8 @@ def save_project(project: Project, path: Path | str) -> Path:
 
 def _file_to_json(movie: MovieFile, project: Path) -> dict[str, Any]:
     """Paths below the project's folder are kept relative, so that the folder can be moved."""
-    full = movie.path.resolve()
-    base = project.resolve().parent
+    full = resolved(movie.path)
+    base = resolved(project).parent
     inside = full.is_relative_to(base)
     return {
         "path": full.relative_to(base).as_posix() if inside else str(full),
