@@ -9,9 +9,11 @@ import pytest
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_a_folder_in_the_window(viewer, qtbot, tmp_path):
+def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):
     from qtpy.QtCore import Qt
     from superqt import QCollapsible
+
+    from bridgetrack.ui.panel import state_of
 
     many, out = tmp_path / "many", tmp_path / "out"
     many.mkdir()
@@ -29,6 +31,21 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path):
     qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
     assert box.words.text().startswith("Choose the folder")
     box.folder.value, box.out.value = many, out
+    pace.held = True
+    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(box.work.isVisible, timeout=20_000)
+    # Another movie may be opened meanwhile; closing asks.
+    state = state_of(viewer)
+    labels = np.zeros((3, 40, 40), dtype=np.uint8)
+    labels[:, 10:20, 10:20] = 1
+    viewer.add_labels(labels)
+    qtbot.waitUntil(lambda: state.session.movie is not None, timeout=20_000)
+    assert state.guard.losses == [
+        "Many movies are being tracked; those that are not done yet would be left out."
+    ]
+    box.work.stop.click()
+    assert box.words.text().startswith("Cancelled: the movies that are done have their results")
+    pace.held = False
     qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: box.table.rowCount() == 2, timeout=30_000)
     names = {box.table.item(k, 0).text() for k in range(2)}

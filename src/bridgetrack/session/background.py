@@ -108,6 +108,10 @@ class BackgroundWork:
             self._runner.cancel(name)
             self.progress.emit(name, None)
 
+    def close(self) -> None:
+        """End all work."""
+        self._runner.close()
+
     def busy(self, *names: str) -> bool:
         """Whether any of the named work is under way."""
         return any(self._runner.running(n) for n in names)

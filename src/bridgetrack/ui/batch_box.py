@@ -64,7 +64,8 @@ class BatchBox(QWidget):
         box.addWidget(self.formats.native)
         self.go = button("Track them all", "Track every movie of the folder", self.begin, icon="go")
         box.addWidget(self.go)
-        box.addWidget(Work(panel, "batch"))
+        self.work = Work(panel, "batch", cancelled=self._on_cancel, doer=panel.state.elsewhere)
+        box.addWidget(self.work)
         self.table = QTableWidget(0, len(_HEADER))
         self.table.setHorizontalHeaderLabels(list(_HEADER))
         self.table.setMinimumHeight(140)
@@ -86,14 +87,22 @@ class BatchBox(QWidget):
         if not formats:
             self.words.setText("Tick at least one format.")
             return
-        session = self._panel.session
+        doer, model = self._panel.state.elsewhere, self._panel.session.model
+        if doer.busy("batch"):
+            return  # pressed twice
         choose = self.choose.applied_to(MaskChoice())
-        given = BatchRun(folder, out, session.model, _path(self.labels), formats, choose)
+        given = BatchRun(folder, out, model, _path(self.labels), formats, choose)
         self.words.setText("Tracking…")
-        session.run(
+        doer.run(
             "batch", lambda: batch_steps(given), lambda rows: self._show(rows, out),
             lambda error: self.words.setText(str(error)),
         )  # fmt: skip
+
+    def _on_cancel(self) -> str:
+        """What is told of it: the movies that are done have their results."""
+        words = "Cancelled: the movies that are done have their results, the others have none."
+        self.words.setText(words)
+        return words
 
     def _show(self, rows: tuple[BatchRow, ...], out: Path) -> None:
         good = [row for row in rows if not row.problem]

@@ -8,8 +8,8 @@ from typing import Any
 from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QMessageBox, QWidget
 
+from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.kept_cells import KeptCells
-from bridgetrack.session.session import Session
 
 _WORK = {
     "segment": "Cells are being found; what is found so far would be lost.",
@@ -18,6 +18,11 @@ _WORK = {
     "train": "The model is training; what it learns would be lost.",
     "export": "Results are being written; nothing of them would be kept.",
     "project": "The project is being saved; it would not be kept.",
+    "batch": "Many movies are being tracked; those that are not done yet would be left out.",
+    "coloured": "Coloured cells are being saved; they would not be kept.",
+    "trees": "Family trees are being saved; they would not be kept.",
+    "keep the model": "The model is being kept for later movies; it would not be.",
+    "take over": "Tracks are being taken over; none of them would be.",
 }
 """What is lost with work that is under way, by its name."""
 
@@ -25,9 +30,9 @@ _WORK = {
 class CloseGuard(QObject):
     """Keeps the cells before a window closes, and asks where something cannot be kept."""
 
-    def __init__(self, session: Session, kept: KeptCells) -> None:
+    def __init__(self, kept: KeptCells, *doers: BackgroundWork) -> None:
         super().__init__()
-        self._session, self._kept = session, kept
+        self._kept, self._doers = kept, doers
         self._watched: weakref.ref[QWidget] | None = None
 
     def watch(self, part: QWidget) -> None:
@@ -39,7 +44,9 @@ class CloseGuard(QObject):
     @property
     def losses(self) -> list[str]:
         """What closing now would lose, a sentence each."""
-        found = [words for name, words in _WORK.items() if self._session.busy(name)]
+        found = [
+            words for name, words in _WORK.items() if any(doer.busy(name) for doer in self._doers)
+        ]
         if self._kept.problem:
             found.append(
                 f"The cells cannot be kept: {self._kept.problem}. Save the project elsewhere, or "

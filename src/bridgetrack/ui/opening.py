@@ -36,7 +36,7 @@ class Opening(BackgroundWork):
     def close(self) -> None:
         """End all reading."""
         self._waiting.clear()
-        self._runner.close()
+        super().close()
 
     def _next(self) -> None:
         if not self._waiting:

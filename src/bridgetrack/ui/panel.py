@@ -45,6 +45,9 @@ class ViewerState:
         self.turns = Turns()
         self.session = Session(runner=ThreadRunner(self.turns))
         self.files = Opening(ThreadRunner(), self.session)
+        # Work on other movies than the open one, which goes on when another is opened.
+        self.elsewhere = BackgroundWork(ThreadRunner())
+        self.elsewhere.message.connect(self.session.message.emit)
         self.kept = KeptCells(self.session)
         self._keep_soon = QTimer()
         self._keep_soon.setSingleShot(True)
@@ -52,7 +55,7 @@ class ViewerState:
         self._keep_soon.timeout.connect(self.kept.keep)
         self.kept.aging.connect(self._on_aging)
         self.settings = KeptSettings(self.session)
-        self.guard = CloseGuard(self.session, self.kept)
+        self.guard = CloseGuard(self.kept, self.session, self.elsewhere)
         self._afterwards = EventLoopQueue(self.turns, patient=True)
         self.session.questions.later = self._afterwards.then
         self.annotator = Annotator(self.session)
@@ -116,6 +119,7 @@ class ViewerState:
                 self.kept.keep_now()
             self._afterwards.stop()
             self.files.close()
+            self.elsewhere.close()
             self.session.close()
             self.question_view.close()
             self.result_layer.close()
