@@ -72,9 +72,14 @@ def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pix
     inside = truth[0] > 0
     assert shown.data[inside].mean() > shown.data[~inside].mean() + 0.4
     assert viewer.layers.selection.active is strokes  # one goes on painting
+    # Closing asks, until cells are found with it: then it is kept with them.
+    guard = segment.state.guard
+    assert any("taught by painting" in words for words in guard.losses)
     segment.find.go.click()
     found = segment.source.labels
     qtbot.waitUntil(lambda: found.layer is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: segment.session.movie is not None, timeout=20_000)
+    assert not guard.losses
     labels = np.asarray(found.layer.data)
     assert labels.shape == truth[:3].shape
     n_true = len(np.unique(truth[0])) - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import QEvent, QObject
@@ -28,11 +29,18 @@ _WORK = {
 
 
 class CloseGuard(QObject):
-    """Keeps the cells before a window closes, and asks where something cannot be kept."""
+    """Keeps the cells before a window closes, and asks where something cannot be kept.
+
+    Attributes
+    ----------
+    others
+        Each says, in a sentence, what else closing would lose; nothing where that is nothing.
+    """
 
     def __init__(self, kept: KeptCells, *doers: BackgroundWork) -> None:
         super().__init__()
         self._kept, self._doers = kept, doers
+        self.others: list[Callable[[], str]] = []
         self._watched: weakref.ref[QWidget] | None = None
 
     def watch(self, part: QWidget) -> None:
@@ -52,7 +60,7 @@ class CloseGuard(QObject):
                 f"The cells cannot be kept: {self._kept.problem}. Save the project elsewhere, or "
                 "save the layer of the cells."
             )
-        return found
+        return found + [words for lost in self.others if (words := lost())]
 
     def eventFilter(self, watched: Any, event: Any) -> bool:  # noqa: N802
         """Stop the window from closing where somebody says so."""

@@ -163,6 +163,7 @@ class TeachPixels(QWidget):
         self._learn_soon = qdebounced(self.learn, timeout=_PAUSE, parent=self)
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
         panel.listen(panel.state.viewer.layers.events.removed, self._on_removed)
+        panel.state.guard.others.append(self._lost)
         self.on_image()
 
     # ------------------------------------------------------------------ state
@@ -176,6 +177,21 @@ class TeachPixels(QWidget):
     def strokes(self) -> Any:
         """The layer painted on, None until a brush was taken."""
         return find_role(self._panel.state.viewer.layers, STROKES)
+
+    def _lost(self) -> str:
+        """What closing the window would lose: what no cells were found with yet."""
+        movie, taught = self._panel.session.movie, self.model
+        if taught is None or self.strokes is None:
+            return ""
+        used = None if movie is None or movie.found is None else movie.found.model
+        if isinstance(used, PixelModel) and np.array_equal(
+            used.painted.features, taught.painted.features
+        ):
+            return ""
+        return (
+            "No cells were found yet with what you taught by painting; unless a project was saved "
+            "since, it would be lost."
+        )
 
     def on_image(self) -> None:
         """Another movie was chosen: its strokes are its own, the model is offered."""
