@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bridgetrack.errors import OutputError
-from bridgetrack.leftovers import exchange, flush, spare_name
+from bridgetrack.leftovers import exchange, flush, locked, spare_name
 from bridgetrack.placing import NEW, place, recover, remove, spare_for
 from bridgetrack.readable import IN_CIRCLES, resolved
 
@@ -25,12 +25,15 @@ _ZARR = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 
 
 @contextmanager
-def staged(path: Path, what: str = "", *, same_name: bool = False) -> Iterator[Path]:
+def staged(
+    path: Path, what: str = "", *, same_name: bool = False, last: Callable[[], None] | None = None
+) -> Iterator[Path]:
     """A spare name beside `path`; the file or folder made there takes its place at the end.
 
     The folder of `path` is made where it is missing, and a link stays a link. Where the block
     fails, what was there stays as it was. The block itself tells its failures by `writing`. With
-    ``same_name`` it is the name of `path` itself, in a spare folder.
+    ``same_name`` it is the name of `path` itself, in a spare folder. `last` is called when no
+    other process of this program can put a file there any more, so that it may refuse.
 
     Raises
     ------
@@ -46,7 +49,10 @@ def staged(path: Path, what: str = "", *, same_name: bool = False) -> Iterator[P
         yield new
         with writing(path, what):
             flush(new)
-            _put(new, target)
+            with locked(target.parent):
+                if last is not None:
+                    last()
+                _put(new, target)
 
 
 @contextmanager

@@ -2,12 +2,14 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
 
 from annotations.annotation_cases import event, says
 from annotations.strategies import N_FRAMES, annotation_lists
+from bridgetrack import files
 from bridgetrack.annotations import annotation_set
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
@@ -251,6 +253,26 @@ def test_a_file_changed_by_another_program_is_not_overwritten(tmp_path):
     with pytest.raises(OutputError, match="changed by another program"):
         second.add(LEAVES)
     assert load_annotations(path) == AnnotationSet(MOVIE, [MOVE])
+
+
+@pytest.mark.parametrize("moment", ["flush", "_put"])
+def test_a_change_at_the_very_moment_of_writing_is_not_lost(tmp_path, monkeypatch, moment):
+    path = tmp_path / "a.json"
+    ours, step = AutosavingStore(path, MOVIE), getattr(files, moment)
+    theirs = AnnotationSet(MOVIE, [LEAVES])
+
+    def interrupted(*given):
+        monkeypatch.undo()
+        step(*given)
+        path.write_text(encode(AnswerHistory(theirs)))
+
+    monkeypatch.setattr(files, moment, interrupted)
+    with suppress(OutputError):
+        ours.add(MOVE)
+    with pytest.raises(OutputError, match="changed by another program"):
+        ours.add(LEAVES if MOVE.id in ours.annotations else MOVE)
+    assert load_annotations(path) == theirs
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
 
 def test_another_movie_is_refused(tmp_path):

@@ -19,7 +19,7 @@ from bridgetrack.annotations.annotation_set import (
 )
 from bridgetrack.annotations.contradictions import conflicts_of, conflicts_with
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import write_text
+from bridgetrack.files import staged, write_text, writing
 from bridgetrack.hypotheses.events import Event, EventName
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.placing import recover
@@ -268,7 +268,7 @@ class KeptFile:
         self._what = what
         if self.path is not None:
             recover(self.path)
-        self._seen = self._stamp()
+        self._seen = _stamp(self.path)
 
     @property
     def there(self) -> bool:
@@ -285,21 +285,29 @@ class KeptFile:
         """
         if self.path is None:
             return
-        if self._stamp() not in (self._seen, None):
+        self._refuse_changed()
+        with staged(self.path, self._what, last=self._refuse_changed) as spare:
+            with writing(self.path, self._what):
+                spare.write_text(text(), encoding="utf-8", newline="\n")
+            # Of the file itself, another program might have changed it before it is looked at.
+            written = _stamp(spare)
+        self._seen = written
+
+    def _refuse_changed(self) -> None:
+        if _stamp(self.path) not in (self._seen, None):
             raise OutputError(
                 f"{self.path} was changed by another program since it was opened; open it "
                 f"again, nothing was overwritten"
             )
-        write_text(self.path, text(), self._what)
-        self._seen = self._stamp()
 
-    def _stamp(self) -> tuple[int, int, int] | None:
-        """Marks that change when the file does; None where there is none."""
-        try:
-            found = None if self.path is None else self.path.stat()
-        except OSError:
-            return None
-        return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+
+def _stamp(path: Path | None) -> tuple[int, int, int] | None:
+    """Marks that change when a file does; None where there is none."""
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 class AutosavingStore:
