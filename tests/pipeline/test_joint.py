@@ -97,15 +97,6 @@ def test_cells_that_are_joined_all_the_time_are_one() -> None:
     assert solve(scores)[1] == [{"both", "alone"}] * N_FRAMES
 
 
-def test_cells_that_part_were_two_before() -> None:
-    """Drawn as one until they part, they would be a division into cells as large as others."""
-    belief = {"both": 2.0, "left": -0.7, "right": -0.7}
-    scores = {(t, n): s for t in (0, 1) for n, s in belief.items()}
-    of = candidates(scores, {})
-    assert NAMES.index("both") in np.flatnonzero(choose_by_frame(of(0).regions, of(0).scores))
-    assert solve(scores)[1] == [set(TRUE)] * N_FRAMES
-
-
 def test_pins_are_honoured_and_carry_over() -> None:
     scores = {(t, n): s for t in range(N_FRAMES) for n, s in (("both", 1.0), ("left", -0.5))}
     pins = {(1, "left"): 1, (1, "right"): 1, (3, "alone"): -1}

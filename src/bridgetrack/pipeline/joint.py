@@ -48,10 +48,6 @@ _COMPARING = (
 """Features that compare a move with others: here most of those are alternatives of the same."""
 
 
-_DOUBTED = {"divide.bias": -1.7, "divide.daughter_size": -3.0}
-"""Added to weights: two cells that were drawn as one until they parted look like a division, but
-are as large as others then, where daughters are small. True masks have no such cells."""
-
 SAME = 0.5
 """Intersection over union above which two regions are one cell."""
 
@@ -220,7 +216,6 @@ class RegionScene:
         features = self.matrix.features
         weights = model.aligned(features).copy()
         weights[[features.keys.index(key) for key in _COMPARING]] = 0.0
-        weights[[features.keys.index(key) for key in _DOUBTED]] += list(_DOUBTED.values())
         out = self.matrix.scores(weights)
         absent = self.hypotheses.of(Event.FALSE)
         row = self.hypotheses.sources[absent, 0]
