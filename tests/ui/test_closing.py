@@ -166,15 +166,18 @@ def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
 
 
 def test_a_project_is_saved_and_opened_at_the_head(
-    found, viewer, qtbot, tmp_path, monkeypatch, make_napari_viewer
+    found, viewer, qtbot, file, tmp_path, monkeypatch, make_napari_viewer
 ):
     _, widget = found
     click = Qt.MouseButton.LeftButton
     asked = str(tmp_path / "kept")
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (asked, ""))
+    begun = []
+    save = lambda *given: begun.append(given[2]) or (asked, "")  # noqa: E731
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", save)
     assert widget.step == 0 and widget.project.save.isVisible()
     qtbot.mouseClick(widget.project.save, click)
     qtbot.waitUntil(lambda: "Saved" in widget.project.words.text(), timeout=60_000)
+    assert Path(begun[0]).parent == file.parent, "the dialog begins where the movie is"
     assert (tmp_path / "kept.json").exists() and not Path(asked).exists()
     cells = find_role(viewer.layers, "labels").data.copy()
     how = tags_of(find_role(viewer.layers, "labels"))["found"]
@@ -203,8 +206,7 @@ def test_other_files_are_no_projects(viewer, qtbot, tmp_path):
 
 
 def test_a_new_folder_is_made_where_its_name_is_typed(viewer, qtbot, tmp_path):
-    dialog = FolderDialog(viewer.window._qt_window, "Folder")
-    dialog.setDirectory(str(tmp_path))
+    dialog = FolderDialog(viewer.window._qt_window, "Folder", str(tmp_path))
     qtbot.addWidget(dialog)
     dialog.show()
     line = dialog.findChild(QLineEdit)

@@ -37,6 +37,18 @@ def opened(open_short, viewer, qtbot):
     return state_of(viewer), widget.track, panel
 
 
+def lines_of(document) -> list[str]:
+    """The lines of a text as they are laid out."""
+    found, block = [], document.begin()
+    while block.isValid():
+        layout = block.layout()
+        for k in range(layout.lineCount()):
+            line = layout.lineAt(k)
+            found.append(block.text()[line.textStart() :][: line.textLength()].strip())
+        block = block.next()
+    return found
+
+
 def click_row(qtbot, panel, k, key=Qt.KeyboardModifier.NoModifier):
     view = panel.list.view
     place = view.visualRect(panel.list.model.index(k, 0)).center()
@@ -162,6 +174,11 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     # Cell cycles above a certainty.
     panel.tabs.setCurrentIndex(3)
     assert "born by a division" in panel.cycle_words.toPlainText()
+    panel.cycle_words.setFixedWidth(480)
+    qtbot.wait(50)
+    lines = lines_of(panel.cycle_words.document())
+    assert any("growth" in line for line in lines)
+    assert not [line for line in lines if line.endswith("/")], "no unit is broken"
     many = len(panel.cycles.cycles)
     panel.certainty.setValue(1)
     assert len(panel.cycles.cycles) < many and "left out" in panel.cycle_words.toPlainText()

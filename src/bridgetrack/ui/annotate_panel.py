@@ -180,7 +180,9 @@ class AnnotatePanel(Panel):
         return box
 
     def _ask_tracks(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self, "Tracks of this movie", "", _TRACK_FILES)
+        name, _ = QFileDialog.getOpenFileName(
+            self, "Tracks of this movie", self.beside_movie(), _TRACK_FILES
+        )
         if name:
             with self.session.telling():
                 self.session.edits.take_over(track_path(Path(name)))

@@ -253,7 +253,7 @@ class ExplorePanel(Panel):
         self.survival.show_survival(self.cycles)
         unit = "h" if self.cycles.unit == "min" else "frames"
         self.survival.name_axes(f"time since birth, {unit}", "share not divided")
-        table = self.cycles.generations.rename(columns=lambda c: c.replace("_", " ")).to_html(
+        table = self.cycles.generations.rename(columns=_heading_words).to_html(
             index=False, na_rep="", float_format="{:.4g}".format, border=0
         )
         table = table.replace("<table", '<table cellpadding="4"').replace(
@@ -376,7 +376,7 @@ class ExplorePanel(Panel):
     def _ask(self, title: str, name: str, save: Callable[[Path], None], kinds: str) -> None:
         if self.numbers is None:
             return
-        found, _ = QFileDialog.getSaveFileName(self, title, name, kinds)
+        found, _ = QFileDialog.getSaveFileName(self, title, self.beside_movie(name), kinds)
         if found:
             save(Path(found))
 
@@ -449,3 +449,10 @@ def _with_spread(numbers: TrackNumbers, samples: list[Tracks]) -> pd.DataFrame:
     """The table of tracks with how far each hangs on doubtful events."""
     spread = track_spread(numbers.tracks, samples)
     return numbers.table.reset_index(drop=True).merge(spread, on="track_id", how="left")
+
+
+def _heading_words(column: str) -> str:
+    """The name of a column of a table in words; a line does not break within its unit."""
+    name, bracket, unit = column.partition(" [")
+    joined = unit.replace("um", "µm").replace("/", "/\N{WORD JOINER}")
+    return name.replace("_", " ") + bracket + joined

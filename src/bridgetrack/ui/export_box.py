@@ -95,7 +95,9 @@ class ExportBox(QWidget):
 
     def ask(self) -> None:
         """Ask for a folder and write there."""
-        folder = ask_folder(self, "Folder for the results; a new name makes one")
+        folder = ask_folder(
+            self, "Folder for the results; a new name makes one", self._panel.beside_movie()
+        )
         if folder is not None:
             self.write(folder)
 
@@ -140,8 +142,8 @@ class ExportBox(QWidget):
 class FolderDialog(QFileDialog):
     """Chooses a folder; one whose name is typed is made where it is not there yet."""
 
-    def __init__(self, parent: QWidget | None, title: str) -> None:
-        super().__init__(parent, title)
+    def __init__(self, parent: QWidget | None, title: str, start: str = "") -> None:
+        super().__init__(parent, title, start)
         self.setFileMode(QFileDialog.FileMode.Directory)
         self.setOption(QFileDialog.Option.ShowDirsOnly)
         # The system's own dialogs know folders only that are there.
@@ -158,9 +160,9 @@ class FolderDialog(QFileDialog):
         super().accept()
 
 
-def ask_folder(parent: QWidget, title: str) -> Path | None:
-    """The folder that somebody chose; None where they chose none."""
-    dialog = FolderDialog(parent, title)
+def ask_folder(parent: QWidget, title: str, start: str = "") -> Path | None:
+    """The folder that somebody chose, beginning in another; None where they chose none."""
+    dialog = FolderDialog(parent, title, start)
     if dialog.exec() != QDialog.DialogCode.Accepted:
         return None
     return Path(dialog.selectedFiles()[0])

@@ -257,6 +257,12 @@ class Panel(Column):
         """Connect a signal for as long as this panel lives."""
         self._links.add(signal, slot)
 
+    def beside_movie(self, name: str = "") -> str:
+        """Where a file dialog begins: in the folder of the open movie, with a name for a file."""
+        movie = self.session.movie
+        path = None if movie is None else movie.path
+        return name if path is None else str(path.parent / name)
+
     def add_notice(self) -> Notice:
         """Show what the session has to say at the end of the panel as it is so far."""
         self.notice = self.add(Notice())

@@ -61,7 +61,9 @@ class ProjectBar(QWidget):
 
     def ask_save(self) -> None:
         """Ask for a file and save the project."""
-        name, _ = QFileDialog.getSaveFileName(self, "Save project", "movie.bridgetrack.json", _KIND)
+        name, _ = QFileDialog.getSaveFileName(
+            self, "Save project", self._panel.beside_movie("movie.bridgetrack.json"), _KIND
+        )
         if name:
             self.write(Path(name))
 
@@ -86,7 +88,9 @@ class ProjectBar(QWidget):
 
     def ask_open(self) -> None:
         """Ask for a file and open the project."""
-        name, _ = QFileDialog.getOpenFileName(self, "Open project", "", _KIND)
+        name, _ = QFileDialog.getOpenFileName(
+            self, "Open project", self._panel.beside_movie(), _KIND
+        )
         if name:
             self.read(Path(name))
 

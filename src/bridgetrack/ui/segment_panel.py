@@ -95,7 +95,7 @@ class SegmentPanel(Panel):
         self, title: str, read: Callable[[Path], list[LayerData]], kinds: str = _MOVIES
     ) -> None:
         """Ask for a file and add what it holds."""
-        name, _ = QFileDialog.getOpenFileName(self, title, "", kinds)
+        name, _ = QFileDialog.getOpenFileName(self, title, self.beside_movie(), kinds)
         if not name:
             return
         path = Path(name)

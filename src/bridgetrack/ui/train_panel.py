@@ -112,13 +112,15 @@ class TrainPanel(Panel):
 
     def ask_load(self) -> None:
         """Ask for a file and use its model."""
-        name, _ = QFileDialog.getOpenFileName(self, "Load a model", "", _FILES)
+        name, _ = QFileDialog.getOpenFileName(self, "Load a model", self.beside_movie(), _FILES)
         if name:
             self.trainer.load(Path(name))
 
     def ask_save(self) -> None:
         """Ask for a file and write the model."""
-        name, _ = QFileDialog.getSaveFileName(self, "Save the model", "model.json", _FILES)
+        name, _ = QFileDialog.getSaveFileName(
+            self, "Save the model", self.beside_movie("model.json"), _FILES
+        )
         if name:
             self.trainer.save(Path(name))
 
