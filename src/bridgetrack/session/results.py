@@ -49,10 +49,6 @@ def layer_data(tracks: Tracks) -> TracksData:
     return TracksData(data, features, graph)
 
 
-_KEPT = 2
-"""Frames of coloured cells kept."""
-
-
 class CellsByTrack:
     """A label movie in which every cell has the number of its track; made as it is looked at.
 
@@ -76,7 +72,7 @@ class CellsByTrack:
             self._nodes = self._nodes.assign(track_id=numbers)
         self.shape = (labels.n_frames, *(labels.geometry.shape or ()))
         self.ndim, self.dtype = len(self.shape), np.dtype(np.int32)
-        self._made: dict[int, NDArray[np.int32]] = {}
+        self._last: tuple[int, NDArray[np.int32]] | None = None
 
     @cached_property
     def _named(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int32]]]:
@@ -89,13 +85,10 @@ class CellsByTrack:
 
     def frame(self, t: int) -> NDArray[np.int32]:
         """Tracks of one frame, shape ([Z,] Y, X)."""
-        found = self._made.get(t)
-        if found is None:
-            found = self._make(t)
-            found.flags.writeable = False
-            # Looked at, likely once more: napari begins with the first frame, then the one in view.
-            self._made = dict([*self._made.items(), (t, found)][-_KEPT:])
-        return found
+        last = self._last
+        if last is None or last[0] != t:
+            self._last = last = t, self._make(t)  # looked at, likely once more
+        return last[1]
 
     def _make(self, t: int) -> NDArray[np.int32]:
         labels = label_frame(self._labels, t)

@@ -134,7 +134,7 @@ class ColouredCells:
             if cells not in viewer.layers:
                 return
             if fresh:
-                self._over, self._waits = cells, False
+                self._over, self._waits = cells, True
                 add_below(viewer, fresh[0], *_ABOVE)
             elif self.layer is not None:
                 self._update(viewer, self.layer, pixels, colours, cells)
@@ -171,22 +171,21 @@ def _prepared(
 ) -> Steps[tuple[Any, DirectLabelColormap]]:
     """What the layer shows, and its colours; touches no layer.
 
-    Done on the main thread, reading the first frame (with which napari begins) and the one in
-    view, and the code that napari compiles for its first colours, would hold up the window.
+    Done on the main thread, reading the frame in view, and the code that napari compiles for its
+    first colours, would hold up the window.
     """
     yield Progress("Colouring the cells", 0.0)
     pixels, colours = _pixels(tracking, found), _colours(found)
-    colours.map(np.zeros((2, 2), np.int32))
-    for t in (0, frame):
-        yield Progress("Colouring the cells", 0.5)
-        pixels[t].compute()
+    for kind in (np.int32, np.uint8):  # of pixels, and of a layer that is not shown yet
+        colours.map(np.zeros((2, 2), kind))
+    pixels[frame].compute()
     return pixels, colours
 
 
 def _made(pixels: Any, colours: DirectLabelColormap, cells: Any) -> Labels:
     made = Labels(
         pixels, name="Cells by track", metadata=tag(COLOURED), opacity=0.5,
-        colormap=colours, **placed_like(cells),
+        colormap=colours, visible=False, **placed_like(cells),
     )  # fmt: skip
     made.editable = False
     return made

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from magicgui.widgets import ComboBox
+from napari.layers import Labels
 from numpy.typing import NDArray
 from qtpy.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 from superqt.utils import qdebounced
@@ -30,6 +31,7 @@ from bridgetrack.segmentation.readings import (
 )
 from bridgetrack.segmentation.settings import Appearance, MaskChoice
 from bridgetrack.session.search import CellSearch
+from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.layers import find_role, movie_of, placed_like, role_of, tag, tags_of
 from bridgetrack.ui.panel import Panel, Work
@@ -117,6 +119,7 @@ class FindCells(QWidget):
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
         self._searched: Any = None  # the layer that is looked at, None while none is
+        self._queue = EventLoopQueue(panel.state.turns)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)
@@ -399,17 +402,31 @@ class FindCells(QWidget):
         if found and tags_of(found[-1]).get("partial") and not said:
             gone.append(found[-1])
         interval = tags_of(layer).get("frame_interval")
-        made = viewer.add_labels(
+        made = Labels(
             labels,
             name="Cells found",
             metadata=tag("labels", frame_interval=interval, found=finding, partial=partial),
             opacity=0.3,
+            visible=False,
             **placed_like(layer),
         )
         self.words.setText(
             "Done. Mend wrong masks by a key and a click in step 2, or paint over them with the "
             "tools of this layer."
         )
-        self._source.labels.choose(made)
-        for earlier in gone:
-            viewer.layers.remove(earlier)
+
+        def put() -> None:
+            if self._panel.state.viewer is viewer:
+                viewer.add_layer(made)
+
+        def show() -> None:
+            if made not in viewer.layers:
+                return
+            made.visible = True
+            self._source.labels.choose(made)
+            for earlier in gone:
+                if earlier in viewer.layers:
+                    viewer.layers.remove(earlier)
+
+        # In parts: each takes napari a moment.
+        self._queue.then(put, show)
