@@ -38,6 +38,7 @@ from bridgetrack.annotations.truth import read_events
 from bridgetrack.evaluation.match import match_detections
 from bridgetrack.evaluation.true_events import true_events
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.model import Model
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.progress import run
@@ -107,24 +108,24 @@ def whole_task(name: str) -> Task | None:
     return Task(name, part, (part,))
 
 
-def session_of(task: Task, seed: int, whole: bool) -> ActiveSession:
+def session_of(task: Task, seed: int, whole: bool, start: Model | None = None) -> ActiveSession:
     """A session that has its first questions."""
     options = SessionOptions()
     asking = replace(options.suggest, seed=seed, frames=None if whole else frames_of(task))
     # judging random answers anew takes time and changes no question
     options = replace(options, suggest=asking, rejudge_every=10_000)
-    session = ActiveSession(task.train.scene, prior_for(task.name), options=options)
+    session = ActiveSession(task.train.scene, start or prior_for(task.name), options=options)
     session.adopt(run(session.update()))
     return session
 
 
 def suggested(
-    task: Task, seed: int, wrong: float, whole: bool
+    task: Task, seed: int, wrong: float = 0.0, whole: bool = False, start: Model | None = None
 ) -> Iterator[tuple[int, AnnotationSet, Array]]:
     """Number of questions, the answers, and the weights of the session."""
     cells = task.train.scene.detections
     annotator = SimulatedAnnotator(task.train.events, cells, wrong=wrong, seed=seed)
-    session = session_of(task, seed, whole)
+    session = session_of(task, seed, whole, start)
     for clicks in range(1, max(COUNTS) + 1):
         question = session.next()
         if question is None:

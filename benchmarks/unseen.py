@@ -13,14 +13,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
-from bridgetrack.active.options import SessionOptions
-from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
@@ -28,6 +23,7 @@ from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps
 from common import DATA, Task, frame_pair, header, option, part_of, row, score, with_truth
 from domains import Domain, load_domain
+from no_harm import suggested
 
 COUNTS = (20, 50, 100)
 UNSEEN = {
@@ -58,27 +54,6 @@ def load(name: str) -> Task | None:
     return Task(name, part_of(scene, mine), (part_of(scene, others),))
 
 
-def suggested(task: Task, seed: int) -> Iterator[tuple[int, AnnotationSet]]:
-    """Answers to a session's questions after each of `COUNTS`."""
-    scene, events = task.train.scene, task.train.events
-    annotator = SimulatedAnnotator(events, scene.detections, seed=seed)
-    options = SessionOptions()
-    frames = (0, int(frame_pair(scene, events).max()) + 1)
-    asking = replace(options.suggest, seed=seed, frames=frames)
-    options = replace(options, suggest=asking, rejudge_every=10_000)
-    session = ActiveSession(scene, shipped_model(), options=options)
-    session.adopt(run(session.update()))
-    for clicks in range(1, max(COUNTS) + 1):
-        question = session.next()
-        if question is None:
-            return
-        answer_by(session, annotator, question)
-        if session.wants_update:
-            session.adopt(run(session.update()))
-        if clicks in COUNTS:
-            yield clicks, session.annotations
-
-
 def wrong(task: Task, given: AnnotationSet) -> tuple[int, float]:
     """Wrong events of the other half after training, and the share of the step that was gone."""
     scene = annotate(task.train.scene, given)
@@ -101,8 +76,9 @@ def measure(task: Task, seeds: int, many: int) -> dict[str, list[int]]:
     for seed in range(seeds):
         for count in COUNTS:
             add(f"stratified {count}", task.clicks(seed, count=count))
-        for count, given in suggested(task, seed):
-            add(f"suggested {count}", given)
+        for count, given, _ in suggested(task, seed, start=shipped_model()):
+            if count in COUNTS:
+                add(f"suggested {count}", given)
     if many:
         count = min(many, len(task.train.events))
         add("at random", task.clicks(0, count=count, stratified=False))
