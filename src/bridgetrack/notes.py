@@ -34,3 +34,8 @@ class Note:
 
     def __str__(self) -> str:
         return f"warning: {self.words}" if self.kind == NoteKind.WARNING else self.words
+
+
+def plural(count: int, noun: str, many: str | None = None) -> str:
+    """A number with its noun, e.g. ``"1 cell"`` or ``"1,204 cells"``."""
+    return f"{count:,} {noun if count == 1 else many or noun + 's'}"

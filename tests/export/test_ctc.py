@@ -73,7 +73,7 @@ def test_a_merge_keeps_one_parent_where_it_can() -> None:
     tracks = tracks_of(nodes, [(0, 2, "merge"), (1, 2, "merge")], n_frames=2)
     form = ctc_form(tracks)
     assert form.table.tolist() == [[1, 0, 0, 0], [2, 0, 0, 0], [3, 1, 1, 1]]
-    assert any("1 links" in note for note in form.notes)
+    assert any("1 link " in note for note in form.notes)
 
 
 def test_ids_beyond_16_bits_are_renumbered() -> None:

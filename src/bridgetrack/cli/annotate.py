@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.active.options import SessionOptions, SuggestOptions
-from bridgetrack.cli.console import answer, note_lines, note_texts, plural, show
+from bridgetrack.cli.console import answer, note_lines, note_texts, show
 from bridgetrack.cli.options import (
     Axes,
     GroundTruth,
@@ -35,7 +35,7 @@ from bridgetrack.cli.sources import (
     open_weights,
 )
 from bridgetrack.export.may_write import signed
-from bridgetrack.notes import Note
+from bridgetrack.notes import Note, plural
 
 if TYPE_CHECKING:
     from bridgetrack.active.session import ActiveSession

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, answer, plural, show, table
+from bridgetrack.cli.console import Stopwatch, answer, show, table
 from bridgetrack.cli.options import (
     Json,
     MovieOptions,
@@ -40,7 +40,7 @@ from bridgetrack.cli.sources import (
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import signed
 from bridgetrack.files import replacing
-from bridgetrack.notes import Note
+from bridgetrack.notes import Note, plural
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.readable import resolved
 from bridgetrack.segmentation.settings import MaskChoice

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import answer, plural
+from bridgetrack.cli.console import answer
 from bridgetrack.cli.options import Json, check_file, make, one_option_each
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import SampleOptions
 from bridgetrack.export.may_write import RUN_FILE, manifest, refuse_others, sealed, signed
+from bridgetrack.notes import plural
 
 if TYPE_CHECKING:
     from bridgetrack.evaluation.sample import Sample

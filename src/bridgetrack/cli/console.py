@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from bridgetrack.notes import Note, NoteKind
+from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Progress, Steps, run
 
 Result = TypeVar("Result")
@@ -108,11 +108,6 @@ def say(*lines: str) -> None:
 def emit(result: Any) -> None:
     """Print a result for machines, as JSON."""
     typer.echo(json.dumps(result, indent=1, allow_nan=False))
-
-
-def plural(count: int, noun: str, many: str | None = None) -> str:
-    """A number with its noun, e.g. ``"1 cell"`` or ``"1,204 cells"``."""
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
 
 
 def answer(json_wanted: bool, record: Any, lines: Callable[[], Sequence[str]]) -> None:

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, answer, plural, reporting, show, table
+from bridgetrack.cli.console import Stopwatch, answer, reporting, show, table
 from bridgetrack.cli.options import Json, check_file, make, one_option_each, out_option
 from bridgetrack.cli.segment import segmenting
 from bridgetrack.cli.sources import RunInputs, collecting_warnings
 from bridgetrack.export.may_write import signed
-from bridgetrack.notes import Note
+from bridgetrack.notes import Note, plural
 from bridgetrack.progress import Progress
 from bridgetrack.simulation.settings import SimulationSettings
 

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import answer, plural
+from bridgetrack.cli.console import answer
 from bridgetrack.cli.options import Json, check_file
 from bridgetrack.export.may_write import signed
+from bridgetrack.notes import plural
 
 Result = Annotated[
     Path,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import answer, emit, note_lines, note_texts, plural, say, show
+from bridgetrack.cli.console import answer, emit, note_lines, note_texts, say, show
 from bridgetrack.cli.options import Image, Json, MovieOptions, check_file, out_option, reads_movie
 from bridgetrack.cli.sources import collecting_warnings, open_sources
 from bridgetrack.errors import ModelError
 from bridgetrack.export.may_write import signed
-from bridgetrack.notes import Note
+from bridgetrack.notes import Note, plural
 
 if TYPE_CHECKING:
     from bridgetrack.models.entry import ModelEntry

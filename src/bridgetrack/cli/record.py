@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bridgetrack.cli.console import Stopwatch, note_lines, note_texts, plural
+from bridgetrack.cli.console import Stopwatch, note_lines, note_texts
 from bridgetrack.cli.options import keep_inputs
 from bridgetrack.cli.repair import REPAIRED, summary_of_repairs, words_of_repairs
 from bridgetrack.cli.sources import FOUND_HERE, RunInputs
@@ -26,7 +26,7 @@ from bridgetrack.export.may_write import (
 )
 from bridgetrack.files import write_text
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.notes import Note, NoteKind
+from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.placing import recover

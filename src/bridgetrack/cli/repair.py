@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from bridgetrack.cli.console import plural
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
+from bridgetrack.notes import plural
 from bridgetrack.progress import Steps
 
 LABELS, LIST = "repaired", "repairs.csv"

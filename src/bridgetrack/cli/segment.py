@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, answer, note_lines, note_texts, plural, show
+from bridgetrack.cli.console import Stopwatch, answer, note_lines, note_texts, show
 from bridgetrack.cli.options import (
     Axes,
     FrameInterval,
@@ -31,7 +31,7 @@ from bridgetrack.cli.record import geometry_record, write_json
 from bridgetrack.cli.sources import cluster_at, collecting_warnings
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import placed_together
-from bridgetrack.notes import Note, NoteKind
+from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.placing import recover
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from bridgetrack.cli.console import answer, plural
+from bridgetrack.cli.console import answer
 from bridgetrack.cli.lineage import Result, tracks_file
 from bridgetrack.cli.options import Json, check_file, out_option
 from bridgetrack.errors import InputError
 from bridgetrack.export.may_write import signed
+from bridgetrack.notes import plural
 
 
 def take_over(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopped, Stopwatch, answer, note_lines, note_texts, plural, show
+from bridgetrack.cli.console import Stopped, Stopwatch, answer, note_lines, note_texts, show
 from bridgetrack.cli.options import (
     Image,
     Json,
@@ -37,7 +37,7 @@ from bridgetrack.cli.sources import (
     open_weights,
 )
 from bridgetrack.export.may_write import signed
-from bridgetrack.notes import Note
+from bridgetrack.notes import Note, plural
 from bridgetrack.training.options import TrainingOptions
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.files import refuse_foreign, staged, writing
 from bridgetrack.movie.movie import Movie
+from bridgetrack.notes import plural
 from bridgetrack.tracks.tracks import Tracks
 
 Rows = NDArray[np.int64]
@@ -52,7 +53,9 @@ def ctc_form(tracks: Tracks) -> CtcForm:
     table = np.column_stack([label, begin, end, up]).astype(np.int64).reshape(-1, 4)
     n_cuts = len(runs) - runs["track"].nunique()
     if n_cuts:
-        notes.insert(0, f"{n_cuts} gaps inside tracks: the part after a gap is an only child")
+        notes.insert(
+            0, f"{plural(n_cuts, 'gap')} inside tracks: the part after a gap is an only child"
+        )
     return CtcForm(table[np.argsort(label)], label[run] if len(runs) else run, tuple(notes))
 
 
@@ -108,11 +111,13 @@ def _parents(runs: pd.DataFrame, links: pd.DataFrame) -> tuple[Rows, list[str]]:
         lost = int(((event == kind) & ~kept).sum())
         if lost:
             notes.append(
-                f"{lost} links of tracks to their parents by a {kind}: a track has one parent, "
-                "and two children would mean a division"
+                f"{plural(lost, 'link')} of tracks to their parents by a {kind}: a track has one "
+                "parent, and two children would mean a division"
             )
     if n_late:
-        notes.append(f"{n_late} links to parents that are still there when the child begins")
+        notes.append(
+            f"{plural(n_late, 'link')} to parents that are still there when the child begins"
+        )
     return parent, notes
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.notes import plural
 from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.table import certainties
 from bridgetrack.tracks.tracks import Tracks, margin_column
@@ -161,5 +162,5 @@ def summary(tracks: Tracks) -> str:
     ):
         n = counts[key]
         if n:
-            parts.append(f"{n} {one if n == 1 else many}")
+            parts.append(plural(n, one, many))
     return ", ".join(parts) + "."
