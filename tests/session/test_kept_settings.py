@@ -88,12 +88,14 @@ def test_a_scale_is_noted_with_the_one_that_the_movie_came_with(kept, path):
 
 def test_a_damaged_file_is_told_and_stays(session, source, path, library, tmp_path):
     path.write_text("{}")
-    made, said = Session(library=library), []
-    made.message.connect(lambda *words: said.append(words))
+    made = Session(library=library)
     kept = KeptSettings(made)
     assert made.open(source, tmp_path / "answers.json")
-    assert kept.restore() == ()
-    assert said[-1][0] == "error" and path.name in said[-1][1]
+    with made.hearing() as warnings:
+        assert kept.restore() == ()
+        made.message.emit("info", "a remark")
+    [told] = warnings
+    assert path.name in told
     made.set_kinds(WITHOUT)
     kept.set_scale(Scale((1.0, 1.0), "pixel"))
     assert path.read_text() == "{}"

@@ -166,7 +166,8 @@ class TrackedMovie(BackgroundWork):
         self.movie_changed.emit()
         if mended:
             self.masks_changed.emit(mended)
-            self.message.emit("info", f"What you mended in {len(mended)} frames is there again.")
+            frames = f"{len(mended)} frames" if len(mended) > 1 else "one frame"
+            self.message.emit("info", f"What you mended in {frames} is there again.")
         if lost:
             self.message.emit(
                 "warning",

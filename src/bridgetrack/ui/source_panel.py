@@ -215,22 +215,24 @@ class SourceChooser(QWidget):
         self.notice.say("", "")
         project = tags_of(labels).get("project")
         session.view = self._frame_in_view(labels)
-        done = resume(session, source, Path(str(project))) if project else session.open(source)
+        with session.hearing() as warnings:
+            file = Path(str(project)) if project else None
+            done = session.open(source) if file is None else resume(session, source, file)
+            back = self._panel.state.settings.restore() if done else ()
         if not done:
             # What was open before is not what is chosen now.
             self._opened = None
             self._watch(None)
             session.forget()
-            return
-        self._bring_back(source, told=not again)
+        elif not again and not warnings:
+            cells = ("the cells that you found or painted",) if source.kept else ()
+            self._say_back((*cells, *back))
 
-    def _bring_back(self, source: MovieAndCells, told: bool) -> None:
-        """Use what was set and learned about the movie that was opened, and say what is back."""
-        back = self._panel.state.settings.restore()
-        cells = ("the cells that you found or painted",) if source.kept else ()
-        if told and (cells or back):
-            words = ", ".join((*cells, *back))
-            self._panel.session.message.emit("info", f"There again, as you left them: {words}.")
+    def _say_back(self, what: tuple[str, ...]) -> None:
+        """Say what is there again of earlier times."""
+        if what:
+            words = f"There again, as you left them: {', '.join(what)}."
+            self._panel.session.message.emit("info", words)
 
     def _frame_in_view(self, layer: Any) -> int:
         """The frame in view, where looking at a large movie begins."""
