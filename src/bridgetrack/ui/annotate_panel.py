@@ -25,6 +25,8 @@ from bridgetrack.session.track_edits import JOB
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS
+from bridgetrack.ui.file_layers import IMPORTED
+from bridgetrack.ui.layers import find_role, path_of
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Panel, Work
 from bridgetrack.ui.picking import Mode
@@ -180,9 +182,10 @@ class AnnotatePanel(Panel):
         return box
 
     def _ask_tracks(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(
-            self, "Tracks of this movie", self.beside_movie(), _TRACK_FILES
-        )
+        shown = find_role(self.state.viewer.layers, IMPORTED)
+        file = None if shown is None else path_of(shown)
+        start = self.beside_movie() if file is None else str(file)
+        name, _ = QFileDialog.getOpenFileName(self, "Tracks of this movie", start, _TRACK_FILES)
         if name:
             with self.session.telling():
                 self.session.edits.take_over(track_path(Path(name)))

@@ -15,7 +15,7 @@ from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
 from bridgetrack.movie.tiff import one_frame
 from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.ui.layers import LayerData, placement, points_data, tag
+from bridgetrack.ui.layers import KEY, LayerData, placement, points_data, tag
 
 Reader = Callable[[str | list[str]], list[LayerData]]
 
@@ -45,10 +45,14 @@ def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
     return pixels, {"name": name, "metadata": meta, "opacity": 0.3, **where}, "labels"
 
 
+IMPORTED = "imported tracks"
+"""The role of layers with tracks of other programs."""
+
+
 def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
     """Tracks as the data of a Tracks layer."""
     data, properties, graph = to_napari(tracks)
-    meta = tag("imported tracks", path=str(path), tracks=tracks)
+    meta = tag(IMPORTED, path=str(path), tracks=tracks)
     where = placement(tracks.geometry)
     options = {"name": name, "metadata": meta, "features": properties, "graph": graph, **where}
     return data, options, "tracks"
@@ -120,9 +124,28 @@ def layers_of(path: Path) -> list[LayerData]:
 def masks_of(path: Path) -> list[LayerData]:
     """Masks or a table of cells from a file or folder, whatever they look like; raises as above."""
     path = _whole(path)
-    if path.suffix.lower() == ".csv":
-        return layers_of(path)
+    if path.suffix.lower() in (".csv", ".xml"):
+        return table_of(path)
     return [labels_data(open_labels(path), _name(path), path)]
+
+
+def table_of(path: Path) -> list[LayerData]:
+    """Cells from a table; where it holds tracks, these with their cells; raises as above."""
+    layers = layers_of(path)
+    if [kind for *_, kind in layers] != ["tracks"]:
+        return layers
+    tracks = layers[0][1]["metadata"][KEY]["tracks"]
+    return [points_data(cells_of(tracks), f"{_name(path)} cells", path), *layers]
+
+
+def cells_of(tracks: Tracks) -> Detections:
+    """The cells of tracks, numbered anew where two of a frame have the same number."""
+    axes = list(tracks.geometry.axes)
+    table = tracks.nodes[["frame", "label", *axes, "area"]].reset_index(drop=True)
+    if (table["label"] <= 0).any() or table.duplicated(["frame", "label"]).any():
+        table["label"] = table.groupby("frame").cumcount() + 1
+    table = table.sort_values(["frame", "label"], ignore_index=True)
+    return Detections(table, tracks.geometry, has_masks=False)
 
 
 _ZARR = ("zarr.json", ".zgroup", ".zattrs", ".zarray")

@@ -11,9 +11,9 @@ from qtpy.QtWidgets import QFileDialog
 from superqt.utils import qdebounced
 
 from bridgetrack.session.tracked_movie import unlooked
-from bridgetrack.ui.file_layers import layers_of, masks_of
+from bridgetrack.ui.file_layers import IMPORTED, layers_of, masks_of, table_of
 from bridgetrack.ui.find_cells import FindCells
-from bridgetrack.ui.layers import LayerData
+from bridgetrack.ui.layers import LayerData, find_role
 from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.real_sample import HELA, download_into
@@ -42,7 +42,7 @@ class SegmentPanel(Panel):
             ("Open masks…", "A movie in which every cell has a number in every frame",
              lambda: self._ask("Open masks", masks_of)),
             ("Open table…", "A CSV table with a row per cell, or tracks of other programs",
-             lambda: self._ask("Open a table", layers_of, _TABLES)),
+             lambda: self._ask("Open a table", self._table, _TABLES)),
         )  # fmt: skip
         self.openers = [button(words, tip, act) for words, tip, act in openers]
         self.add(row(*self.openers))
@@ -101,6 +101,11 @@ class SegmentPanel(Panel):
         path = Path(name)
         self.bring(path.name, lambda: read(path))
 
+    @property
+    def _table(self) -> Callable[[Path], list[LayerData]]:
+        """What reads a table: tracks without other cells come with theirs."""
+        return table_of if self.source.labels.layer is None else layers_of
+
     def bring(self, name: str, read: Callable[[], list[LayerData]]) -> None:
         """Read something beside the window, add what it holds and choose it.
 
@@ -130,7 +135,8 @@ class SegmentPanel(Panel):
         self.real.setVisible(nothing)
         if scene is None:
             found = self.source.labels.layer is not None
-            self.summary.setText("" if found else "No cells yet: choose a layer, or find them.")
+            words = "" if found else "No cells yet: choose a layer, or find them."
+            self.summary.setText(f"{words} {self._of_tracks()}".strip())
             return
         if self.session.partial is not None:
             self.summary.setText(unlooked(self.session.partial))
@@ -140,4 +146,15 @@ class SegmentPanel(Panel):
         movie = self.session.movie
         if movie is not None and movie.found is not None:
             words += f" {movie.found.sentence}"
-        self.summary.setText(words)
+        self.summary.setText(f"{words} {self._of_tracks()}".strip())
+
+    def _of_tracks(self) -> str:
+        """How to go on with the tracks of another program, where there are any."""
+        viewer = self.state.viewer
+        layer = None if viewer is None else find_role(viewer.layers, IMPORTED)
+        if layer is None:
+            return ""
+        return (
+            f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
+            "them: step 2, Edit tracks, Take over tracks."
+        )

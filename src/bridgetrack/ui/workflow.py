@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.training.outcome import Training
 from bridgetrack.ui.annotate_panel import AnnotatePanel
-from bridgetrack.ui.file_layers import layers_of, masks_of
+from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
@@ -31,7 +31,7 @@ def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
     """
 
     def read() -> list[LayerData]:
-        layers = [] if image is None else layers_of(image)
+        layers = [] if image is None else (layers_of if labels else table_of)(image)
         if labels is not None:
             (pixels, options, kind), *more = masks_of(labels)
             layers += [(pixels, {**options, "name": "Cells"}, kind), *more]
