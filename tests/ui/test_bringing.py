@@ -214,6 +214,14 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     press(2, broken)
     qtbot.waitUntil(lambda: "broken.csv" in panel.notice.text(), timeout=2000)
     assert len(viewer.layers) == before
+    # Another movie is not combined with the cells of the one before.
+    second = files["table"].with_name("second.tif")
+    tifffile.imwrite(second, np.asarray(chosen(widget, "image").data), photometric="minisblack")
+    press(0, second)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=5000)
+    assert chosen(widget, "image").name == "second" and chosen(widget, "labels") is None
+    assert "are those of “frames”, the movie before." in panel.summary.text()
+    assert not viewer.layers["frames"].visible
 
 
 def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):

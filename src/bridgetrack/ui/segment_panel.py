@@ -35,6 +35,7 @@ class SegmentPanel(Panel):
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
+        self._left = ""  # what is said of cells that another movie left
         self.add(heading("Movie and cells"))
         openers = (
             ("Open movie…", "A TIFF, any frame of a folder of them, an OME-Zarr or .npy",
@@ -115,11 +116,23 @@ class SegmentPanel(Panel):
         choice["points"] = self.source.labels
 
         def add(found: list[LayerData]) -> None:
+            self._part_from_cells([kind for *_, kind in found])
             for layer, (*_, kind) in zip(self.state.add_layers(found), found, strict=False):
                 if kind in choice:
                     choice[kind].choose(layer)
 
         self.state.files.read(name, read, add)
+
+    def _part_from_cells(self, kinds: list[str]) -> None:
+        """The cells of one movie are not those of another that is opened after it."""
+        image, cells = self.source.image.layer, self.source.labels.layer
+        if kinds != ["image"] or image is None or cells is None:
+            return
+        self.source.labels.choose(None)
+        for layer in (image, cells):
+            layer.visible = False
+        self._left = f" “{cells.name}” are those of “{image.name}”, the movie before."
+        self._on_scene()
 
     def _open_sample(self) -> None:
         self.state.viewer.open_sample("bridgetrack", "sample")
@@ -135,7 +148,7 @@ class SegmentPanel(Panel):
         self.real.setVisible(nothing)
         if scene is None:
             found = self.source.labels.layer is not None
-            words = "" if found else "No cells yet: choose a layer, or find them."
+            words = "" if found else f"No cells yet: choose a layer, or find them.{self._left}"
             self.summary.setText(f"{words} {self._of_tracks()}".strip())
             return
         if self.session.partial is not None:
