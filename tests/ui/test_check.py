@@ -78,7 +78,9 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     widget.track.export.write(tmp_path / "out")
     methods = tmp_path / "out" / "methods.txt"
     qtbot.waitUntil(methods.is_file, timeout=20_000)
-    assert "How right it is: links 75.0 % right" in methods.read_text(encoding="utf-8")
+    told = " ".join(methods.read_text(encoding="utf-8").split())
+    assert "How right it is: links 75.0 % right" in told
+    assert "in the masks described below, with intensities:" in told
 
 
 def test_the_sample_is_kept_and_belongs_to_its_tracks(table, tmp_path, source, library):

@@ -13,6 +13,7 @@ from typing import Any
 from bridgetrack.evaluation.sample import Sample
 from bridgetrack.files import program_version
 from bridgetrack.models.model import Model
+from bridgetrack.movie import Movie
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import how_found
@@ -58,6 +59,7 @@ _FOUND = (
     ("split", "wrong cut", "wrong cuts"),
     ("false", "thing that is not a cell", "things that are not cells"),
 )
+_ARRAY = Movie.source
 _CHECKED = "How right it is: "
 _WIDTH = 100
 
@@ -75,6 +77,7 @@ def methods_text(
     tracking: Tracking,
     *,
     image: str | None = None,
+    masks: str | None = None,
     found: Finding | None = None,
     repaired: bool = False,
     checked: Sample | None = None,
@@ -87,6 +90,8 @@ def methods_text(
         The tracked movie.
     image
         File of the intensities; None where there were none.
+    masks
+        File of the masks; that which they were read from where None.
     found
         How the masks were found, where it is known; else what stands beside them tells.
     repaired
@@ -95,7 +100,7 @@ def methods_text(
         A sample of this result that somebody looked at.
     """
     paragraphs = [
-        _movie(tracking, image),
+        _movie(tracking, image, masks),
         _masks(tracking, found, repaired),
         _model(tracking.model),
         _inference(tracking),
@@ -126,13 +131,13 @@ def _holds(sample: Sample | None, tracking: Tracking) -> bool:
     return sample is not None and sample.holds_for(tracking.tracks)
 
 
-def _movie(tracking: Tracking, image: str | None) -> str:
+def _movie(tracking: Tracking, image: str | None, masks: str | None) -> str:
     labels, geometry = tracking.scene.labels, tracking.tracks.geometry
-    cells = (
-        "a table of cells, taken for discs"
-        if labels is None
-        else f"the masks {_name(labels.source)}"
-    )
+    cells = "a table of cells, taken for discs"
+    if labels is not None:
+        # Masks that were made in the window are in no file.
+        file = _name(masks or labels.source)
+        cells = "the masks described below" if file == _ARRAY else f"the masks {file}"
     known = bool(tracking.scene.detections.channels)
     pixels = "with intensities" if known else "without intensities"
     pixels += f" of {_name(image)}" if known and image is not None else ""

@@ -115,14 +115,15 @@ class ExportBox(QWidget):
         session, options = self._panel.session, self.options
         model, movie = session.model, session.movie
         checked = session.questions.check.finished
-        image = None if movie is None or movie.files[0] is None else movie.files[0].name
+        files = (None, None) if movie is None else movie.files
+        image, masks = (None if file is None else file.name for file in files)
         found = None if movie is None else movie.found
 
         def work() -> Steps[tuple[str, ...]]:
             # Solved in full, so that repeating the project gives the same files.
             final = yield from track_scene(scene, model)
             yield Progress("Writing", 0.0)
-            methods = methods_text(final, image=image, found=found, checked=checked)
+            methods = methods_text(final, image=image, masks=masks, found=found, checked=checked)
             return write_results(
                 final.tracks, scene.labels, folder, options.formats, preset=options.preset,
                 methods=methods,
