@@ -16,7 +16,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.session.answers import cells_path
 from bridgetrack.ui.closing import may_close
 from bridgetrack.ui.export_box import FolderDialog
-from bridgetrack.ui.layers import find_role, tags_of
+from bridgetrack.ui.layers import camera_of, find_role, tags_of
 from bridgetrack.ui.panel import state_of
 from bridgetrack.ui.workflow import fill
 
@@ -100,6 +100,7 @@ def test_cells_that_were_found_and_mended_are_there_again(
     assert (geometry.scale, geometry.unit) == ((0.5, 0.5), "micrometer")
     assert geometry.frame_interval == 10 and panel.segment.scale.minutes.value() == 10
     assert again.layers["part"].scale.tolist() == [1, 0.5, 0.5]
+    assert np.allclose(camera_of(again).center[-2:], 0.5 * 99 / 2, atol=0.5), "it is in view"
     assert other.session.model.name == "taught" and other.session.kinds.words == ("merges",)
     assert (other.session.start.weights == shipped.weights).all()
     hand_back = other.session.masks.answers

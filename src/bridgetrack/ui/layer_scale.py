@@ -69,6 +69,7 @@ def take_scale(viewer: Any, image: Any, labels: Any) -> bool:
     if kept.read is None or kept.given is None or not Scale.of(geometry).like(kept.read):
         return False
     set_scale(viewer, image, labels, kept.given)
+    viewer.reset_view()
     return True
 
 

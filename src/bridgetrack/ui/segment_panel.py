@@ -116,23 +116,26 @@ class SegmentPanel(Panel):
         choice["points"] = self.source.labels
 
         def add(found: list[LayerData]) -> None:
-            self._part_from_cells([kind for *_, kind in found])
+            other = self._part_from_cells([kind for *_, kind in found])
             for layer, (*_, kind) in zip(self.state.add_layers(found), found, strict=False):
                 if kind in choice:
                     choice[kind].choose(layer)
+            if other and self.state.viewer is not None:
+                self.state.viewer.reset_view()
 
         self.state.files.read(name, read, add)
 
-    def _part_from_cells(self, kinds: list[str]) -> None:
-        """The cells of one movie are not those of another that is opened after it."""
+    def _part_from_cells(self, kinds: list[str]) -> bool:
+        """The cells of a movie are not those of one opened after it; whether that is the case."""
         image, cells = self.source.image.layer, self.source.labels.layer
         if kinds != ["image"] or image is None or cells is None:
-            return
+            return False
         self.source.labels.choose(None)
         for layer in (image, cells):
             layer.visible = False
         self._left = f" “{cells.name}” are those of “{image.name}”, the movie before."
         self._on_scene()
+        return True
 
     def _open_sample(self) -> None:
         self.state.viewer.open_sample("bridgetrack", "sample")
