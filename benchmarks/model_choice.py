@@ -1,6 +1,6 @@
 """Does the model of the most similar movie beat the shipped one, before any click?
 
-    python benchmarks/model_choice.py --kept FILE [--table | --clicks SEEDS]
+    python benchmarks/model_choice.py [--kept FILE] [--table | --clicks SEEDS]
 
 Every movie of `domains` is learned for itself, from all events of some of its frames, close to
 the shipped weights: a library with one model per movie. Each movie is then scored with the
@@ -45,6 +45,7 @@ Array = NDArray[np.float64]
 DOMAINS = (*HELD_OUT, *SHIPPED)
 NEAREST, RANDOM = 3, 3
 CLICKS = 20
+KEPT = Path("model_choice.jsonl")
 
 
 @dataclass(frozen=True)
@@ -297,15 +298,15 @@ def _after_clicks(part: Part, start: Model, seed: int) -> Array:
 def main() -> None:
     """Measure what is missing, or print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kept", type=Path, required=True, help="file for what was measured")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="file for what was measured")
     parser.add_argument("--table", action="store_true", help="print the tables, measure nothing")
     parser.add_argument("--clicks", type=int, metavar="SEEDS", help="train from 20 clicks instead")
     given = parser.parse_args()
+    if not given.table:
+        measure(given.kept)
     if given.clicks:
         print(train_from(list(load_kept(given.kept).values()), given.clicks))
         return
-    if not given.table:
-        measure(given.kept)
     print(tables(list(load_kept(given.kept).values())))
 
 
