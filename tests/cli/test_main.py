@@ -113,15 +113,19 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
         assert "in broken" in shown.err
 
 
-def test_memory_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
+def test_memory_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception
+) -> None:
     def full(*_: object, **__: object) -> None:
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr("bridgetrack.simulation.folder.simulate_to_folder", full)
     shown = run("simulate", "--out", tmp_path / "x")
     assert shown.status == 1
     assert one_line(shown.err)
-    assert "memory" in shown.err
+    assert "error: not enough memory" in shown.err
+    assert "unexpected" not in shown.err
 
 
 def test_interrupt_is_status_130(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

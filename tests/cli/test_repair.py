@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import tifffile
 
 from bridgetrack.cli.main import main
+from bridgetrack.spread import Here
 from drawn_movie import drawn
 
 
@@ -52,6 +55,30 @@ def test_labels_are_mended_and_every_change_is_listed(movie: Path) -> None:
     assert call(*track[:-1]) == 0
     assert not (out / "repairs.csv").exists()
     assert not (out / "repaired").exists()
+
+
+def test_workers_look_for_what_else_may_be_a_cell(
+    movie: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Others(Here):
+        def stream(self, task: Any, shared: Any, parts: Any) -> Any:
+            asked.append(task.__name__)
+            return super().stream(task, shared, parts)
+
+    @contextmanager
+    def cluster(scheduler: str | None) -> Iterator[Here | None]:
+        yield None if scheduler is None else Others()
+
+    monkeypatch.setattr("bridgetrack.cli.track.cluster_at", cluster)
+    track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--repair", "--out")
+    assert call(*track, movie / "here") == 0
+    assert not asked
+    assert call(*track, movie / "there", "--scheduler", "local") == 0
+    assert "_frame" in asked
+    for name in ("repairs.csv", "detections.csv", "events.csv"):
+        assert (movie / "here" / name).read_bytes() == (movie / "there" / name).read_bytes()
 
 
 def test_a_repair_needs_the_image(movie: Path, capsys: pytest.CaptureFixture[str]) -> None:

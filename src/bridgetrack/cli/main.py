@@ -41,6 +41,8 @@ _ENDINGS, _BY_SIGNAL = ("SIGTERM", "SIGHUP"), 128
 _OF_THE_DISK = (
     errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP
 )  # fmt: skip
+_NO_THREAD = "can't start new thread"
+"""How Python says that the system gives no memory for one."""
 
 app = typer.Typer(
     name="bridgetrack",
@@ -212,7 +214,7 @@ def _failed(error: Exception, debug: bool) -> int:
 
         where = f"{error.filename}: " if error.filename else ""
         _say(f"error: {where}{error.strerror}; {cure(error)}")
-    elif isinstance(error, MemoryError):
+    elif isinstance(error, MemoryError) or _NO_THREAD in str(error):
         _say("error: not enough memory; close other programs or track fewer frames at a time")
     else:
         what = f"{type(error).__name__}: {_one_line(error)}"

@@ -13,6 +13,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import plural
 from bridgetrack.progress import Steps
+from bridgetrack.spread import Workers
 
 LABELS, LIST = "repaired", "repairs.csv"
 REPAIRED = [LABELS, LIST]
@@ -20,7 +21,12 @@ REPAIRED = [LABELS, LIST]
 
 
 def repaired_labels(
-    cells: Movie | Detections, image: Movie | None, model: Model, folder: Path, out: Path
+    cells: Movie | Detections,
+    image: Movie | None,
+    model: Model,
+    folder: Path,
+    out: Path,
+    workers: Workers | None = None,
 ) -> Steps[Movie]:
     """Mend labels and write them, with a list of what was changed, into a folder.
 
@@ -41,7 +47,7 @@ def repaired_labels(
             "not a table, and --image"
         )
     with label_writer(folder / LABELS, cells.geometry) as writer:
-        found = yield from repair_masks(cells, image, writer.write, model)
+        found = yield from repair_masks(cells, image, writer.write, model, workers=workers)
     rows = [
         {
             "frame": c.frame,

@@ -144,11 +144,12 @@ def track(
         cells, pixels = open_sources(labels, image, reading, notes)
         watch = Stopwatch()
         beside = None
-        if repair:
-            beside = Path(temporary.enter_context(TemporaryDirectory()))
-            cells = show(repaired_labels(cells, pixels, weights, beside, out), watch)
         with collecting_warnings(notes):
             workers = temporary.enter_context(cluster_at(scheduler))
+        if repair:
+            beside = Path(temporary.enter_context(TemporaryDirectory()))
+            cells = show(repaired_labels(cells, pixels, weights, beside, out, workers), watch)
+        with collecting_warnings(notes):
             pieces = InPieces(limit, window, gap, workers, seconds)
             scores, features = open_scores(link_scores, weights)
             work = track_movie(

@@ -24,6 +24,8 @@ _FEW = 20
 _TINY = 4
 _TORN = 3
 _SMALL = 1_000_000
+_WORTH = 8
+"""Entries of a table of pairs that are counted in the time in which one pair is sorted."""
 
 
 def checked_labels(labels: Movie, t: int) -> NDArray[np.integer]:
@@ -234,7 +236,7 @@ def count_pairs(
     """Distinct pairs of whole numbers, in order, and how often each occurs or their weights."""
     width = int(second.max(initial=0)) + 1
     key = first * width + second
-    if n_first * width > _SMALL // 10 + 8 * len(key):
+    if n_first * width > _WORTH * len(key):
         pairs, place = np.unique(key, return_inverse=True)
         count = np.bincount(place, weights)
     else:

@@ -15,6 +15,7 @@ from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.mask_changes import MaskChange, changes
 from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.spread import Workers
 
 
 def repair_masks(
@@ -23,6 +24,7 @@ def repair_masks(
     repaired: Callable[[NDArray[np.int32]], Any],
     model: Model,
     answers: MaskAnswers | None = None,
+    workers: Workers | None = None,
 ) -> Steps[tuple[MaskChange, ...]]:
     """Repair the masks of a movie; they stay where the image does not object.
 
@@ -36,6 +38,9 @@ def repair_masks(
         Weights of events.
     answers
         What people said of masks.
+    workers
+        Who looks for what else may be a cell, and measures it; this process where None. The same
+        comes of it.
 
     Yields
     ------
@@ -53,7 +58,7 @@ def repair_masks(
     """
     found: list[MaskChange] = []
     given = GivenMasks(labels=(labels,), answers=answers)
-    for step in segment_by_choice(image, given=given, model=model):
+    for step in segment_by_choice(image, given=given, model=model, workers=workers):
         if isinstance(step, Progress):
             yield step
             continue

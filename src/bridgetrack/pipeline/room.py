@@ -144,6 +144,13 @@ def free_memory() -> float:
         with suppress(OSError, ValueError):
             most = float((group / limit).read_text(encoding="ascii"))
             found.append(most - float((group / used).read_text(encoding="ascii")))
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # only on Unix
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        if most != resource.RLIM_INFINITY:  # what is held counts there, and the program with it
+            found.append(most - pages * os.sysconf("SC_PAGE_SIZE") + _PROGRAM)
     if len(found) == 1:
         with suppress(OSError, ValueError, AttributeError):
             found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))

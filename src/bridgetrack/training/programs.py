@@ -33,7 +33,6 @@ OPEN = 40
 """Programs whose solver stays open; one of `SIZE` columns takes some 3.5 MB, larger ones are not
 kept open."""
 
-
 BEGINNINGS = 2
 """First optima that are kept for each program: cross-validation begins at one objective, and what
 it is compared with asked about another."""
