@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
+from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QFileDialog
 from superqt import QCollapsible
 
@@ -123,6 +124,8 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     qtbot.waitUntil(lambda: "no tracks are known" in notice.text(), timeout=10_000)
     assert not len(session.annotations)
     qtbot.keyClick(widget.annotate, Qt.Key.Key_O, Qt.KeyboardModifier.AltModifier)
+    qtbot.keyRelease(widget.annotate, Qt.Key.Key_Alt)  # else Qt holds it down in later tests
+    assert QGuiApplication.keyboardModifiers() == Qt.KeyboardModifier.NoModifier
     widget.annotate.take_over.click() if chosen else None
     qtbot.waitUntil(lambda: len(session.annotations) > 0, timeout=20_000)
     settled()
