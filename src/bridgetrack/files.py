@@ -96,6 +96,22 @@ def placed_together(folder: Path, removed: Callable[[], Sequence[str]] = tuple) 
 
 
 @contextmanager
+def lent_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside `folder`, gone when the block ends: other computers see what is there, too.
+
+    Raises
+    ------
+    OutputError
+        Where there is no place for it.
+    """
+    target = resolved(folder)
+    with _spare(spare_for(target), target, folder) as spare:
+        with writing(folder):
+            spare.mkdir(parents=True)
+        yield spare
+
+
+@contextmanager
 def replacing(path: Path, what: str, *, text: bool = True) -> Iterator[IO[Any]]:
     """A file to write to that takes the place of `path` when the block ends well.
 

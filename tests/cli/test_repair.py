@@ -61,10 +61,12 @@ def test_workers_look_for_what_else_may_be_a_cell(
     movie: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
+    lent: set[Path] = set()
 
     class Others(Here):
         def stream(self, task: Any, shared: Any, parts: Any) -> Any:
             asked.append(task.__name__)
+            lent.update(movie.glob(".there.*"))
             return super().stream(task, shared, parts)
 
     @contextmanager
@@ -77,6 +79,8 @@ def test_workers_look_for_what_else_may_be_a_cell(
     assert not asked
     assert call(*track, movie / "there", "--scheduler", "local") == 0
     assert "_frame" in asked
+    assert lent, "workers on other computers could not read what was mended"
+    assert not list(movie.glob(".there.*"))
     for name in ("repairs.csv", "detections.csv", "events.csv"):
         assert (movie / "here" / name).read_bytes() == (movie / "there" / name).read_bytes()
 

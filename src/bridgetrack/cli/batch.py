@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,7 +38,7 @@ from bridgetrack.cli.sources import (
 )
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import signed
-from bridgetrack.files import replacing
+from bridgetrack.files import lent_folder, replacing
 from bridgetrack.notes import Note, plural
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.readable import resolved
@@ -229,7 +228,7 @@ def _track(
     labels, found, beside = movie.labels, None, None
     with collecting_warnings(notes), ExitStack() as temporary:
         if labels is None and movie.image is not None:
-            beside = Path(temporary.enter_context(TemporaryDirectory()))
+            beside = temporary.enter_context(lent_folder(out))
             labels = out / FOUND_HERE[0]
         assert labels is not None
         inputs = RunInputs(

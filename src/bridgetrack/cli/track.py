@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, get_args
 
 import typer
@@ -36,6 +35,7 @@ from bridgetrack.cli.sources import (
     open_sources,
     open_weights,
 )
+from bridgetrack.files import lent_folder
 from bridgetrack.notes import Note, NoteKind
 
 
@@ -147,7 +147,7 @@ def track(
         with collecting_warnings(notes):
             workers = temporary.enter_context(cluster_at(scheduler))
         if repair:
-            beside = Path(temporary.enter_context(TemporaryDirectory()))
+            beside = temporary.enter_context(lent_folder(out))
             cells = show(repaired_labels(cells, pixels, weights, beside, out, workers), watch)
         with collecting_warnings(notes):
             pieces = InPieces(limit, window, gap, workers, seconds)
