@@ -7,7 +7,7 @@ import pytest
 from qtpy.QtCore import Qt
 
 from bridgetrack.annotations.annotation import Kind
-from bridgetrack.session.names import question_words
+from bridgetrack.session.names import CellNames, question_words
 from bridgetrack.ui.coloured_cells import COLOURED
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, find_role
@@ -53,6 +53,16 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     said = question_words(question, asked.session.names)
     assert widget.suggest.question.text() == said and " #" in said
     assert widget.suggest.choices.count() == 1 + len(question.alternatives)
+    # Where tracks get other numbers, the pictures have them, too, and are not gone meanwhile.
+    frames = widget.suggest.frames
+    qtbot.waitUntil(lambda: len(frames.pictures) > 0, timeout=20_000)
+    with pytest.MonkeyPatch.context() as renamed:
+        renamed.setattr(CellNames, "__call__", lambda self, cell: "#999")
+        asked.session.tracking_changed.emit()
+        assert frames.pictures
+        qtbot.waitUntil(
+            lambda: any(t.words == "#999" for p in frames.pictures for t in p.tags), timeout=20_000
+        )
     assert asked.canvas.frame == question.frame
     middle = np.array(question.position[-2:]) * 0.645
     near = 3 * shown_diameter(asked.session.scene.detections) * 0.645

@@ -87,7 +87,7 @@ class SuggestPanel(Panel):
         self.tracking = self.add(Work(self, "track", cancel=False))
         self.looking = self.add(Work(self, mask_questions.JOB, beside=lambda: check.running))
         self.column.addStretch(1)
-        self._pictured: Question | None = None
+        self._pictured: tuple[Question | None, tuple[str, ...]] = None, ()
         session = self.session
         # Once, when the next question is in view.
         self.follow(
@@ -134,14 +134,17 @@ class SuggestPanel(Panel):
         self.frames.mark(self.state.canvas.frame, late)
 
     def _picture(self, asked: Question | None) -> None:
-        """Cut both frames, or both masks, out in the background."""
-        source, scene = self.session.movie, self.session.scene
-        if asked is self._pictured or source is None or scene is None:
+        """Cut both frames, or both masks, out in the background; anew where cells are renamed."""
+        source, scene, names = self.session.movie, self.session.scene, self.session.names
+        called = _called(asked, names)
+        before, names_before = self._pictured
+        if source is None or scene is None or (asked is before and called == names_before):
             return
-        self._pictured = asked
-        self.frames.show_pictures(())
+        self._pictured = asked, called
+        if asked is not before:
+            self.frames.show_pictures(())
         if asked is not None:
-            size, names = shown_diameter(scene.detections), self.session.names
+            size = shown_diameter(scene.detections)
 
             def work() -> Steps[tuple[Picture, ...]]:
                 if isinstance(asked, MaskQuestion):
@@ -217,6 +220,13 @@ def _reason(asked: Question) -> str:
     if isinstance(asked, SampleQuestion):
         return f"{asked.reason[0].upper()}{asked.reason[1:]}."
     return f"Why this one: {asked.reason}."
+
+
+def _called(asked: Question | None, names: Name) -> tuple[str, ...]:
+    """What the cells in the pictures of a question are called."""
+    if asked is None or isinstance(asked, MaskQuestion):
+        return ()
+    return tuple(names(cell) for e in (asked.event, *asked.alternatives) for cell in e.cells)
 
 
 def _about(asked: Question, name: Name) -> str:
