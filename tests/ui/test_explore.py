@@ -158,6 +158,7 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     assert panel.legend.isVisible()
     # Curves of the chosen, distributions of all, and their numbers.
     panel.tabs.setCurrentIndex(2)
+    assert panel.feature.itemText(panel.feature.findData("area")) == "area [µm²]"
     panel.feature.setCurrentIndex(panel.feature.findData("speed"))
     panel.save_plot(tmp_path / "curve.csv")
     curve = pd.read_csv(tmp_path / "curve.csv")

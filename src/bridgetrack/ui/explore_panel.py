@@ -40,7 +40,7 @@ from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.track_list import TrackList
 from bridgetrack.ui.track_plots import Legend, NumberPlot, save_plot
-from bridgetrack.ui.widgets import Column, button, row, text
+from bridgetrack.ui.widgets import Column, button, column_words, row, text
 
 SAMPLES = 20
 """Solutions that are drawn around the best one."""
@@ -187,7 +187,7 @@ class ExplorePanel(Panel):
         self.feature.blockSignals(True)
         self.feature.clear()
         for name, words in numbers.features.items():
-            self.feature.addItem(words, name)
+            self.feature.addItem(column_words(words), name)
         self.feature.setCurrentIndex(max(self.feature.findData(before or "area"), 0))
         self.feature.blockSignals(False)
         self.list.show_table(numbers.table)
@@ -223,7 +223,7 @@ class ExplorePanel(Panel):
 
     def _show_plot(self, numbers: TrackNumbers) -> None:
         feature, chosen = str(self.feature.currentData()), self._looks.chosen
-        words = numbers.features.get(feature, "")
+        words = column_words(numbers.features.get(feature, ""))
         over_time = self.kind.currentIndex() == 0 and not feature.startswith("track:")
         if not over_time:
             self.plot.show_bars(numbers.distribution(feature, chosen))
@@ -238,7 +238,7 @@ class ExplorePanel(Panel):
             table["time"].to_numpy(np.float64), table[feature].to_numpy(np.float64),
             table["track_id"].to_numpy(), chosen,
         )  # fmt: skip
-        self.plot.name_axes(numbers.features["time"], words)
+        self.plot.name_axes(column_words(numbers.features["time"]), words)
         named = ", ".join(map(str, chosen[:8])) + (", …" if len(chosen) > 8 else "")
         self.plot_words.setText(
             f"Track{'s' * (len(chosen) > 1)} {named}."
@@ -253,7 +253,7 @@ class ExplorePanel(Panel):
         self.survival.show_survival(self.cycles)
         unit = "h" if self.cycles.unit == "min" else "frames"
         self.survival.name_axes(f"time since birth, {unit}", "share not divided")
-        table = self.cycles.generations.rename(columns=_heading_words).to_html(
+        table = self.cycles.generations.rename(columns=column_words).to_html(
             index=False, na_rep="", float_format="{:.4g}".format, border=0
         )
         table = table.replace("<table", '<table cellpadding="4"').replace(
@@ -449,10 +449,3 @@ def _with_spread(numbers: TrackNumbers, samples: list[Tracks]) -> pd.DataFrame:
     """The table of tracks with how far each hangs on doubtful events."""
     spread = track_spread(numbers.tracks, samples)
     return numbers.table.reset_index(drop=True).merge(spread, on="track_id", how="left")
-
-
-def _heading_words(column: str) -> str:
-    """The name of a column of a table in words; a line does not break within its unit."""
-    name, bracket, unit = column.partition(" [")
-    joined = unit.replace("um", "µm").replace("/", "/\N{WORD JOINER}")
-    return name.replace("_", " ") + bracket + joined

@@ -20,7 +20,7 @@ from qtpy.QtWidgets import QAbstractItemView, QLineEdit, QTableView
 
 from bridgetrack.errors import InputError
 from bridgetrack.tracks.choose import rows_named
-from bridgetrack.ui.widgets import Column, row, text
+from bridgetrack.ui.widgets import Column, column_words, row, text
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -114,7 +114,7 @@ class TrackModel(QAbstractTableModel):
         if role != Qt.ItemDataRole.DisplayRole or orientation != Qt.Orientation.Horizontal:
             return None
         name = str(self.table.columns[section])
-        return _HEADS.get(name, name.replace("_", " ").replace(" [", "\n["))
+        return _HEADS.get(name, column_words(name).replace(" [", "\n["))
 
 
 class TrackList(Column):

@@ -301,3 +301,15 @@ def icon(name: str, colour: str) -> QIcon:
     """An icon of Material Design Icons."""
     faint = {"disabled": {"color": colour, "opacity": 0.35}}
     return fonticon.icon(getattr(MDI7, GLYPHS[name]), color=colour, states=faint)
+
+
+_UNITS = {"um2": "µm²", "um3": "µm³", "um": "µm", "/": "/\N{WORD JOINER}"}
+"""How units of tables are shown; a line does not break within one."""
+
+
+def column_words(column: str) -> str:
+    """The name of a column of a table in words."""
+    name, bracket, unit = column.partition(" [")
+    for plain, shown in _UNITS.items():
+        unit = unit.replace(plain, shown)
+    return name.replace("_", " ") + bracket + unit
