@@ -159,6 +159,9 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     # Curves of the chosen, distributions of all, and their numbers.
     panel.tabs.setCurrentIndex(2)
     assert panel.feature.itemText(panel.feature.findData("area")) == "area [µm²]"
+    ink = panel.plot.getAxis("left").textPen().color()
+    ground = panel.plot.palette().window().color()
+    assert abs(ink.lightness() - ground.lightness()) > 150, "the axes can be read"
     panel.feature.setCurrentIndex(panel.feature.findData("speed"))
     panel.save_plot(tmp_path / "curve.csv")
     curve = pd.read_csv(tmp_path / "curve.csv")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
+from qtpy.QtCore import QEvent
+from qtpy.QtGui import QColor
 
 from bridgetrack.active.records import Point
 
@@ -23,6 +26,25 @@ class StillPlot(pg.PlotWidget):
         self.setMouseEnabled(x=False, y=False)
         self.setMenuEnabled(False)
         self.hideButtons()
+
+    def draw_axes(self, ink: QColor | None = None) -> None:
+        """Draw the axes in a colour; in that of the theme's words where it is None."""
+        pen = pg.mkPen(ink or self.palette().windowText().color())
+        for side in ("left", "bottom"):
+            axis = self.getAxis(side)
+            axis.setPen(pen)
+            axis.setTextPen(pen)
+
+    def showEvent(self, event: Any) -> None:  # noqa: N802
+        """The theme is known."""
+        super().showEvent(event)
+        self.draw_axes()
+
+    def changeEvent(self, event: Any) -> None:  # noqa: N802
+        """Another theme may have been chosen."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange and self.isVisible():
+            self.draw_axes()
 
 
 class AccuracyPlot(StillPlot):

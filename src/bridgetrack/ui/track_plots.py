@@ -9,6 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from pyqtgraph.exporters import ImageExporter
 from qtpy.QtCore import Qt
+from qtpy.QtGui import QColor
 
 from bridgetrack.errors import OutputError
 from bridgetrack.session.track_numbers import Distribution
@@ -83,10 +84,11 @@ class NumberPlot(StillPlot):
         self.setLabel("left", left)
 
 
-def save_plot(plot: pg.PlotWidget, path: Path) -> None:
-    """Write what a plot shows as PNG, on white and at twice its size."""
+def save_plot(plot: StillPlot, path: Path) -> None:
+    """Write what a plot shows as PNG, in black on white and at twice its size."""
     before = plot.backgroundBrush()
     plot.setBackground("w")
+    plot.draw_axes(QColor("black"))
     try:
         made = ImageExporter(plot.plotItem)
         made.parameters()["width"] = max(2 * round(plot.plotItem.width()), 200)
@@ -94,6 +96,7 @@ def save_plot(plot: pg.PlotWidget, path: Path) -> None:
             raise OutputError(f"{path}: the plot cannot be written; choose another place")
     finally:
         plot.setBackgroundBrush(before)
+        plot.draw_axes()
 
 
 class Legend(pg.GraphicsLayoutWidget):
