@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_the_older_result(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("pandas.DataFrame.to_csv", full)
+    monkeypatch.setattr("bridgetrack.export.csv._values", full)
     shown = run("track", labels, "--out", out)
     assert shown.status == 1
     assert "No space left" in shown.err
