@@ -180,7 +180,7 @@ def csv_notes(tracks: Tracks, preset: str) -> tuple[str, ...]:
 def _write(table: pd.DataFrame, path: Path, header: list[list[str]] | None = None) -> None:
     """Write a table a part at a time, as its values as Python's would take much memory at once.
 
-    pandas writes numbers of numpy in twice the time, to the same digits.
+    pandas takes half as long again, for the same digits.
     """
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
