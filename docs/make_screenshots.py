@@ -539,10 +539,14 @@ def track(camera: Camera) -> None:
     camera.wait(200)
     camera.film(5)
     camera.save("track")
-    panel.colour.setCurrentIndex(1)
-    camera.film(4)
-    camera.save("certainty")
-    panel.colour.setCurrentIndex(0)
+    for k, name in ((1, "certainty"), (0, "")):
+        before = find_role(layers, "coloured").colormap
+        panel.colour.setCurrentIndex(k)
+        # The cells are coloured in the background.
+        camera.until(lambda was=before: find_role(layers, "coloured").colormap is not was)
+        if name:
+            camera.film(4)
+            camera.save(name)
 
 
 def export(camera: Camera) -> None:
