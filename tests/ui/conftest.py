@@ -97,6 +97,19 @@ def seldom_collected() -> Iterator[None]:
     gc.set_threshold(*before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def all_ended() -> Iterator[None]:
+    """Work that goes on when the last window has closed is waited for, as napari does at its end.
+
+    Qt crashes where a worker tells it something while the program ends.
+    """
+    yield
+    if find_spec("napari") and "qtpy.QtCore" in sys.modules:
+        from napari.qt.threading import WorkerBase
+
+        WorkerBase.await_workers()
+
+
 @pytest.fixture(autouse=True)
 def closing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows close at the end of a test without a question, whatever is under way."""

@@ -24,7 +24,7 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     source.image.setFocus()
     qtbot.keyClick(source.image, Qt.Key.Key_Down)
     assert source.image.layer.name == "other"
-    qtbot.waitUntil(lambda: "has shape" in widget.segment.notice.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "has shape" in widget.segment.notice.text(), timeout=20_000)
     assert "Ready" not in widget.next_words.text()
     assert state.session.movie is None, "what was open before is not what is chosen"
     qtbot.keyClick(source.image, Qt.Key.Key_Up)
@@ -66,7 +66,7 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     pace.held = True
     layer = viewer.layers["cells"]
     viewer.layers.remove(layer)
-    qtbot.waitUntil(lambda: session.movie is None, timeout=5000)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
     pace.held = False
     qtbot.waitUntil(lambda: not session.trainer.busy, timeout=20_000)
     assert session.trainer.training is None

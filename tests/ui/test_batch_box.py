@@ -27,7 +27,7 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):
     sections = widget.track.findChildren(QCollapsible)
     title = next(s for s in sections if s.text() == "Many movies").toggleButton()
     qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: box.go.height() > 10)
+    qtbot.waitUntil(lambda: box.go.height() > 10, timeout=20_000)
     qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
     assert box.words.text().startswith("Choose the folder")
     box.folder.value, box.out.value = many, out

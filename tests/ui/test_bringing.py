@@ -179,7 +179,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     press(0, files["frames"] / "t001.tif")
     assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
     # With two actions, the third finds cells; fewer than seven lead to a table from there.
-    qtbot.waitUntil(panel.find.go.isVisible, timeout=5000)
+    qtbot.waitUntil(panel.find.go.isVisible, timeout=20_000)
     assert panel.find.go.isEnabled()
     press(1, files["masks"] / "t000.tif")
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
@@ -193,7 +193,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     qtbot.waitUntil(lambda: "Written" in widget.track.export.words.text(), timeout=20_000)
     assert (results / "tracks.csv").is_file()
     told = widget.track.export.words
-    qtbot.waitUntil(lambda: told.visibleRegion().boundingRect() == told.rect(), timeout=2000)
+    qtbot.waitUntil(lambda: told.visibleRegion().boundingRect() == told.rect(), timeout=20_000)
     widget.open_step(0)
     n = len(state.session.scene.detections)
     press(2, files["table"])
@@ -212,13 +212,13 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     broken.write_text("name,colour\ncat,black\n")
     before = len(viewer.layers)
     press(2, broken)
-    qtbot.waitUntil(lambda: "broken.csv" in panel.notice.text(), timeout=2000)
+    qtbot.waitUntil(lambda: "broken.csv" in panel.notice.text(), timeout=20_000)
     assert len(viewer.layers) == before
     # Another movie is not combined with the cells of the one before.
     second = files["table"].with_name("second.tif")
     tifffile.imwrite(second, np.asarray(chosen(widget, "image").data), photometric="minisblack")
     press(0, second)
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=5000)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     assert chosen(widget, "image").name == "second" and chosen(widget, "labels") is None
     assert "are those of “frames”, the movie before." in panel.summary.text()
     assert not viewer.layers["frames"].visible
@@ -230,7 +230,7 @@ def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
 
     def opened(*given: Path | None) -> Any:
         viewer.layers.clear()
-        qtbot.waitUntil(lambda: state_of(viewer).session.movie is None, timeout=5000)
+        qtbot.waitUntil(lambda: state_of(viewer).session.movie is None, timeout=20_000)
         widget = fill(viewer, *given)
         files_of = state_of(viewer).files
         assert files_of.busy("open") and not viewer.layers, "the window is there at once"

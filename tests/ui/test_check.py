@@ -30,7 +30,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     sections = widget.track.findChildren(QCollapsible)
     title = next(s for s in sections if s.text() == "How right is it?").toggleButton()
     qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: box.go.height() > 10)
+    qtbot.waitUntil(lambda: box.go.height() > 10, timeout=20_000)
     box.form["count"].value = 5
     tracking, before = state.session.tracking, len(state.session.annotations)
     qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
@@ -38,7 +38,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     assert isinstance(first, SampleQuestion)
     assert state.annotator.asking
     assert state.canvas.frame == first.frame
-    qtbot.waitUntil(lambda: asking.question.text().startswith("Is this right:"))
+    qtbot.waitUntil(lambda: asking.question.text().startswith("Is this right:"), timeout=20_000)
     assert asking.reason.text().startswith("Number 1 of 5 drawn at random")
     assert asking.choices.isHidden(), "what the model believes would sway the answer"
     assert widget.tabs[3].isChecked()
@@ -52,7 +52,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     hand.key("Return")
     assert questions.current.number == 1
     hand.key("Backspace")
-    qtbot.waitUntil(asking.undo.isEnabled)
+    qtbot.waitUntil(asking.undo.isEnabled, timeout=20_000)
     qtbot.mouseClick(asking.undo, Qt.MouseButton.LeftButton)
     assert questions.current.number == 1
     hand.key("Backspace")
@@ -67,7 +67,7 @@ def test_in_the_window(open_short, viewer, hand, qtbot, tmp_path):
     assert not asking.looking.isHidden()
     qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
     assert questions.current.number == 2
-    qtbot.waitUntil(asking.looking.isHidden)
+    qtbot.waitUntil(asking.looking.isHidden, timeout=20_000)
     hand.key("Return")
     hand.key("Return")
     assert widget.step == 3

@@ -46,7 +46,7 @@ def found(viewer, qtbot, file):
     """A viewer with that movie, its cells found by the plain segmentation."""
     widget = fill(viewer, file, None)
     state = state_of(viewer)
-    qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=5000)
+    qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=20_000)
     widget.segment.find.choice["choose"].value = "plain"
     widget.segment.find.go.click()
     settled(state, qtbot)
@@ -115,7 +115,7 @@ def test_cells_of_a_file_are_not_brought_back_over_it(found, viewer, qtbot, file
     own = tmp_path / "own.tif"
     tifffile.imwrite(own, find_role(viewer.layers, "labels").data.astype(np.uint16) * 2)
     viewer.layers.clear()
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=5000)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     fill(viewer, file, own)
     settled(state, qtbot)
     assert [layer.name for layer in viewer.layers if tags_of(layer).get("role") == "labels"] == [
@@ -146,7 +146,7 @@ def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
     widget = fill(viewer, file, None)
     state = state_of(viewer)
     window = viewer.window._qt_window
-    qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=5000)
+    qtbot.waitUntil(widget.segment.find.go.isEnabled, timeout=20_000)
     widget.segment.find.choice["choose"].value = "plain"
     widget.segment.find.go.click()
     qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
@@ -218,7 +218,7 @@ def test_a_new_folder_is_made_where_its_name_is_typed(viewer, qtbot, tmp_path):
     line.setFocus()
     line.clear()
     qtbot.keyClicks(line, "results")
-    with qtbot.waitSignal(dialog.accepted, timeout=2000):
+    with qtbot.waitSignal(dialog.accepted, timeout=20_000):
         qtbot.keyClick(line, Qt.Key.Key_Return)
     assert (tmp_path / "results").is_dir()
     assert Path(dialog.selectedFiles()[0]) == tmp_path / "results"

@@ -22,7 +22,7 @@ def test_another_active_layer_is_told_and_a_button_leads_back(open_short, viewer
     viewer.layers.selection.active = viewer.layers["short"]
     hand.click(place)
     assert len(state.session.annotations) == 0
-    qtbot.waitUntil(widget.elsewhere.isVisible, timeout=5000)
+    qtbot.waitUntil(widget.elsewhere.isVisible, timeout=20_000)
     assert "“short”" in widget.where.text()
     qtbot.mouseClick(widget.back, Qt.MouseButton.LeftButton)
     assert not widget.elsewhere.isVisible()

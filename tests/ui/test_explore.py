@@ -97,7 +97,7 @@ def test_rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     # A click on a cell, where clicks answer nothing, chooses its row.
     panel.list.search.clear()
     panel.by_click.click()
-    qtbot.waitUntil(panel.by_click.isChecked, timeout=5000)
+    qtbot.waitUntil(panel.by_click.isChecked, timeout=20_000)
     assert viewer.layers.selection.active is find_role(viewer.layers, "tracks")
     state.canvas.show(0, None)
     here = nodes[nodes["frame"] == 0]
@@ -124,7 +124,7 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     spot = panel.tree.plotItem.vb.mapViewToScene(QPointF(branch["x"], frame))
     qtbot.mouseClick(panel.tree.viewport(), LEFT, pos=panel.tree.mapFromScene(spot))
     track = int(branch["track_id"])
-    qtbot.waitUntil(lambda: state.looks.chosen == (track,), timeout=5000)
+    qtbot.waitUntil(lambda: state.looks.chosen == (track,), timeout=20_000)
     assert state.canvas.frame == frame and selected(panel) == [track]
     # One family alone, and its files.
     panel.all_families.click()

@@ -138,7 +138,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
         settled(state, qtbot, layer)
     hand.key("V")
     hand.click(middle(layer.data[1] == central(layer.data[1])))
-    qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=5000)
+    qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=20_000)
     rows = [[table.item(k, c).text() for c in (1, 2)] for k in range(3)]
     # The latest first, also of those that were given within a second.
     assert rows[1:] == [["1", "this is no cell"], ["0", "this is no cell"]]
@@ -151,10 +151,10 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     qtbot.mouseClick(widget.annotate.remove, Qt.MouseButton.LeftButton)
     np.testing.assert_array_equal(layer.data[0], before[0])
     np.testing.assert_array_equal(layer.data[1], gone[1])
-    qtbot.waitUntil(lambda: table.rowCount() == 2, timeout=5000)
+    qtbot.waitUntil(lambda: table.rowCount() == 2, timeout=20_000)
     hand.key("Z")
     np.testing.assert_array_equal(layer.data, gone)
-    qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=5000)
+    qtbot.waitUntil(lambda: table.rowCount() == 3, timeout=20_000)
     settled(state, qtbot, layer)
     for _ in range(3):
         hand.key("Z")
@@ -175,7 +175,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     hand.key("O")
     hand.key("Return")
     settled(state, qtbot, layer)
-    qtbot.waitUntil(panel.again.isEnabled, timeout=2000)
+    qtbot.waitUntil(panel.again.isEnabled, timeout=20_000)
     before, answers = layer.data.copy(), state.session.masks.answers
     hand.key("W")
     assert state.session.busy("choose")

@@ -75,11 +75,11 @@ def outlined(state, side):
 def test_both_masks_are_shown_and_enter_says_they_are_right(asked, viewer, hand, qtbot):
     # Both masks are shown on the canvas and in pictures.
     question, panel = asked.session.questions.current, asked.widget.suggest
-    qtbot.waitUntil(lambda: panel.question.text() == "Is this one cell, or two?")
+    qtbot.waitUntil(lambda: panel.question.text() == "Is this one cell, or two?", timeout=20_000)
     assert "depend on it" in panel.reason.text()
     assert asked.canvas.frame == T
     assert [panel.choices.item(k).text()[:12] for k in (0, 1)] == ["1  One cell,", "2  Two cells"]
-    qtbot.waitUntil(lambda: len(panel.frames.pictures) == 2, timeout=10_000)
+    qtbot.waitUntil(lambda: len(panel.frames.pictures) == 2, timeout=20_000)
     drawn_, instead = panel.frames.pictures
     assert (drawn_.words, instead.words) == ("one cell, as drawn", "two cells")
     assert (drawn_.pixels != instead.pixels).any()
@@ -88,11 +88,11 @@ def test_both_masks_are_shown_and_enter_says_they_are_right(asked, viewer, hand,
         assert (picture.pixels == colour).all(axis=-1).sum() > 100
     assert outlined(asked, 0) > 20 and outlined(asked, 1) == 0
     hand.key("T")
-    qtbot.waitUntil(lambda: outlined(asked, 1) > 20, timeout=2000)
+    qtbot.waitUntil(lambda: outlined(asked, 1) > 20, timeout=20_000)
     assert any("two cells" in str(t) for t in asked.canvas.marks_layer.features["text"])
     assert asked.canvas.frame == T
     qtbot.mouseClick(panel.frames, Qt.MouseButton.LeftButton, pos=panel.frames._place(0).center())
-    qtbot.waitUntil(lambda: outlined(asked, 1) == 0, timeout=2000)
+    qtbot.waitUntil(lambda: outlined(asked, 1) == 0, timeout=20_000)
     assert asked.session.questions.current is question
     # Enter says they are right and the questions go on.
     before = cells(viewer).copy()
@@ -141,8 +141,8 @@ def test_looking_is_cancelled_and_turned_off(state, hand, qtbot, pace):
     panel, masks = state.widget.suggest, state.session.questions.masks
     pace.held = True
     panel.masks.setChecked(True)
-    qtbot.waitUntil(lambda: masks.busy, timeout=5000)
-    qtbot.waitUntil(panel.looking.isVisible, timeout=5000)
+    qtbot.waitUntil(lambda: masks.busy, timeout=20_000)
+    qtbot.waitUntil(panel.looking.isVisible, timeout=20_000)
     panel.masks.setChecked(False)
     assert not masks.busy and not masks.on
     pace.held = False

@@ -147,7 +147,7 @@ def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
     hand.click(middle(truth[T] == pair[0]))
     settled(state, qtbot)
     assert [m.frame for m in state.session.proposed] == [T - 1, T + 1]
-    qtbot.waitUntil(widget.annotate.same.isVisible, timeout=2000)
+    qtbot.waitUntil(widget.annotate.same.isVisible, timeout=20_000)
     assert f"{T - 1}, {T + 1}" in widget.annotate.same_words.text()
     np.testing.assert_array_equal(cells(viewer)[T - 1], before[T - 1])
     hand.key("P")
@@ -290,12 +290,12 @@ def test_what_is_painted_is_an_answer(opened, viewer, qtbot, pair):
     layer.paint((T, *spot), new)
     painted = layer.data[T] == new
     assert painted.sum() > 20
-    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=5000)
+    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=20_000)
     settled(state, qtbot)
     [answer] = state.session.masks.answers
     assert answer.kind == MendKind.PAINT
     assert any(np.array_equal(p, np.flatnonzero(painted)) for p in answer.mend.right)
     layer.undo()
     np.testing.assert_array_equal(layer.data[T], before)
-    qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=5000)
+    qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=20_000)
     settled(state, qtbot)

@@ -128,7 +128,7 @@ def test_looking_and_browsing_answer_nothing(state, hand, moving, viewer, qtbot)
     # Deleting the segmentation ends the work.
     assert state.session.movie is not None
     viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=2000)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     assert state.session.tracking is None
 
 
@@ -245,7 +245,7 @@ def test_buttons_do_what_keys_do(open_short, viewer, hand, qtbot):
     assert len(state.session.annotations) == 0
     hand.key("V")
     hand.click(place)
-    qtbot.waitUntil(panel.annotate.notice.isVisible, timeout=5000)
+    qtbot.waitUntil(panel.annotate.notice.isVisible, timeout=20_000)
     qtbot.wait(20)
     assert [b.mapTo(panel, b.rect().center()) for b in seen] == places
 
@@ -268,7 +268,7 @@ def test_closing_during_work_is_clean(open_short, viewer, pixels):
 def test_wrong_layers_explain_themselves(viewer, qtbot):
     viewer.add_labels(np.zeros((10, 10), dtype=int), name="flat")
     _, panel = viewer.window.add_plugin_dock_widget("bridgetrack", "Segment")
-    qtbot.waitUntil(panel.source.notice.isVisible, timeout=2000)
+    qtbot.waitUntil(panel.source.notice.isVisible, timeout=20_000)
     assert "time" in panel.source.notice.text()
 
 
@@ -286,11 +286,11 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
 
     viewer.layers.events.inserted.connect(change)
     widget.track.go.click()
-    qtbot.waitUntil(lambda: widget.track.doubts.rowCount() > 5, timeout=5000)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=5000)
+    qtbot.waitUntil(lambda: widget.track.doubts.rowCount() > 5, timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=20_000)
     viewer.layers.events.inserted.disconnect(change)
     layer = find_role(viewer.layers, "tracks")
-    qtbot.waitUntil(lambda: layer.visible, timeout=5000)
+    qtbot.waitUntil(lambda: layer.visible, timeout=20_000)
     widget.track.doubts.cellClicked.emit(0, 0)
     row = state.annotator.hovered
     assert row >= 0
@@ -298,9 +298,9 @@ def test_tracks_are_shown_and_follow_corrections(open_short, viewer, hand, qtbot
     data = layer.data.copy()
     hand.key("Backspace")
     qtbot.waitUntil(
-        lambda: chosen_event(state.session.tracking, row).key != before.key, timeout=5000
+        lambda: chosen_event(state.session.tracking, row).key != before.key, timeout=20_000
     )
-    qtbot.waitUntil(lambda: not np.array_equal(data, layer.data), timeout=5000)
+    qtbot.waitUntil(lambda: not np.array_equal(data, layer.data), timeout=20_000)
     before = layer.track_colors.copy()
     widget.track.colour.setCurrentIndex(1)
     found = colouring(state.session.tracking.tracks, "certainty")
@@ -313,12 +313,12 @@ def test_export_writes_what_is_ticked(open_short, tmp_path, qtbot):
     widget.open_step(3)
     widget.track.go.click()
     box = widget.track.export
-    qtbot.waitUntil(lambda: box.preview.rowCount() == 5, timeout=5000)
+    qtbot.waitUntil(lambda: box.preview.rowCount() == 5, timeout=20_000)
     box.formats["geff"].value = True
     box.formats["ctc"].value = True
     box.formats["zarr"].value = True
     box.write(tmp_path / "out")
-    qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=10_000)
+    qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
     names = {p.name for p in (tmp_path / "out").iterdir()}
     assert {"detections.csv", "ctc", "tracks.geff", "tracks.ome.zarr"} <= names
 
@@ -409,7 +409,7 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     assert len(state.session.annotations) == 2
     # Where clicks choose tracks, they answer nothing in the volume either.
     below.by_click.click()
-    qtbot.waitUntil(lambda: not state.canvas.active, timeout=5000)
+    qtbot.waitUntil(lambda: not state.canvas.active, timeout=20_000)
     look_at(viewer, (1, 6.0, 22.5, 10.5))
     qtbot.wait(100)
     hand.click((22.5, 10.5))

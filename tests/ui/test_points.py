@@ -167,7 +167,7 @@ def test_other_points_are_not_taken_for_cells(viewer, qtbot):
     chooser = widget.segment.source
     assert chooser.labels.layer is None
     chooser.labels.choose(viewer.add_points(np.zeros((3, 2)), name="flat"))
-    qtbot.waitUntil(chooser.notice.isVisible, timeout=5000)
+    qtbot.waitUntil(chooser.notice.isVisible, timeout=20_000)
     assert "time, y, x" in chooser.notice.text()
 
 

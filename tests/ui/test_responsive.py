@@ -30,12 +30,12 @@ def test_garbage_is_searched_among_new_objects_until_a_layer_goes(thawed, qtbot,
     model.add_image(np.zeros((3, 3)))
     made = responsive.Responsive(model.layers)
     assert sys.getswitchinterval() < before[0] and gc.get_threshold()[2] > before[1][2]
-    qtbot.waitUntil(lambda: gc.get_freeze_count() > 0)
+    qtbot.waitUntil(lambda: gc.get_freeze_count() > 0, timeout=20_000)
     seen = []
     model.layers.events.removed.connect(lambda _: seen.append(gc.get_freeze_count()))
     model.layers.clear()
     assert seen == [0], "what the layer held can be found as it goes"
-    qtbot.waitUntil(lambda: gc.get_freeze_count() > 0)
+    qtbot.waitUntil(lambda: gc.get_freeze_count() > 0, timeout=20_000)
     made.close()
     assert gc.get_freeze_count() == 0
     assert (sys.getswitchinterval(), gc.get_threshold()) == before
@@ -100,7 +100,7 @@ def test_what_is_drawn_comes_before_what_nobody_sees(qtbot):
     drawing.begin(lambda: done.append("drawn"), lambda: done.append("written"))
     assert runner.running("computed") and not done
     runner.cancel("cancelled")
-    qtbot.waitUntil(lambda: not runner.running("computed"))
+    qtbot.waitUntil(lambda: not runner.running("computed"), timeout=20_000)
     assert done == ["drawn", "written", "computed"]
 
     def drawn_again():
@@ -110,7 +110,9 @@ def test_what_is_drawn_comes_before_what_nobody_sees(qtbot):
     done.clear()
     drawing.then(drawn_again)
     start("late")
-    qtbot.waitUntil(lambda: not runner.running("late"))  # although there is always more to draw
+    qtbot.waitUntil(
+        lambda: not runner.running("late"), timeout=20_000
+    )  # although there is always more to draw
     drawing.stop()
     assert 1 <= done.index("late") <= 6
     start("never")

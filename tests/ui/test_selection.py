@@ -129,7 +129,7 @@ def test_list_canvas_and_tree_share_one_selection(opened, hand, qtbot):
     section = next(s for s in panel.findChildren(QCollapsible) if s.isAncestorOf(panel.family))
     section.expand(animate=False)
     choose(qtbot, panel.doubts, 0)
-    qtbot.waitUntil(lambda: panel.family.drawn is not None, timeout=5000)
+    qtbot.waitUntil(lambda: panel.family.drawn is not None, timeout=20_000)
     qtbot.wait(200)
     table = panel.family.drawn.branches
     branch = table.loc[(table["end"] - table["start"]).idxmax()]
@@ -138,7 +138,7 @@ def test_list_canvas_and_tree_share_one_selection(opened, hand, qtbot):
     plot = panel.family.plot
     spot = plot.plotItem.vb.mapViewToScene(QPointF(branch["x"], frame))
     qtbot.mouseClick(plot.viewport(), LEFT, pos=plot.mapFromScene(spot))
-    qtbot.waitUntil(lambda: state.canvas.frame == frame, timeout=5000)
+    qtbot.waitUntil(lambda: state.canvas.frame == frame, timeout=20_000)
     nodes = state.session.tracking.tracks.nodes
     own = nodes[(nodes["track_id"] == track) & (nodes["frame"] == frame)]
     assert state.annotator.outlined == int(own.iloc[0]["id"])
@@ -157,7 +157,7 @@ def test_answers_are_gone_to_with_their_cell(open_short, viewer, hand, qtbot):
         state.canvas.show(int(detections.frame[row]), None)
         qtbot.wait(50)
         hand.click(detections.position[row])
-    qtbot.waitUntil(lambda: table.rowCount() == 2, timeout=5000)
+    qtbot.waitUntil(lambda: table.rowCount() == 2, timeout=20_000)
     choose(qtbot, table, 1)
     assert state.annotator.outlined == rows[0]
     press(qtbot, table, Qt.Key.Key_Up)

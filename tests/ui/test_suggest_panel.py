@@ -69,10 +69,12 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     assert np.abs(camera_of(viewer).center[-2:] - middle).max() < near
     assert viewer.layers.selection.active is asked.canvas.events_layer
     written = asked.canvas.marks_layer
-    qtbot.waitUntil(lambda: any("frame" in str(t) for t in written.features["text"]))
+    qtbot.waitUntil(
+        lambda: any("frame" in str(t) for t in written.features["text"]), timeout=20_000
+    )
     frames = {asked.canvas.frame}
     asked.question_view._timer.setInterval(30)
-    qtbot.waitUntil(lambda: frames.add(asked.canvas.frame) or len(frames) > 1, timeout=5000)
+    qtbot.waitUntil(lambda: frames.add(asked.canvas.frame) or len(frames) > 1, timeout=20_000)
     assert frames == {question.frame, question.last_frame}
     hand.key("T")
     assert not asked.question_view.active, "T stays in the frame chosen"
@@ -103,7 +105,7 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     assert asked.annotator.picking.mode == Mode.REVIEW
     assert not asked.question_view.active
     hint = asked.widget.suggest.hint
-    qtbot.waitUntil(lambda: "Press G to go on" in hint.text(), timeout=2000)
+    qtbot.waitUntil(lambda: "Press G to go on" in hint.text(), timeout=20_000)
     detections = asked.session.scene.detections
     row = int(np.flatnonzero(detections.frame == asked.canvas.frame)[0])
     asked.annotator.point_at(row)
@@ -117,11 +119,11 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     hand.key("Return")
     assert len(asked.session.annotations) == 1
     viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: asked.session.movie is None, timeout=2000)
+    qtbot.waitUntil(lambda: asked.session.movie is None, timeout=20_000)
     assert asked.session.questions.current is None
     assert not asked.question_view.active
     hint = asked.widget.suggest.hint
-    qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=2000)
+    qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=20_000)
 
 
 def test_keys_and_buttons_answer_alike(asked, hand, qtbot):
@@ -161,7 +163,7 @@ def test_keys_and_buttons_answer_alike(asked, hand, qtbot):
     panel.no.click()
     panel.unsure.click()
     assert kinds(asked) == [*before, Kind.CONFIRM, Kind.REJECT, Kind.CANNOT_TELL]
-    qtbot.waitUntil(panel.undo.isEnabled, timeout=2000)
+    qtbot.waitUntil(panel.undo.isEnabled, timeout=20_000)
     panel.undo.click()
     assert kinds(asked) == [*before, Kind.CONFIRM, Kind.REJECT]
     panel.leave.click()
@@ -170,7 +172,7 @@ def test_keys_and_buttons_answer_alike(asked, hand, qtbot):
 
 def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
     panel, window = asked.widget.suggest, asked.widget.window()
-    qtbot.waitUntil(panel.yes.isEnabled, timeout=5000)
+    qtbot.waitUntil(panel.yes.isEnabled, timeout=20_000)
     place, lengths = panel.yes.mapTo(window, panel.yes.rect().center()), set()
     for k in range(9):
         qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
@@ -183,24 +185,26 @@ def test_the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot):
         assert len(asked.session.annotations) == k + 1
     assert len(lengths) > 2
     qtbot.waitUntil(lambda: not asked.session.questions.busy, timeout=20_000)
-    qtbot.waitUntil(panel.use.isEnabled, timeout=5000)
+    qtbot.waitUntil(panel.use.isEnabled, timeout=20_000)
     assert panel.plot.isVisible() == bool(asked.session.questions.report.points)
-    qtbot.waitUntil(lambda: "9 answers" in panel.effort.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "9 answers" in panel.effort.text(), timeout=20_000)
     assert "too few to say how right it is" in panel.effort.text()
     assert panel.verdict.text()
     # What it learned is tracked with, shown, and told.
     assert find_role(viewer.layers, "tracks") is None
     qtbot.mouseClick(panel.use, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "Tracked with what it learned" in panel.outcome.text(), timeout=20_000)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, COLOURED) is not None)
-    qtbot.waitUntil(lambda: getattr(find_role(viewer.layers, "tracks"), "visible", False))
+    qtbot.waitUntil(lambda: find_role(viewer.layers, COLOURED) is not None, timeout=20_000)
+    qtbot.waitUntil(
+        lambda: getattr(find_role(viewer.layers, "tracks"), "visible", False), timeout=20_000
+    )
 
 
 def test_learning_is_cancelled_within_a_second(asked, hand, qtbot, pace):
     pace.held = True
     for _ in range(6):
         hand.key("Return")
-    qtbot.waitUntil(lambda: asked.session.questions.busy, timeout=2000)
+    qtbot.waitUntil(lambda: asked.session.questions.busy, timeout=20_000)
     before = asked.session.questions.current
     asked.widget.suggest.work.stop.click()
     assert not asked.session.questions.busy
@@ -231,7 +235,7 @@ def test_it_resumes_in_a_new_window(asked, hand, make_napari_viewer, pixels, qtb
     widget.by_model.click()
     qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
     assert state.session.questions.active.effort.clicks == 3
-    qtbot.waitUntil(lambda: "3 answers" in widget.suggest.effort.text(), timeout=2000)
+    qtbot.waitUntil(lambda: "3 answers" in widget.suggest.effort.text(), timeout=20_000)
 
 
 def test_two_viewers_ask_for_themselves(make_napari_viewer, qtbot, pixels):
@@ -272,6 +276,6 @@ def test_stacks_are_asked_about_in_their_planes(stack, viewer, hand, qtbot):
     qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
     question = state.session.questions.current
     assert state.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
-    qtbot.waitUntil(lambda: len(state.canvas.marks_layer.data) > 5, timeout=2000)
+    qtbot.waitUntil(lambda: len(state.canvas.marks_layer.data) > 5, timeout=20_000)
     hand.key("Return")
     assert len(state.session.annotations) == 1

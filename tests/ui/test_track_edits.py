@@ -121,7 +121,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     chosen = [tmp_path / "other" / "units.json", tmp_path / "other" / "detections.csv"]
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(chosen.pop(0)), ""))
     widget.annotate.take_over.click()
-    qtbot.waitUntil(lambda: "no tracks are known" in notice.text(), timeout=10_000)
+    qtbot.waitUntil(lambda: "no tracks are known" in notice.text(), timeout=20_000)
     assert not len(session.annotations)
     qtbot.keyClick(widget.annotate, Qt.Key.Key_O, Qt.KeyboardModifier.AltModifier)
     qtbot.keyRelease(widget.annotate, Qt.Key.Key_Alt)  # else Qt holds it down in later tests
@@ -133,7 +133,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     assert "Taken over from detections.csv: one event is another now" in notice.text()
     # Without masks the table of such tracks brings its cells, and the panel says how to go on.
     viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: session.movie is None, timeout=5000)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
     table, asked = tmp_path / "other" / "detections.csv", []
     ask = lambda *given: asked.append(given[2]) or (str(table), "")  # noqa: E731
     monkeypatch.setattr(QFileDialog, "getOpenFileName", ask)
@@ -143,7 +143,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     kinds = {layer.name: type(layer).__name__ for layer in viewer.layers}
     assert (kinds["detections"], kinds["detections cells"]) == ("Tracks", "Points")
     assert track(1, 1) == track(2, 1) and not len(session.annotations)
-    qtbot.waitUntil(lambda: "holds tracks" in widget.segment.summary.text(), timeout=5000)
+    qtbot.waitUntil(lambda: "holds tracks" in widget.segment.summary.text(), timeout=20_000)
     widget.annotate.take_over.click()
     qtbot.waitUntil(lambda: len(session.annotations) > 0, timeout=20_000)
     settled()

@@ -29,10 +29,12 @@ def test_both_frames_are_shown_and_a_click_goes_there(open_short, viewer, qtbot)
     shown = strip.grab().toImage()
     assert shown.width() >= 2 * 60
     state.annotator.accept()
-    qtbot.waitUntil(lambda: len(strip.pictures) == 2 and strip.pictures is not before)
+    qtbot.waitUntil(
+        lambda: len(strip.pictures) == 2 and strip.pictures is not before, timeout=20_000
+    )
     assert strip.pictures[0].frame == state.session.questions.current.frame
     state.annotator.stop_asking()
-    qtbot.waitUntil(lambda: not strip.isVisible(), timeout=2000)
+    qtbot.waitUntil(lambda: not strip.isVisible(), timeout=20_000)
 
 
 def test_the_frame_in_view_has_a_rim(qtbot):

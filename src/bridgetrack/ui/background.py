@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from napari.qt.threading import create_worker
-from qtpy.QtCore import QTimer
+from qtpy.QtCore import QThreadPool, QTimer
 
 from bridgetrack.session.background import Done, Factory, Failed, Report
 
@@ -91,6 +91,10 @@ def _drive(work: Factory) -> Generator[Any, None, _Ending]:
         steps.close()
 
 
+_THREADS = 16
+"""How many works can go on at once, with those that were told to stop and have not yet."""
+
+
 class ThreadRunner:
     """Runs work in napari's worker threads; reports arrive in the thread that started it.
 
@@ -101,6 +105,9 @@ class ThreadRunner:
 
     def __init__(self, turns: Turns | None = None) -> None:
         turns = turns or Turns()
+        # Qt has as many as there are processors; an answer must not wait for a long training.
+        pool = QThreadPool.globalInstance()
+        pool.setMaxThreadCount(max(_THREADS, pool.maxThreadCount()))
         self._starting = EventLoopQueue(turns, patient=True)
         self._ended = EventLoopQueue(turns)
         self._generation = 0

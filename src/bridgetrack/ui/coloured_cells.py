@@ -126,12 +126,17 @@ class ColouredCells:
         """In parts: each takes napari a moment."""
         fresh: list[Labels] = []
 
+        def current() -> bool:
+            # They may be gone meanwhile, or another movie is open.
+            movie = self._session.movie
+            return movie is not None and movie.layers[1] is cells and cells in viewer.layers
+
         def build() -> None:
-            if cells in viewer.layers and self.layer is None:
+            if current() and self.layer is None:
                 fresh.append(_made(pixels, colours, cells))
 
         def add() -> None:
-            if cells not in viewer.layers:
+            if not current():
                 return
             if fresh:
                 self._over, self._waits = cells, True
@@ -140,7 +145,7 @@ class ColouredCells:
                 self._update(viewer, self.layer, pixels, colours, cells)
 
         def show() -> None:
-            if self.layer is not None and self._waits:
+            if self.layer is not None and self._waits and current():
                 self._waits = False
                 self.layer.visible = True
 
@@ -178,6 +183,7 @@ def _prepared(
     pixels, colours = _pixels(tracking, found), _colours(found)
     for kind in (np.int32, np.uint8):  # of pixels, and of a layer that is not shown yet
         colours.map(np.zeros((2, 2), kind))
+        yield Progress("Colouring the cells", 0.5)
     pixels[frame].compute()
     return pixels, colours
 
