@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Collection, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,12 +113,9 @@ class _Shifted:
         """The cells of a frame."""
         return foreground(checked_labels(self.labels, t))
 
-    def compare(self, t: int, cells: Callable[[int], Foreground]) -> tuple[Index, Array]:
-        """Overlap keys and pixels of frame t and the next."""
+    def compare(self, t: int, before: Foreground, after: Foreground) -> tuple[Index, Array]:
+        """Overlap keys and pixels of the cells of frame t and of the next."""
         first, then, stop = (int(k) for k in self.offsets[t : t + 3])
-        if then in (first, stop):
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        before, after = cells(t), cells(t + 1)
         i = np.searchsorted(self.label[first:then], before.labels) + first
         j = np.searchsorted(self.label[then:stop], after.labels) + then
         k, m, pixels = shifted_overlap(before, after, self.shift[i])
@@ -128,22 +126,37 @@ def _pair_overlaps(
     movie: _Shifted, detections: Detections, known: Known | None
 ) -> Iterator[tuple[Index, Array]]:
     """Overlap keys and pixels, frame pair by frame pair, in order."""
-    # Every frame is needed twice, as the earlier and as the later one.
-    cells = lru_cache(maxsize=2 * _WORKERS)(movie.cells)
+    # Every frame is needed twice, as the earlier and as the later one, and read once.
+    cells: dict[int, Future[Foreground]] = {}
+    pairs: deque[Future[tuple[Index, Array]]] = deque()
 
-    def one(t: int) -> tuple[Index, Array]:
-        shift = movie.shift[movie.offsets[t] : movie.offsets[t + 1]]
-        found = None if known is None else _known_overlaps(known, detections, t, shift)
-        return movie.compare(t, cells) if found is None else found
+    def one(t: int, *cells: Future[Foreground]) -> tuple[Index, Array]:
+        return movie.compare(t, *(c.result() for c in cells))
 
     with ThreadPoolExecutor(_WORKERS) as pool:
-        yield from pool.map(one, range(movie.labels.n_frames - 1))
+        for t in range(movie.labels.n_frames - 1):
+            shift = movie.shift[movie.offsets[t] : movie.offsets[t + 1]]
+            found = None if known is None else _known_overlaps(known, detections, t, shift)
+            if found is not None:
+                yield from (f.result() for f in pairs)
+                pairs.clear()
+                cells.clear()
+                yield found
+                continue
+            # Frames are begun before the pairs that wait for them, so that none waits for ever.
+            for frame in (t, t + 1):
+                if frame not in cells:
+                    cells[frame] = pool.submit(movie.cells, frame)
+            pairs.append(pool.submit(one, t, cells.pop(t), cells[t + 1]))
+            if len(pairs) > _WORKERS:
+                yield pairs.popleft().result()
+        yield from (f.result() for f in pairs)
 
 
 def _compare(movie: _Shifted, t: int) -> Generator[float, None, tuple[Index, Array]]:
     """As `_Shifted.compare`, on a worker."""
     yield 0.0
-    return movie.compare(t, movie.cells)
+    return movie.compare(t, movie.cells(t), movie.cells(t + 1))
 
 
 def _known_overlaps(

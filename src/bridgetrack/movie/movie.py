@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,14 @@ from bridgetrack.movie.geometry import Geometry
 _HIGHEST = 2**32 - 1
 
 
-ALONE: Mapping[str, Any] = {"callbacks": ()}
-"""How pixels are computed in threads: napari's cache of dask results fails with a KeyError where
-two threads compute at once."""
+def pixels_of(array: da.Array) -> NDArray[Any]:
+    """Read a lazy part of a movie, in the calling thread where it is a single chunk."""
+    # napari's cache of dask results fails with a KeyError where two threads compute at once.
+    how: dict[str, Any] = {"callbacks": ()}
+    if array.npartitions == 1:
+        # Handing a chunk to a thread and back takes longer than reading a small one.
+        how["scheduler"] = "synchronous"
+    return np.asarray(array.compute(**how))
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,11 @@ class Movie:
 
     def frame(self, t: int) -> NDArray[Any]:
         """Pixels of frame `t`, all channels, shape (C, [Z,] Y, X)."""
-        return np.asarray(self.array[t].compute(**ALONE))
+        return pixels_of(self.array[t])
 
     def channel_frame(self, t: int, channel: int = 0) -> NDArray[Any]:
         """Pixels of one channel of frame `t`, shape ([Z,] Y, X)."""
-        return np.asarray(self.array[t, channel].compute(**ALONE))
+        return pixels_of(self.array[t, channel])
 
     def channel_number(self, channel: int | str) -> int:
         """Number of a channel given by number or name.

@@ -126,13 +126,19 @@ class TiffStack:
         numbers = np.arange(int(np.prod(leading))).reshape(leading)[key[: self._n_page_axes]]
         inside = key[self._n_page_axes :]
         pages = [self._page(int(n))[inside] for n in np.ravel(numbers)]
-        return np.stack(pages).reshape(np.shape(numbers) + pages[0].shape)
+        return _stacked(pages, np.shape(numbers))
 
     def _page(self, number: int) -> NDArray[Any]:
         page = self._series[number]
         if page is None:
             raise InputError(f"{self.path}: the picture of page {number} is missing from the file")
         return np.asarray(page.asarray(), dtype=self.dtype)
+
+
+def _stacked(parts: list[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Arrays of one shape in an array of them; one alone is not copied."""
+    whole = parts[0][None] if len(parts) == 1 else np.stack(parts)
+    return whole.reshape(shape + parts[0].shape)
 
 
 def _memory_map(path: Path, file: tifffile.TiffFile, series: Any) -> NDArray[Any] | None:
@@ -331,7 +337,7 @@ class FolderFrames:
         key = key if isinstance(key, tuple) else (key,)
         numbers = np.arange(self.shape[0] * self.shape[1]).reshape(self.shape[:2])[key[:2]]
         frames = [self._frame(*divmod(int(n), self.shape[1]))[key[2:]] for n in np.ravel(numbers)]
-        return np.stack(frames).reshape(np.shape(numbers) + frames[0].shape)
+        return _stacked(frames, np.shape(numbers))
 
     def _frame(self, t: int, channel: int) -> NDArray[Any]:
         path = self.files[t][channel]

@@ -18,7 +18,7 @@ from bridgetrack.detections.labels import checked_labels
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError
 from bridgetrack.files import write_text
-from bridgetrack.movie.movie import ALONE, Movie
+from bridgetrack.movie.movie import Movie, pixels_of
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.acts import agreement
 from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
@@ -83,7 +83,7 @@ class _EditedFrames:
     def frame(self, t: int) -> NDArray[Any]:
         if t in self.changed:
             return self.changed[t]
-        return np.asarray(self._array[t].compute(**ALONE))
+        return pixels_of(self._array[t])
 
 
 class MovieMasks:

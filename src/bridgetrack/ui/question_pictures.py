@@ -17,7 +17,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Cell, CellRef
 from bridgetrack.detections.table import Detections
 from bridgetrack.movie import Movie
-from bridgetrack.movie.movie import ALONE
+from bridgetrack.movie.movie import pixels_of
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.names import Name, by_label
@@ -178,7 +178,7 @@ def _cut(movie: Movie, asked: Suggestion, t: int, window: Window) -> NDArray[np.
     if movie.array.ndim == 5:
         cells = _cells(asked.cells, t) or list(asked.cells)
         z = round(float(np.mean([c.position[0] for c in cells])))
-    return np.asarray(_plane(movie, t, z)[window].compute(**ALONE))
+    return pixels_of(_plane(movie, t, z)[window])
 
 
 def _plane(movie: Movie, t: int, z: int | None) -> Any:
