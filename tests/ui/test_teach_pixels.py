@@ -72,9 +72,16 @@ def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pix
     inside = truth[0] > 0
     assert shown.data[inside].mean() > shown.data[~inside].mean() + 0.4
     assert viewer.layers.selection.active is strokes  # one goes on painting
-    # Closing asks, until cells are found with it: then it is kept with them.
-    guard = segment.state.guard
-    assert any("taught by painting" in words for words in guard.losses)
+    # Closing loses nothing of it, unless it cannot be kept.
+    guard, path = segment.state.guard, teach._path
+    assert not guard.losses and path.exists()
+    path.unlink()
+    path.mkdir()
+    strokes.paint((1, 20, 20), 1)
+    [lost] = guard.losses
+    assert "What you painted" in lost and path.name in lost
+    path.rmdir()
+    assert not guard.losses and path.is_file()
     segment.find.go.click()
     found = segment.source.labels
     qtbot.waitUntil(lambda: found.layer is not None, timeout=60_000)
@@ -143,15 +150,26 @@ def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtb
     teach = _teach(segment, hand, qtbot, pixels[1][0])
     assert not teach.again.isVisibleTo(teach)
     taught = teach.model
-    viewer.layers.remove(teach.strokes)
+    strokes, first = teach.strokes.data.copy(), segment.source.image.layer
     other = viewer.add_image(pixels[0][3:6] * 2.0, name="another")
     segment.source.image.choose(other)
+    qtbot.waitUntil(lambda: teach.strokes is None, timeout=20_000)
     assert teach.model is None
     assert teach.again.isVisibleTo(teach)
     assert "short" in teach.again.text()
     teach.again.click()
     qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
     np.testing.assert_array_equal(teach.model.painted.features, taught.painted.features)
+    # Each movie has its own.
+    assert teach.strokes is None
+    segment.source.image.choose(first)
+    qtbot.waitUntil(lambda: teach.strokes is not None and teach.model is not None, timeout=20_000)
+    np.testing.assert_array_equal(teach.strokes.data, strokes)
+    teach.forget.click()
+    segment.source.image.choose(other)
+    segment.source.image.choose(first)
+    qtbot.wait(300)
+    assert teach.strokes is None and teach.model is None
 
 
 def test_three_clicks_set_the_size(segment, viewer, hand, qtbot, pixels):

@@ -149,6 +149,7 @@ class FindCells(QWidget):
             panel, lambda: source.image.layer, self._movie, self._with_settings
         )
         self.teach.changed.append(self._on_taught)
+        source.companions.append(self.teach.bring_back)
         box.addWidget(folded("Teach by painting", self.teach))
         self.go = button(
             "Find cells in all frames",

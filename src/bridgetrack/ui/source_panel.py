@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,9 @@ class SourceChooser(QWidget):
         form.addRow("Cells", self.labels)
         self.notice = Notice()
         form.addRow(self.notice)
+        # Each brings back what else was kept about the image chosen, and says what that is.
+        self.companions: list[Callable[[], str]] = []
+        self._also: tuple[Any, tuple[str, ...]] = None, ()
         self._opened: tuple[Any, Any] | None = None
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
         self._painted: Any = None
@@ -184,6 +188,7 @@ class SourceChooser(QWidget):
             return
         if self._opened != (image, labels):
             take_scale(self._panel.state.viewer, image, labels)
+        self._bring_back(image)
         if labels is None and image is not None and image not in self._known:
             self._known.add(image)
             if self._restore(image):
@@ -195,6 +200,7 @@ class SourceChooser(QWidget):
                 self._panel.session.forget()
             self._panel.session.message.emit("info", "")
             self.notice.say("", "")
+            self._say_back(())
             return
         if self._opened is not None and self._opened == (image, labels):
             return
@@ -228,8 +234,14 @@ class SourceChooser(QWidget):
             cells = ("the cells that you found or painted",) if source.kept else ()
             self._say_back((*cells, *back))
 
+    def _bring_back(self, image: Any) -> None:
+        if back := tuple(words for act in self.companions if (words := act())):
+            self._also = image, back
+
     def _say_back(self, what: tuple[str, ...]) -> None:
         """Say what is there again of earlier times."""
+        (image, also), self._also = self._also, (None, ())
+        what += also if image is self.image.layer else ()
         if what:
             words = f"There again, as you left them: {', '.join(what)}."
             self._panel.session.message.emit("info", words)

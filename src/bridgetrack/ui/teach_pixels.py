@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,23 @@ from numpy.typing import NDArray
 from qtpy.QtWidgets import QVBoxLayout, QWidget
 from superqt.utils import qdebounced
 
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
-from bridgetrack.progress import Progress, Steps
-from bridgetrack.segmentation.pixels import (
-    CLASSES,
-    PaintedPixels,
-    PixelModel,
-    painted_pixels,
-    taught_model,
-)
+from bridgetrack.segmentation.pixels import CLASSES, PixelModel
 from bridgetrack.segmentation.settings import SegmentationSettings
-from bridgetrack.segmentation.strokes import UncertainPlace, doubtful_place, with_guesses
-from bridgetrack.ui.layers import camera_of, find_role, placed_like, tag
+from bridgetrack.segmentation.strokes import UncertainPlace
+from bridgetrack.session.answers import autosave_path, strokes_path
+from bridgetrack.session.kept_strokes import Strokes, load_strokes, save_strokes
+from bridgetrack.session.teaching import Taught, next_place, teach
+from bridgetrack.ui.layers import (
+    camera_of,
+    find_role,
+    movie_of,
+    name_of,
+    path_of,
+    placed_like,
+    tag,
+)
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import painted_frames
 from bridgetrack.ui.widgets import SPACE, button, row, text
@@ -41,72 +46,6 @@ NEXT_KEY = "G"
 _COLOURS = {0: "transparent", 1: "#5b8ff9", 2: "#f6bd16", 3: "#e8684a", None: "magenta"}
 _PAUSE = 150
 """Milliseconds after a stroke until it is learned from."""
-
-
-@dataclass(frozen=True)
-class Taught:
-    """What strokes taught so far, by frame, and what it says of the frame in view.
-
-    Parameters
-    ----------
-    marks
-        Strokes as they were learned from; frames stay here when they are wiped.
-    pixels
-        What each frame taught.
-    model
-        None until two classes are painted.
-    probability
-        Of the frame in view, None without a model.
-    frame
-        The frame in view.
-    """
-
-    marks: dict[int, NDArray[np.uint8]]
-    pixels: dict[int, PaintedPixels]
-    model: PixelModel | None = None
-    probability: NDArray[np.float32] | None = None
-    frame: int = -1
-
-
-def teach(
-    movie: Movie,
-    marks: dict[int, NDArray[np.uint8]],
-    known: Taught,
-    settings: SegmentationSettings,
-    start: PixelModel | None,
-    frame: int,
-) -> Steps[Taught]:
-    """Learn from strokes that changed, and look at a frame with what was learned."""
-    yield Progress("Learning from strokes", 0.0)
-    pixels, diameter, scale = dict(known.pixels), settings.diameter or 20.0, movie.geometry.scale
-    for k, (t, drawn) in enumerate(marks.items()):
-        if t not in pixels or t not in known.marks or (known.marks[t] != drawn).any():
-            picture = movie.channel_frame(t)
-            more = with_guesses(picture, drawn, settings, scale)
-            pixels[t] = painted_pixels(picture, more, diameter, scale)
-        yield Progress("Learning from strokes", (k + 1) / (len(marks) + 1))
-    parts = [*pixels.values(), *([] if start is None else [start.painted])]
-    try:
-        model = taught_model(parts, diameter, movie) if parts else None
-    except InputError:  # one class only, so far
-        return Taught(marks, pixels, frame=frame)
-    if model is None:
-        return Taught(marks, pixels, frame=frame)
-    yield Progress("Looking at the frame", 0.9)
-    return Taught(marks, pixels, model, model.probability(movie.channel_frame(frame)), frame)
-
-
-def next_place(movie: Movie, known: Taught, frame: int) -> Steps[UncertainPlace]:
-    """The least certain place of the frame in view and of some others."""
-    assert known.model is not None
-    others = np.linspace(0, movie.n_frames - 1, 4).round().astype(int).tolist()
-    wanted, found = list(dict.fromkeys([frame, *others])), []
-    for k, t in enumerate(wanted):
-        yield Progress("Looking for doubtful pixels", k / len(wanted))
-        pixels = movie.channel_frame(t)
-        marks = known.marks.get(t, np.zeros(pixels.shape, np.uint8))
-        found.append(doubtful_place(known.model.probability(pixels), marks, known.model, t))
-    return max(found, key=lambda place: place.doubt)
 
 
 class TeachPixels(QWidget):
@@ -128,6 +67,9 @@ class TeachPixels(QWidget):
         self._of: Any = None
         self._settings: SegmentationSettings | None = None
         self._start: PixelModel | None = None
+        self._path: Path | None = None  # where strokes on the image chosen are kept
+        self._kept: Strokes | None = None  # what stands there
+        self._problem = ""  # why they are not kept, empty where they are
         self.changed: list[Callable[[], None]] = []
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -163,6 +105,8 @@ class TeachPixels(QWidget):
         self._learn_soon = qdebounced(self.learn, timeout=_PAUSE, parent=self)
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
         panel.listen(panel.state.viewer.layers.events.removed, self._on_removed)
+        # Opening a movie ends all work on the one before, also what is learned for this one.
+        panel.listen(panel.session.movie_changed, self._learn_soon)
         panel.state.guard.others.append(self._lost)
         self.on_image()
 
@@ -179,19 +123,11 @@ class TeachPixels(QWidget):
         return find_role(self._panel.state.viewer.layers, STROKES)
 
     def _lost(self) -> str:
-        """What closing the window would lose: what no cells were found with yet."""
-        movie, taught = self._panel.session.movie, self.model
-        if taught is None or self.strokes is None:
+        """What closing the window would lose: strokes that cannot be kept."""
+        self._keep()
+        if not self._problem or self.strokes is None:
             return ""
-        used = None if movie is None or movie.found is None else movie.found.model
-        if isinstance(used, PixelModel) and np.array_equal(
-            used.painted.features, taught.painted.features
-        ):
-            return ""
-        return (
-            "No cells were found yet with what you taught by painting; unless a project was saved "
-            "since, it would be lost."
-        )
+        return f"What you painted to teach the pixels cannot be kept: {self._problem}."
 
     def on_image(self) -> None:
         """Another movie was chosen: its strokes are its own, the model is offered."""
@@ -199,10 +135,68 @@ class TeachPixels(QWidget):
         for each in (*self.brushes.values(), self.forget):
             each.setEnabled(image is not None)
         if image is not self._of:
+            self._keep()
             self._of, self._settings, self._start = image, None, None
+            self._path, self._kept, self._problem = None, None, ""
             self._known, self._touched = Taught({}, {}), set()
             self.words.setText("")
         self._refresh()
+
+    def bring_back(self) -> str:
+        """Show the strokes of the movie chosen in place of those of another one.
+
+        What is there again of an earlier time, in words; nothing where it was there already.
+        """
+        image, viewer = self._image(), self._panel.state.viewer
+        if image is None or image is not self._of or self._kept is not None or viewer is None:
+            return ""
+        try:
+            geometry = movie_of(image).geometry
+        except BridgetrackError:
+            return ""  # told where somebody looks for its cells
+        shape = (geometry.n_frames, *(geometry.shape or ()))
+        path = strokes_path(autosave_path(path_of(image), name_of(image), geometry))
+        self._drop_layers()
+        self._kept = Strokes(shape)
+        try:
+            kept = load_strokes(path, shape)
+        except BridgetrackError as error:  # the file stays, for somebody may mend it
+            self._problem = str(error)
+            self._panel.session.tell(error)
+            return ""
+        self._path, self._kept, self._start = path, kept, kept.start
+        if kept.frames:
+            marks = np.zeros(shape, dtype=np.uint8)
+            for t, drawn in kept.frames.items():
+                marks[t] = drawn
+            active = viewer.layers.selection.active
+            self._watch(self._add_layer(marks))
+            viewer.layers.selection.active = active
+            self._touched = set(kept.frames)
+        self._learn_soon()
+        return "" if kept.empty else "what you painted to teach the pixels"
+
+    def _keep(self) -> None:
+        """Write down what is painted, where that has changed."""
+        layer, path, kept = self._watched, self._path, self._kept
+        if layer is None or path is None or kept is None or layer.data.shape != kept.shape:
+            return
+        drawn = {t: np.array(layer.data[t]) for t in sorted({*self._known.marks, *self._touched})}
+        frames = {t: marks for t, marks in drawn.items() if marks.any()}
+        size = kept.diameter if self._settings is None else self._settings.diameter
+        now = Strokes(kept.shape, frames, size, self._start)
+        if not now.same(kept):
+            self._write(now, path)
+
+    def _write(self, strokes: Strokes, path: Path) -> None:
+        try:
+            save_strokes(strokes, path)
+        except BridgetrackError as error:
+            if str(error) != self._problem:
+                self._panel.session.tell(error)
+            self._problem = str(error)
+        else:
+            self._kept, self._problem = strokes, ""
 
     def _refresh(self) -> None:
         kept = self._panel.session.pixels
@@ -249,22 +243,33 @@ class TeachPixels(QWidget):
             viewer.layers.remove(layer)
             layer = None
         if layer is None:
-            from napari.utils import DirectLabelColormap
-
-            layer = viewer.add_labels(
-                np.zeros(shape, dtype=np.uint8),
-                name="Strokes",
-                metadata=tag(STROKES),
-                opacity=0.6,
-                colormap=DirectLabelColormap(color_dict=_COLOURS),
-                **placed_like(self._image()),
-            )
-            layer.brush_size = 5
-            layer.preserve_labels = False
+            layer = self._add_layer(np.zeros(shape, dtype=np.uint8))
         if layer is not self._watched:
             self._watch(layer)
         self._refresh()
         return layer
+
+    def _add_layer(self, marks: NDArray[np.uint8]) -> Any:
+        from napari.utils import DirectLabelColormap
+
+        layer = self._panel.state.viewer.add_labels(
+            marks,
+            name="Strokes",
+            metadata=tag(STROKES),
+            opacity=0.6,
+            colormap=DirectLabelColormap(color_dict=_COLOURS),
+            **placed_like(self._image()),
+        )
+        layer.brush_size = 5
+        layer.preserve_labels = False
+        return layer
+
+    def _drop_layers(self) -> None:
+        """Take away the strokes shown and what they taught."""
+        viewer = self._panel.state.viewer
+        for each in (self.strokes, find_role(viewer.layers, PROBABILITY)):
+            if each is not None:
+                viewer.layers.remove(each)
 
     def _watch(self, layer: Any) -> None:
         self._watched = layer
@@ -293,12 +298,11 @@ class TeachPixels(QWidget):
 
     def clear(self) -> None:
         """Remove the strokes and what they taught."""
-        layer, viewer = self.strokes, self._panel.state.viewer
         self._panel.session.cancel("pixels")
         self._known, self._start = Taught({}, {}), None
-        for each in (layer, find_role(viewer.layers, PROBABILITY)):
-            if each is not None:
-                viewer.layers.remove(each)
+        self._drop_layers()
+        if self._path is not None and self._kept is not None:
+            self._write(Strokes(self._kept.shape), self._path)
         self._told()
 
     # ------------------------------------------------------------------ learning
@@ -344,12 +348,14 @@ class TeachPixels(QWidget):
 
     def _begin(self, _: Movie, settings: SegmentationSettings) -> None:
         """Go on once it is known what suits the movie; sliders moved later do not matter."""
-        size = settings.diameter if self._start is None else self._start.diameter
+        kept = None if self._kept is None else self._kept.diameter
+        size = kept or settings.diameter if self._start is None else self._start.diameter
         self._settings = replace(settings, diameter=size)
         self.learn()
 
     def _on_taught(self, found: Taught) -> None:
         self._known = found
+        self._keep()
         if found.model is not None:
             named = replace(found.model, name=str(self._image().name))
             self._known = replace(found, model=named)

@@ -1,0 +1,86 @@
+"""What strokes teach while somebody paints, and where it is doubtful most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie import Movie
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.segmentation.pixels import (
+    PaintedPixels,
+    PixelModel,
+    painted_pixels,
+    taught_model,
+)
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.strokes import UncertainPlace, doubtful_place, with_guesses
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What strokes taught so far, by frame, and what it says of the frame in view.
+
+    Parameters
+    ----------
+    marks
+        Strokes as they were learned from; frames stay here when they are wiped.
+    pixels
+        What each frame taught.
+    model
+        None until two classes are painted.
+    probability
+        Of the frame in view, None without a model.
+    frame
+        The frame in view.
+    """
+
+    marks: dict[int, NDArray[np.uint8]]
+    pixels: dict[int, PaintedPixels]
+    model: PixelModel | None = None
+    probability: NDArray[np.float32] | None = None
+    frame: int = -1
+
+
+def teach(
+    movie: Movie,
+    marks: dict[int, NDArray[np.uint8]],
+    known: Taught,
+    settings: SegmentationSettings,
+    start: PixelModel | None,
+    frame: int,
+) -> Steps[Taught]:
+    """Learn from strokes that changed, and look at a frame with what was learned."""
+    yield Progress("Learning from strokes", 0.0)
+    pixels, diameter, scale = dict(known.pixels), settings.diameter or 20.0, movie.geometry.scale
+    for k, (t, drawn) in enumerate(marks.items()):
+        if t not in pixels or t not in known.marks or (known.marks[t] != drawn).any():
+            picture = movie.channel_frame(t)
+            more = with_guesses(picture, drawn, settings, scale)
+            pixels[t] = painted_pixels(picture, more, diameter, scale)
+        yield Progress("Learning from strokes", (k + 1) / (len(marks) + 1))
+    parts = [*pixels.values(), *([] if start is None else [start.painted])]
+    try:
+        model = taught_model(parts, diameter, movie) if parts else None
+    except InputError:  # one class only, so far
+        return Taught(marks, pixels, frame=frame)
+    if model is None:
+        return Taught(marks, pixels, frame=frame)
+    yield Progress("Looking at the frame", 0.9)
+    return Taught(marks, pixels, model, model.probability(movie.channel_frame(frame)), frame)
+
+
+def next_place(movie: Movie, known: Taught, frame: int) -> Steps[UncertainPlace]:
+    """The least certain place of the frame in view and of some others."""
+    assert known.model is not None
+    others = np.linspace(0, movie.n_frames - 1, 4).round().astype(int).tolist()
+    wanted, found = list(dict.fromkeys([frame, *others])), []
+    for k, t in enumerate(wanted):
+        yield Progress("Looking for doubtful pixels", k / len(wanted))
+        pixels = movie.channel_frame(t)
+        marks = known.marks.get(t, np.zeros(pixels.shape, np.uint8))
+        found.append(doubtful_place(known.model.probability(pixels), marks, known.model, t))
+    return max(found, key=lambda place: place.doubt)
