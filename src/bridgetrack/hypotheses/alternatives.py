@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, equivalent_diameter
-from bridgetrack.hypotheses.candidates import best_per_row, nearest
+from bridgetrack.hypotheses.candidates import best_per_row, nearest, neighbours
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
@@ -59,9 +59,9 @@ def alternative_evidence(detections: Detections, regions: Regions, likely: Mask)
     keys, pixels = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     size = np.log(equivalent_diameter(detections))
     for here, there in _frame_pairs(detections):
-        i, j, distance = nearest(
-            predicted[here], detections.position[there], _NEAR, 4.0 * motion.diameter
-        )
+        gate = 4.0 * motion.diameter
+        near = neighbours(predicted[here], detections.position[there], _NEAR, gate)
+        i, j, distance = nearest(near, _NEAR)
         i, j = i + here.start, j + there.start
         cost = distance / motion.diameter + np.abs(size[i] - size[j])
         mutual = _mutual(i, j, cost, n)
@@ -107,7 +107,7 @@ def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events
     ]
     for here, there in _frame_pairs(evidence.detections):
         before, after = evidence.predicted[here], detections.position[there]
-        i, j, distance = nearest(before, after, 2 * _NEAR, gate)
+        i, j, distance = nearest(neighbours(before, after, 2 * _NEAR, gate), 2 * _NEAR)
         i, j = i + here.start, j + there.start
         near = distance / motion.diameter
         shared = evidence.overlap(i, j) / (area[i] + area[j])

@@ -57,46 +57,46 @@ class Reach:
     max_gap: int = 3
 
 
-def _neighbours(points: Array, others: Array, k: int, gate: float) -> tuple[Array, Index]:
-    """Distances to the k nearest others, infinite beyond the gate, and their rows, (n, k)."""
+Near = tuple[Array, Index]
+"""Distances from every cell to its nearest ones of another frame, the nearest first and infinite
+beyond a gate, and their rows; shapes (n, k)."""
+
+
+def neighbours(points: Array, others: Array, k: int, gate: float) -> Near:
+    """The k nearest others of every point."""
     k = min(k, len(others))
+    if not k:
+        return np.zeros((len(points), 0)), np.zeros((len(points), 0), dtype=np.int64)
     distance, neighbour = cKDTree(others).query(points, k=k, distance_upper_bound=gate)
     return distance.reshape(len(points), k), neighbour.reshape(len(points), k).astype(np.int64)
 
 
-def nearest(points: Array, others: Array, k: int, gate: float) -> tuple[Index, Index, Array]:
-    """The k nearest neighbours within a gate, as (row, neighbour, distance) triplets."""
-    if not len(points) or not len(others):
-        empty = np.zeros(0, dtype=np.int64)
-        return empty, empty, np.zeros(0)
-    distance, neighbour = _neighbours(points, others, k, gate)
+def nearest(near: Near, k: int) -> tuple[Index, Index, Array]:
+    """The k nearest neighbours within the gate, as (row, neighbour, distance) triplets."""
+    distance, neighbour = near[0][:, :k], near[1][:, :k]
     rows, columns = np.nonzero(np.isfinite(distance))
     return rows, neighbour[rows, columns], distance[rows, columns]
 
 
 def move_pairs(
-    predicted: Array, after: Array, overlapping: tuple[Index, Index], gate: float, limits: Reach
+    ahead: Near, back: Near, overlapping: tuple[Index, Index], limits: Reach
 ) -> tuple[Index, Index]:
     """Candidate moves: near from either side, or overlapping."""
-    i1, j1, _ = nearest(predicted, after, limits.moves, gate)
-    j2, i2, _ = nearest(after, predicted, limits.back, gate)
+    i1, j1, _ = nearest(ahead, limits.moves)
+    j2, i2, _ = nearest(back, limits.back)
     i = np.concatenate([i1, i2, overlapping[0]])
     j = np.concatenate([j1, j2, overlapping[1]])
-    width = max(len(after), 1)
+    width = max(len(back[0]), 1)
     key = np.unique(i * width + j)
     return key // width, key % width
 
 
-def neighbour_pairs(
-    points: Array, others: Array, k: int, gate: float
-) -> tuple[Index, Index, Index]:
-    """All unordered pairs among the k nearest `others` of every point: (point, a, b), a < b."""
-    if not len(points) or len(others) < 2:
-        empty = np.zeros(0, dtype=np.int64)
-        return empty, empty, empty
-    distance, neighbour = _neighbours(points, others, k, gate)
+def neighbour_pairs(near: Near, k: int) -> tuple[Index, Index, Index]:
+    """All unordered pairs among the k nearest of every point: (point, a, b), a < b."""
+    distance, neighbour = near[0][:, :k], near[1][:, :k]
     one, two = np.triu_indices(distance.shape[1], 1)
-    rows, pair = np.nonzero(np.isfinite(distance[:, one]) & np.isfinite(distance[:, two]))
+    there = np.isfinite(distance)
+    rows, pair = np.nonzero(there[:, one] & there[:, two])
     a, b = neighbour[rows, one[pair]], neighbour[rows, two[pair]]
     return rows, np.minimum(a, b), np.maximum(a, b)
 
@@ -162,9 +162,9 @@ def skip_pairs(evidence: Evidence, limits: Reach) -> tuple[Index, Index]:
 
 def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index, Array]:
     """Mutual nearest neighbours within a gate."""
-    i, j, distance = nearest(here, there, 1, gate)
+    i, j, distance = nearest(neighbours(here, there, 1, gate), 1)
     back = np.full(len(there), -1, dtype=np.int64)
-    k, m, _ = nearest(there, here, 1, gate)
+    k, m, _ = nearest(neighbours(there, here, 1, gate), 1)
     back[k] = m
     mutual = back[j] == i
     return i[mutual], j[mutual], distance[mutual]

@@ -233,7 +233,7 @@ class Events:
         covers = slots >= 0
         covers[:, 4] &= self.event == Event.FALSE
         slots[:, 2:] += np.int32(n)
-        covers[covers] = active[slots[covers]]
+        covers &= active.take(slots, mode="clip")  # where nobody is named, nothing is covered
         return slots, covers
 
     def find(self, wanted: Events) -> Index:

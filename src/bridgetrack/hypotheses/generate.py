@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.hypotheses.candidates import (
+    Near,
     Reach,
     best_per_row,
     false_detections,
     move_pairs,
     neighbour_pairs,
+    neighbours,
     skip_pairs,
 )
 from bridgetrack.hypotheses.events import Event, Events, active_slots
@@ -142,15 +144,16 @@ def _pairs(evidence: Evidence, frames: range) -> Iterator[_Pair]:
 def _direct_events(pair: _Pair, gate: float, diameter: float, limits: Reach) -> list[Events]:
     """The events of one frame pair but skips and false detections, kind by kind."""
     n, m, start, then = len(pair.predicted), len(pair.after), pair.start, pair.next_start
-    i, j = move_pairs(pair.predicted, pair.after, pair.overlapping, gate, limits)
+    ahead = neighbours(pair.predicted, pair.after, max(limits.moves, limits.daughters), gate)
+    back = neighbours(pair.after, pair.predicted, max(limits.back, limits.daughters), gate)
+    i, j = move_pairs(ahead, back, pair.overlapping, limits)
     # Divisions and splits: one earlier cell, two later ones. Merges: the same, seen backwards.
-    whole, a, b, cost, one = _triplets(
-        (pair.predicted, pair.after), (pair.area_before, pair.area_after), gate, diameter, limits
-    )
+    areas = pair.area_before, pair.area_after
+    whole, a, b, cost, one = _triplets((pair.predicted, pair.after), areas, ahead, diameter, limits)
     divide = best_per_row(whole, cost, limits.divisions)
     split = one[best_per_row(whole[one], cost[one], limits.splits)]
     region, c, d, cost, one = _triplets(
-        (pair.after, pair.predicted), (pair.area_after, pair.area_before), gate, diameter, limits
+        (pair.after, pair.predicted), areas[::-1], back, diameter, limits
     )
     merge = one[best_per_row(region[one], cost[one], limits.merges)]
     return [
@@ -166,7 +169,7 @@ def _direct_events(pair: _Pair, gate: float, diameter: float, limits: Reach) -> 
 def _triplets(
     points: tuple[Array, Array],
     areas: tuple[Array, Array],
-    gate: float,
+    near: Near,
     diameter: float,
     limits: Reach,
 ) -> tuple[Index, Index, Index, Array, Index]:
@@ -175,14 +178,20 @@ def _triplets(
     The cost says how little two cells look like the halves of one: their midpoint is off, or
     their sizes do not add up.
     """
-    whole, a, b = neighbour_pairs(points[0], points[1], limits.daughters, gate)
-    point, one, two = points[0][whole], points[1][a], points[1][b]
+    whole, a, b = neighbour_pairs(near, limits.daughters)
+    point = points[0].T[:, whole]
+    one, two = (points[1].T[:, rows] for rows in (a, b))
     growth = (areas[1][a] + areas[1][b]) / areas[0][whole]
-    middle = np.linalg.norm((one + two) / 2 - point, axis=1) / diameter
-    near = np.minimum(np.linalg.norm(one - point, axis=1), np.linalg.norm(two - point, axis=1))
+    middle = _length((one + two) / 2 - point) / diameter
+    closest = np.minimum(_length(one - point), _length(two - point))
     size = np.abs(np.log(growth))
-    gap = np.linalg.norm(one - two, axis=1)
-    cost = middle + 0.5 * near / diameter + 0.5 * size + 0.3 * (gap / diameter)
+    gap = _length(one - two)
+    cost = middle + 0.5 * closest / diameter + 0.5 * size + 0.3 * (gap / diameter)
     # Pieces of one cell lie close together and add up to about the whole.
     pieces = np.flatnonzero((gap < 1.5 * diameter) & (size < np.log(2.0)))
     return whole, a, b, np.asarray(cost), pieces
+
+
+def _length(vectors: Array) -> Array:
+    """Lengths of vectors, shape (ndim, n); faster than numpy's norm over so few entries."""
+    return np.asarray(np.sqrt(sum(axis * axis for axis in vectors)))

@@ -7,6 +7,7 @@ positions, so that a drifting stage or a growing colony costs nothing.
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -83,14 +84,32 @@ def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) ->
     if len(shifts) < 5:
         return zero
     tree = cKDTree(shifts)
-    sample = shifts[:: max(1, len(shifts) // 1500)]
-    votes = tree.query_ball_point(sample, tolerance, return_length=True)
     none = tree.query_ball_point(zero, tolerance, return_length=True)
-    best = int(np.argmax(votes))
-    if votes[best] < 1.25 * none + 3:
+    enough = 1.25 * none + 3
+    sample = shifts[:: max(1, len(shifts) // 1500)]
+    sample = sample[_most_votes(shifts, sample, tolerance) >= enough]
+    votes = tree.query_ball_point(sample, tolerance, return_length=True)
+    if votes.max(initial=0) < enough:
         return zero
-    agreeing = tree.query_ball_point(sample[best], tolerance)
+    agreeing = tree.query_ball_point(sample[int(np.argmax(votes))], tolerance)
     return np.asarray(np.median(shifts[agreeing], axis=0))
+
+
+def _most_votes(shifts: Array, sample: Array, tolerance: float) -> Array:
+    """How many shifts lie near each of a sample at most, shape (sample,), found in little time.
+
+    Those within the tolerance are in the same square of that side or in one beside it.
+    """
+    low, side = shifts.min(axis=0), tolerance * (1 + 1e-9)
+    size = tuple(((shifts.max(axis=0) - low) / side).astype(np.int64) + 3)
+    if np.prod(size, dtype=np.float64) > 20 * len(shifts):  # finer than there is anything to count
+        return np.full(len(sample), np.inf)
+    all_in, some_in = ((((x - low) / side).astype(np.int64) + 1).T for x in (shifts, sample))
+    flat = np.bincount(np.ravel_multi_index(tuple(all_in), size), minlength=math.prod(size))
+    around = flat.reshape(size)
+    for axis in range(len(size)):  # nothing is in the outermost squares
+        around = around + np.roll(around, 1, axis) + np.roll(around, -1, axis)
+    return np.asarray(around[tuple(some_in)], dtype=np.float64)
 
 
 def _mutual(predicted: Array, after: Array, gate: float) -> tuple[Index, Array]:
