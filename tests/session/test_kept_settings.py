@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bridgetrack.annotations.anchor import event_refs
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.progress import run
 from bridgetrack.session.kept_settings import KeptSettings, Scale, load_settings
 from bridgetrack.session.project import resume, saving
 from bridgetrack.session.session import Session
+from bridgetrack.session.training import Outcome
 
 WITHOUT = EventKinds.without(["merges"])
 
@@ -62,6 +65,26 @@ def test_what_was_set_is_there_again(session, kept, source, taught, path, librar
     again.set_kinds(EVERYTHING)
     again.close()
     assert still.restore() == () and load_settings(path).same(load_settings(tmp_path / "none"))
+
+
+def test_what_a_training_said_is_told_again(session, kept, source, taught, path, library, tmp_path):
+    scene, [first, *_] = session.scene, np.flatnonzero(session.tracking.solution.chosen)
+    [event] = event_refs(scene.detections, scene.hypotheses.take(np.array([first])))
+    session.note(Kind.CONFIRM, event, "test")
+    [answer] = session.annotations
+    said = Outcome(("About 97 % are right.", "The trained weights are kept."), True, True, ("a",))
+    session.trainer.resume(replace(said, doubtful=(answer.id, "gone")))
+    session.set_model(taught, shipped_model())
+    session.close()
+    again, _still, back = opened(source, tmp_path / "answers.json", library)
+    assert back == ("the model in use", "what came of the training")
+    trainer = again.trainer
+    assert trainer.results() == list(said.words) and trainer.doubtful() == list(again.annotations)
+    trainer.all_right()
+    assert not trainer.doubtful() and load_settings(path).outcome.doubtful == ("gone",)
+    trainer.go_back()
+    assert load_settings(path).outcome is None and not trainer.results()
+    again.close()
 
 
 def test_opened_again_in_the_same_session_nothing_is_learned_twice(

@@ -14,6 +14,7 @@ from bridgetrack.pipeline.movie_record import statistics_of
 from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.session import Session
 from bridgetrack.session.start_choice import MOVIES, PRESENT, SHIPPED, StartChoice
+from bridgetrack.session.training import Outcome
 
 
 def learned(name: str = "trained", factor: float = 1.1) -> Model:
@@ -73,7 +74,7 @@ def test_keep_remove_undo(
     starts: StartChoice, keeper: ModelKeeper, session: Session, library: Library
 ) -> None:
     session.set_model(learned())
-    session.trainer.training = object()  # type: ignore[assignment]
+    session.trainer.resume(Outcome(("Learned here.",)))
     said: list[str] = []
     session.message.connect(lambda level, words: said.append(words))
     keeper.keep(SHIPPED_NAME)

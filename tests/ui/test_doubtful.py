@@ -60,6 +60,18 @@ def test_a_slip_is_shown_and_leads_to_its_cell(open_short, viewer, qtbot):
     assert panel.doubtful.rowCount() == 1
     assert "This answer looks unusual" in panel.doubt.text()
 
+    # Opened again, it is told again.
+    told, cells = panel.results.text(), widget.segment.source.labels
+    layer = cells.layer
+    cells.choose(None)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    assert not panel.results.isVisible() and not panel.doubtful.isVisible()
+    cells.choose(layer)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    assert told and panel.results.text() == told
+    assert "Next: look at the tracks" in widget.next_words.text()
+    assert panel.doubtful.rowCount() == 1 and panel.doubtful.isVisible()
+
     viewer.dims.set_current_step(0, 0)
     panel.doubtful.cellClicked.emit(0, 0)
     assert viewer.dims.current_step[0] == answer.cells[0].frame

@@ -78,7 +78,7 @@ class ModelKeeper:
             self.changed.emit()
             return False
         image, known = source.image, self._starts.statistics
-        learned, annotations = self._trainer.training is not None, movie.annotations
+        learned, annotations = self._trainer.outcome is not None, movie.annotations
         counts = annotations.counts(Kind.CONFIRM) if learned and annotations is not None else None
 
         def work() -> Steps[ModelEntry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +17,9 @@ from bridgetrack.models.model import MODEL_FILE, Model, model_to_json
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.schema import FileFormat, FilePart, OpenEntry, json_text, made_by
-from bridgetrack.session.answers import settings_path
-from bridgetrack.session.tracked_movie import TrackedMovie
+from bridgetrack.session.answers import Answers, settings_path
+from bridgetrack.session.session import Session
+from bridgetrack.session.training import Outcome
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Settings:
         Kinds of events that do not occur, in the words of `EventKinds`.
     read, given
         The scale that the movie came with, and the one that was set in its place.
+    outcome
+        What came of the last training; None where the model in use was not trained on it.
     """
 
     model: Model | None = None
@@ -62,6 +65,7 @@ class Settings:
     without: tuple[str, ...] = ()
     read: Scale | None = None
     given: Scale | None = None
+    outcome: Outcome | None = None
 
     def __post_init__(self) -> None:
         EventKinds.without(self.without)
@@ -70,8 +74,8 @@ class Settings:
         """Whether the other has the same models, and says the same otherwise."""
         if self.model is not other.model or self.start is not other.start:
             return False
-        rest = (self.without, self.read, self.given)
-        return rest == (other.without, other.read, other.given)
+        rest = (self.without, self.read, self.given, self.outcome)
+        return rest == (other.without, other.read, other.given, other.outcome)
 
 
 class _Scale(FilePart):
@@ -86,15 +90,27 @@ class _Scale(FilePart):
 _ScaleField = Annotated[Scale, made_by(_Scale, _Scale.scale)]
 
 
+class _Outcome(FilePart):
+    words: list[str]
+    learned: bool
+    suited: bool
+    doubtful: list[str]
+
+    def outcome(self) -> Outcome:
+        return Outcome(tuple(self.words), self.learned, self.suited, tuple(self.doubtful))
+
+
 class _Content(OpenEntry):
     model: Annotated[Model, MODEL_FILE.nested] | None = None
     start: Annotated[Model, MODEL_FILE.nested] | None = None
     without: list[str] = Field(default_factory=list)
     read: _ScaleField | None = None
     given: _ScaleField | None = None
+    training: Annotated[Outcome, made_by(_Outcome, _Outcome.outcome)] | None = None
 
     def settings(self) -> Settings:
-        return Settings(self.model, self.start, tuple(self.without), self.read, self.given)
+        without = tuple(self.without)
+        return Settings(self.model, self.start, without, self.read, self.given, self.training)
 
 
 SETTINGS_FILE = FileFormat(
@@ -123,6 +139,7 @@ def save_settings(settings: Settings, path: Path) -> None:
         "without": list(settings.without),
         "read": _scale_to_json(settings.read),
         "given": _scale_to_json(settings.given),
+        "training": None if settings.outcome is None else asdict(settings.outcome),
     }
     write_text(path, json_text(content, "the settings", ascii_only=False), "the settings")
 
@@ -142,14 +159,16 @@ class KeptSettings:
     is written.
     """
 
-    def __init__(self, movie: TrackedMovie) -> None:
-        self._movie = movie
+    def __init__(self, session: Session) -> None:
+        movie = self._movie = session
+        self._answers: Answers | None = None  # of the movie that was restored
         self._path: Path | None = None
         self._of: Path | None = None  # the file that was known last
         self._kept = Settings()
         movie.movie_changed.connect(self._on_movie)
         movie.model_changed.connect(self._keep)
         movie.kinds_changed.connect(self._keep)
+        movie.trainer.changed.connect(self._keep)
 
     def _on_movie(self) -> None:
         self._path = None
@@ -171,9 +190,15 @@ class KeptSettings:
             movie.set_model(kept.model, kept.start)
             if movie.model is not kept.model:
                 return ()  # told why; it stays in its file
-        self._path, self._of, self._kept = path, path, kept
+        if kept.outcome is not None:
+            movie.trainer.resume(kept.outcome)
+        self._path, self._of, self._kept, self._answers = path, path, kept, answers
         self._keep()
-        told = {"the model in use": kept.model, "what can happen": kept.without}
+        told = {
+            "the model in use": kept.model,
+            "what came of the training": kept.outcome,
+            "what can happen": kept.without,
+        }
         return tuple(words for words, there in told.items() if there)
 
     def set_scale(self, given: Scale) -> None:
@@ -182,19 +207,25 @@ class KeptSettings:
         if movie is not None and self._path is not None:
             geometry = movie.geometry if movie.image is None else movie.image.geometry
             read = self._kept.read or Scale.of(geometry)
-            self._write(Settings(*self._present, read, given))
+            self._write(replace(self._present, read=read, given=given))
 
     @property
-    def _present(self) -> tuple[Model | None, Model | None, tuple[str, ...]]:
-        movie = self._movie
-        model, shipped = movie.model, shipped_model()
-        if model.keys == shipped.keys and np.array_equal(model.weights, shipped.weights):
-            return None, None, movie.kinds.words
-        return model, None if movie.start is model else movie.start, movie.kinds.words
+    def _present(self) -> Settings:
+        """What is set and learned now, with the scale that was kept."""
+        movie, shipped = self._movie, shipped_model()
+        model, start = movie.model, movie.start
+        supplied = model.keys == shipped.keys and np.array_equal(model.weights, shipped.weights)
+        return replace(
+            self._kept,
+            model=None if supplied else model,
+            start=None if supplied or start is model else start,
+            without=movie.kinds.words,
+            outcome=movie.trainer.outcome,
+        )
 
     def _keep(self) -> None:
-        if self._path is not None:
-            self._write(Settings(*self._present, self._kept.read, self._kept.given))
+        if self._path is not None and self._answers is self._movie.answers:
+            self._write(self._present)
 
     def _write(self, settings: Settings) -> None:
         path, before = self._path, self._kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,10 +41,33 @@ _HOW = {
 }
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a training, as it is told to people.
+
+    Parameters
+    ----------
+    words
+        What it brought, as sentences.
+    learned
+        Whether what was learned is in use; otherwise the starting model was kept.
+    suited
+        Whether the starting model suits the movie, see `Training`.
+    doubtful
+        Ids of answers that are probably slips, and that nobody called right since.
+    """
+
+    words: tuple[str, ...]
+    learned: bool = True
+    suited: bool = True
+    doubtful: tuple[str, ...] = ()
+
+
 class Trainer:
     """Learns from the answers about the movie; emits `changed` when there is something to show.
 
-    `curve` holds (objective, gap) of the training under way or of the last one.
+    `curve` holds (objective, gap) of the training under way or of the last one; `training` is what
+    that one made, and `outcome` what is told of it, also after the movie was opened again.
     """
 
     changed = Signal()
@@ -53,6 +76,8 @@ class Trainer:
         self._movie = movie
         self.curve: list[tuple[float, float]] = []
         self.training: Training | None = None
+        self.outcome: Outcome | None = None
+        self._doubted: tuple[Annotation, ...] = ()
         self.problem = ""
         self._right: set[tuple[Kind, tuple[EventRef, ...]]] = set()
         movie.progress.connect(self._on_progress)
@@ -64,8 +89,20 @@ class Trainer:
         return self._movie.busy(JOB)
 
     def _reset(self) -> None:
-        self.curve, self.training, self.problem = [], None, ""
+        self.curve, self.problem = [], ""
+        self._forget()
         self.changed.emit()
+
+    def _forget(self) -> None:
+        self.training, self.outcome, self._doubted = None, None, ()
+
+    def resume(self, outcome: Outcome) -> None:
+        """Tell again what came of a training when the movie was open before."""
+        have = self._movie.annotations
+        if have is not None:
+            self._doubted = tuple(have[name] for name in outcome.doubtful if name in have)
+            self.outcome = outcome
+            self.changed.emit()
 
     def train(
         self,
@@ -114,7 +151,16 @@ class Trainer:
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:
-        self.training = training
+        self.training, self._doubted = training, training.doubtful
+        words = [sentence(_how_right(training.estimate)), sentence(training.reason)]
+        changes = changes_in_words(training.changes)
+        doubtful = tuple(a.id for a in training.doubtful if _said(a) not in self._right)
+        self.outcome = Outcome(
+            (*words, changes) if changes else tuple(words),
+            training.kept == "trained",
+            training.suited,
+            doubtful,
+        )
         self._movie.set_model(training.model, start)
         self.changed.emit()
 
@@ -138,7 +184,7 @@ class Trainer:
 
     def use(self, model: Model) -> None:
         """Track with another model."""
-        self.training = None
+        self._forget()
         self._movie.set_model(model)
         self.changed.emit()
 
@@ -148,7 +194,7 @@ class Trainer:
 
     def go_back(self) -> None:
         """Use the model from before the last change."""
-        self.training = None
+        self._forget()
         self._movie.earlier_model()
         self.changed.emit()
 
@@ -156,24 +202,19 @@ class Trainer:
 
     def results(self) -> list[str]:
         """What the last training brought, as sentences."""
-        training = self.training
-        if training is None:
-            return []
-        words = [sentence(_how_right(training.estimate)), sentence(training.reason)]
-        changes = changes_in_words(training.changes)
-        return [*words, changes] if changes else words
+        return [] if self.outcome is None else list(self.outcome.words)
 
     @property
     def unsuited(self) -> bool:
         """Whether too many answers contradict what the starting model was sure of."""
-        return self.training is not None and not self.training.suited
+        return self.outcome is not None and not self.outcome.suited
 
     def doubtful(self) -> list[Annotation]:
         """Answers that are probably slips, and still stand."""
         have = self._movie.annotations
-        if self.training is None or have is None or self.unsuited:
+        if self.outcome is None or have is None or self.unsuited:
             return []
-        given = [a for a in self.training.doubtful if _said(a) not in self._right]
+        given = [a for a in self._doubted if a.id in self.outcome.doubtful]
         return [a for a in given if a.id in have and _said(have[a.id]) == _said(a)]
 
     def doubt(self) -> str:
@@ -189,7 +230,11 @@ class Trainer:
 
     def all_right(self) -> None:
         """The doubtful answers were looked at: they hold."""
-        self._right |= {_said(a) for a in self.doubtful()}
+        listed = self.doubtful()
+        self._right |= {_said(a) for a in listed}
+        if self.outcome is not None:
+            left = set(self.outcome.doubtful) - {a.id for a in listed}
+            self.outcome = replace(self.outcome, doubtful=tuple(sorted(left)))
         self.changed.emit()
 
     def advice(self) -> list[str]:

@@ -9,7 +9,7 @@ from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QButtonGroup, QScrollArea, QStackedWidget, QWidget
 
 from bridgetrack.session.tracked_movie import unlooked
-from bridgetrack.training.outcome import Training
+from bridgetrack.session.training import Outcome
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
 from bridgetrack.ui.layers import LayerData
@@ -232,17 +232,17 @@ class WorkflowPanel(Panel):
                 image=self.segment.source.image.layer is not None,
                 ready=self.session.known is not None,
                 answers=len(self.session.annotations or ()),
-                trained=_came_of(self.session.trainer.training),
+                trained=_came_of(self.session.trainer.outcome),
                 asked=self.asked,
             )
         )
 
 
-def _came_of(training: Training | None) -> str:
+def _came_of(outcome: Outcome | None) -> str:
     """What came of a training, in a sentence; empty where there was none."""
-    if training is None:
+    if outcome is None:
         return ""
-    return "Trained; the starting model is kept." if training.kept == "prior" else "Learned."
+    return "Learned." if outcome.learned else "Trained; the starting model is kept."
 
 
 def next_step(
