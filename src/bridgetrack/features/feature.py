@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
@@ -19,7 +20,8 @@ from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
 
-_AT_ONCE = 1 << 17
+_WORKERS = 2
+_AT_ONCE = 1 << 15
 """Hypotheses, about, whose features are computed at once while they are not kept."""
 
 LINK_SCORE = "link_score"
@@ -302,8 +304,10 @@ class BlocksOnDemand(Sequence[Array]):
         if event in self._asked or event in self._kept:
             return np.asarray(self[event] @ weights)
         self._asked.add(event)
-        parts = [self._of(event, mine) @ weights for mine in self._some_frames(event)]
-        return np.concatenate([np.zeros(0), *parts])
+        _ = self._cells  # described once, before the threads need them
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            parts = pool.map(lambda m: self._of(event, m) @ weights, self._some_frames(event))
+            return np.concatenate([np.zeros(0), *parts])
 
     def _some_frames(self, event: Event) -> list[NDArray[np.int64]]:
         """The hypotheses of an event, cut between frames: those of one pair are compared."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
 """Without events of these kinds there may be no choice at all."""
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+_WORKERS = 2
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,12 @@ def events_between(
     limits, motion = limits or Reach(), evidence.motion
     # How far from its predicted position a cell is looked for.
     gate = 2.5 * motion.diameter + 8.0 * motion.step
-    parts: list[list[Events]] = []
-    for pair in _pairs(evidence, frames):
-        parts.append([e.unique() for e in _direct_events(pair, gate, motion.diameter, limits)])
+
+    def direct(pair: _Pair) -> list[Events]:
+        return [e.unique() for e in _direct_events(pair, gate, motion.diameter, limits)]
+
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        parts = list(pool.map(direct, _pairs(evidence, frames)))
     offsets = evidence.detections.offsets
     first, last = offsets[frames.start], offsets[frames.stop]
     within = (rare.sources[:, 0] >= first) & (rare.sources[:, 0] < last)
