@@ -20,10 +20,15 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     state = state_of(viewer)
     assert widget.next_words.text().startswith("Ready")
     viewer.add_image(np.zeros((8, 20, 20)), name="other")
+    assert "“other” is there beside the open movie, “short”" in widget.notice.text()
     source = widget.segment.source
     source.image.setFocus()
     qtbot.keyClick(source.image, Qt.Key.Key_Down)
     assert source.image.layer.name == "other"
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    assert source.labels.layer is None
+    assert "“cells” are those of “short”" in widget.segment.summary.text()
+    qtbot.keyClick(source.labels, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: "has shape" in widget.segment.notice.text(), timeout=20_000)
     assert "Ready" not in widget.next_words.text()
     assert state.session.movie is None, "what was open before is not what is chosen"

@@ -411,6 +411,7 @@ class FindCells(QWidget):
             visible=False,
             **placed_like(layer),
         )
+        self._source.pairs.join(layer, made)
         self.words.setText(
             "Done. Mend wrong masks by a key and a click in step 2, or paint over them with the "
             "tools of this layer."
@@ -423,8 +424,11 @@ class FindCells(QWidget):
         def show() -> None:
             if made not in viewer.layers:
                 return
-            made.visible = True
-            self._source.labels.choose(made)
+            if self._source.image.layer is layer:
+                made.visible = True
+                self._source.labels.choose(made)
+            else:
+                self.words.setText(f"Found the cells of “{layer.name}”: choose it as the movie.")
             for earlier in gone:
                 if earlier in viewer.layers:
                     viewer.layers.remove(earlier)

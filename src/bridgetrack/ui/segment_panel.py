@@ -77,6 +77,8 @@ class SegmentPanel(Panel):
         self.listen(self.session.movie_changed, self._on_scene)
         self.listen(self.state.viewer.layers.events.inserted, self._on_scene)
         self.listen(self.state.viewer.layers.events.removed, self._on_scene)
+        self.source.parted.connect(self._on_parted)
+        self.source.image.chosen.connect(self._on_image)
         self._offered: weakref.WeakSet[Any] = weakref.WeakSet()
         offer = qdebounced(self._offer, timeout=_OFFER, parent=self)
         self.source.image.chosen.connect(lambda _: offer())
@@ -116,32 +118,33 @@ class SegmentPanel(Panel):
         choice["points"] = self.source.labels
 
         def add(found: list[LayerData]) -> None:
-            other = self._part_from_cells([kind for *_, kind in found])
+            before = self.source.image.layer, self.source.labels.layer
             for layer, (*_, kind) in zip(self.state.add_layers(found), found, strict=False):
                 if kind in choice:
                     choice[kind].choose(layer)
-            if other and self.state.viewer is not None:
-                self.state.viewer.reset_view()
+            image, viewer = self.source.image.layer, self.state.viewer
+            if viewer is not None and self.source.pairs.movie_of(image, before[1]):
+                # The movie before is not looked at through the new one.
+                for layer in before:
+                    if layer is not None:
+                        layer.visible = False
+                viewer.reset_view()
 
         self.state.files.read(name, read, add)
 
-    def _part_from_cells(self, kinds: list[str]) -> bool:
-        """The cells of a movie are not those of one opened after it; whether that is the case."""
-        image, cells = self.source.image.layer, self.source.labels.layer
-        if kinds != ["image"] or image is None or cells is None:
-            return False
-        self.source.labels.choose(None)
-        for layer in (image, cells):
-            layer.visible = False
-        self._left = f" “{cells.name}” are those of “{image.name}”, the movie before."
+    def _on_parted(self, cells: str, movie: str) -> None:
+        """The cells of a movie are not those of one opened after it."""
+        self._left = f" “{cells}” are those of “{movie}”; choose them above to use them here, too."
         self._on_scene()
-        return True
 
     def _open_sample(self) -> None:
         self.state.viewer.open_sample("bridgetrack", "sample")
 
     def _open_real(self) -> None:
         download_into(self.state.viewer, HELA)
+
+    def _on_image(self, _: Any) -> None:
+        self._left = ""
 
     def _on_scene(self, _: Any = None) -> None:
         scene = self.session.scene

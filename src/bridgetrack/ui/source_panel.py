@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QSizePolicy, QWidget
+from qtpy.QtWidgets import QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_store import MaskStore
 from bridgetrack.errors import BridgetrackError
-from bridgetrack.movie import looks_like_labels
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.session.answers import autosave_path, masks_path
 from bridgetrack.session.kept_cells import kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
+from bridgetrack.ui.layer_choice import LayerChoice
 from bridgetrack.ui.layer_scale import take_scale
 from bridgetrack.ui.layers import (
     detections_of,
@@ -35,101 +35,12 @@ from bridgetrack.ui.layers import (
     name_of,
     path_of,
     placed_like,
-    role_of,
     tag,
     tags_of,
 )
+from bridgetrack.ui.pairing import Pairs
 from bridgetrack.ui.panel import Notice, Panel
 from bridgetrack.ui.widgets import button, form_in, row, text
-
-
-class LayerChoice(QComboBox):
-    """Chooses among layers of some classes; emits `chosen` with the layer or None.
-
-    Layers of the classes `by_hand` are chosen for people only where they have a role here.
-    """
-
-    chosen = Signal(object)
-
-    def __init__(
-        self,
-        panel: Panel,
-        kinds: tuple[str, ...],
-        none: str,
-        hidden: tuple[str, ...] = (),
-        by_hand: tuple[str, ...] = (),
-    ) -> None:
-        super().__init__()
-        self._panel, self._kinds, self._none, self._hidden = panel, kinds, none, hidden
-        self._by_hand = by_hand
-        self._looked: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setMinimumWidth(100)
-        layers = panel.state.viewer.layers
-        panel.listen(layers.events.inserted, self._refill)
-        panel.listen(layers.events.removed, self._refill)
-        self.currentIndexChanged.connect(lambda _: self.chosen.emit(self.layer))
-        self._layers: list[Any] = []
-        self._refill()
-
-    @property
-    def layer(self) -> Any | None:
-        """The layer chosen."""
-        k = self.currentIndex() - 1
-        return self._layers[k] if 0 <= k < len(self._layers) else None
-
-    def choose(self, layer: Any | None) -> None:
-        """Choose a layer."""
-        self.setCurrentIndex(self._layers.index(layer) + 1 if layer in self._layers else 0)
-
-    def _holds_masks(self, layer: Any) -> bool:
-        """Whether the pixels of an image layer look like cell numbers; looked at once."""
-        if role_of(layer) == "image":
-            return False  # looked at when it was read
-        if layer not in self._looked:
-            try:
-                self._looked[layer] = not layer.rgb and looks_like_labels(movie_of(layer))
-            except BridgetrackError:
-                self._looked[layer] = False
-        return self._looked[layer]
-
-    def _fits(self, layer: Any) -> bool:
-        kind = type(layer).__name__.lower()
-        if kind not in self._kinds or role_of(layer) in self._hidden:
-            return False
-        return kind != "image" or "image" not in self._by_hand or self._holds_masks(layer)
-
-    def _obvious(self, layer: Any) -> bool:
-        if type(layer).__name__.lower() == "image" and self._holds_masks(layer):
-            return False
-        return bool(role_of(layer)) or type(layer).__name__.lower() not in self._by_hand
-
-    def _words(self, layer: Any) -> str:
-        use = type(layer).__name__.lower() == "image" and "image" in self._by_hand
-        return f"{layer.name} (use as cells)" if use else str(layer.name)
-
-    def _refill(self, _: Any = None) -> None:
-        viewer = self._panel.state.viewer
-        if viewer is None:
-            return
-        kept = self.layer
-        found = [layer for layer in viewer.layers if self._fits(layer)]
-        new = [x for x in found if x not in self._layers and self._obvious(x)]
-        self.blockSignals(True)
-        self._layers = found
-        self.clear()
-        self.addItem(self._none)
-        self.addItems([self._words(layer) for layer in found])
-        self.blockSignals(False)
-        # The first layer of a kind is what people mean; later ones they choose.
-        wanted = kept if kept in found else (new[-1] if new and kept is None else None)
-        index = found.index(wanted) + 1 if wanted is not None else 0
-        self.blockSignals(True)
-        self.setCurrentIndex(index)
-        self.blockSignals(False)
-        if wanted is not kept:
-            self.chosen.emit(wanted)
-
 
 _REST = 800
 """Milliseconds without painting after which the cells are measured anew."""
@@ -139,11 +50,18 @@ _UNDOABLE = 100
 
 
 class SourceChooser(QWidget):
-    """Image and segmentation layers; opens the movie as soon as both make sense."""
+    """Image and segmentation layers; opens the movie as soon as both make sense.
+
+    Emits `parted` with the names of cells and of their movie where another movie was chosen.
+    """
+
+    parted = Signal(str, str)
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
+        self.pairs = Pairs()
+        self._last: Any = None  # the image that was looked at last
         form = form_in(self)
         self.image = LayerChoice(panel, ("image",), "no image", ("probability",))
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
@@ -173,7 +91,18 @@ class SourceChooser(QWidget):
         open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
             choice.chosen.connect(lambda _: open_soon())
+        self.image.came.connect(self._on_came)
         open_soon()
+
+    def _on_came(self, image: Any) -> None:
+        """Another movie is there, by a drop for instance: nothing is taken from under the work."""
+        cells, open_now = self.labels.layer, self.image.layer
+        if open_now is not None and self.pairs.movie_of(image, cells):
+            words = (
+                f"“{image.name}” is there beside the open movie, “{open_now.name}”. To go on with "
+                "it, choose it as the movie in step 1."
+            )
+            self._panel.session.message.emit("info", words)
 
     def open_again(self) -> None:
         """Open what is chosen anew, after its scale has changed; the answers stay."""
@@ -186,24 +115,28 @@ class SourceChooser(QWidget):
         if labels is not None and type(labels).__name__ == "Image":
             self._use_as_cells(labels)
             return
+        if self._takes_its_cells(image, labels):
+            return  # to come back with them
         if self._opened != (image, labels):
             take_scale(self._panel.state.viewer, image, labels)
         self._bring_back(image)
-        if labels is None and image is not None and image not in self._known:
+        if labels is None:
+            self._open_without_cells(image)
+        elif self._opened is None or self._opened != (image, labels):
+            self._open_with_cells(image, labels, again)
+
+    def _open_without_cells(self, image: Any) -> None:
+        if image is not None and image not in self._known:
             self._known.add(image)
             if self._restore(image):
                 return
-        if labels is None:
-            if self._opened is not None:
-                self._opened = None
-                self._watch(None)
-                self._panel.session.forget()
-            self._panel.session.message.emit("info", "")
-            self.notice.say("", "")
-            self._say_back(())
-            return
-        if self._opened is not None and self._opened == (image, labels):
-            return
+        if self._opened is not None:
+            self._let_go()
+        self._panel.session.message.emit("info", "")
+        self.notice.say("", "")
+        self._say_back(())
+
+    def _open_with_cells(self, image: Any, labels: Any, again: bool) -> None:
         session = self._panel.session
         try:
             source = self._source(image, labels)
@@ -213,6 +146,7 @@ class SourceChooser(QWidget):
         known = session.movie
         if known is not None and known.layers == (image, labels) and not again:
             self._opened = (image, labels)
+            self.pairs.join(image, labels)
             return
         self._opened = (image, labels)
         if image is not None:
@@ -226,13 +160,33 @@ class SourceChooser(QWidget):
             done = session.open(source) if file is None else resume(session, source, file)
             back = self._panel.state.settings.restore() if done else ()
         if not done:
-            # What was open before is not what is chosen now.
-            self._opened = None
-            self._watch(None)
-            session.forget()
-        elif not again and not warnings:
+            self._let_go()  # what was open before is not what is chosen now
+            return
+        self.pairs.join(image, labels)
+        if not again and not warnings:
             cells = ("the cells that you found or painted",) if source.kept else ()
             self._say_back((*cells, *back))
+
+    def _let_go(self) -> None:
+        """Nothing is open any more."""
+        self._opened = None
+        self._watch(None)
+        self._panel.session.forget()
+
+    def _takes_its_cells(self, image: Any, labels: Any) -> bool:
+        """Choose the cells of a movie that was chosen now, in place of those of another one."""
+        if image is None or image is self._last:
+            if labels is None and image is not None:
+                self.pairs.part(image)
+            return False
+        self._last = image
+        other, own = self.pairs.movie_of(image, labels), self.pairs.cells_of(image)
+        if not other and (labels is not None or own not in self.labels):
+            return False
+        self.labels.choose(own)
+        if other and self.labels.layer is None:
+            self.parted.emit(str(labels.name), other)
+        return True
 
     def _bring_back(self, image: Any) -> None:
         if back := tuple(words for act in self.companions if (words := act())):
@@ -290,8 +244,9 @@ class SourceChooser(QWidget):
         interval = tags_of(image).get("frame_interval")
 
         def add(pixels: NDArray[Any]) -> None:
-            if image not in viewer.layers or self.labels.layer is not None:
-                return  # removed meanwhile, or other cells were chosen
+            if self.image.layer is not image or self.labels.layer is not None:
+                self._known.discard(image)
+                return  # another movie or other cells were chosen meanwhile
             made = viewer.add_labels(
                 pixels,
                 name="Cells found",
