@@ -11,16 +11,26 @@ from contextlib import contextmanager
 _ENDINGS, _BY_SIGNAL = ("SIGINT", "SIGTERM", "SIGHUP"), 128
 _USUAL = (signal.SIG_DFL, signal.default_int_handler)
 _SAID = b"interrupted; nothing was begun\n"
+_SAID_LATER = b"interrupted; nothing incomplete was left behind\n"
 
 
 def main() -> int:
     """Run the command line on the arguments of this process; see `bridgetrack.cli.main.main`."""
-    with _ending_at_once():
-        from bridgetrack.cli.main import main as command
-    status = command()
-    for number in _heard():
-        signal.signal(number, signal.SIG_IGN)  # all is done, and written
+    try:
+        with _ending_at_once():
+            from bridgetrack.cli.main import main as command
+        status = command()
+        _hear_no_more()  # all is done, and written
+    except KeyboardInterrupt:  # just before the command, after it, or for the second time
+        _hear_no_more()
+        os.write(2, _SAID_LATER)
+        status = _BY_SIGNAL + signal.SIGINT
     return status
+
+
+def _hear_no_more() -> None:
+    for number in _heard():
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _heard() -> list[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgetrack.__main__ import main as program
 from cli.conftest import Run, one_line
 
 PROGRAM = [sys.executable, "-m", "bridgetrack"]
@@ -186,6 +187,26 @@ def test_a_request_to_end_while_the_program_starts(name: str, status: int) -> No
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (status, "")
     assert done.stderr == "interrupted; nothing was begun\n"
+
+
+def test_ctrl_c_for_the_second_time_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def twice() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bridgetrack.cli.main.main", twice)
+    numbers = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    try:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+        assert program() == 130
+        assert {signal.getsignal(number) for number in numbers} == {signal.SIG_IGN}
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert capfd.readouterr().err == "interrupted; nothing incomplete was left behind\n"
 
 
 def interrupted(process: subprocess.Popen[str], number: int) -> str:

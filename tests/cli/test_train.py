@@ -15,6 +15,7 @@ import pytest
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import load_annotations, save_annotations
+from bridgetrack.export.may_write import signed
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
@@ -130,8 +131,9 @@ def test_ctrl_c_keeps_the_best_model_so_far(
     assert shown.status == 130
     assert one_line(shown.err)
     assert out.exists() == with_model
+    assert str(out) in shown.err
+    assert ("nothing" in shown.err or "anything" in shown.err) != with_model
     if with_model:
-        assert str(out) in shown.err
         assert np.array_equal(load_model(out).weights, best.weights)
         assert "interrupted" in load_model(out).provenance["note"]
 
@@ -159,6 +161,72 @@ def test_ctrl_c_while_answers_are_set_aside_keeps_what_was_learned(
     learned = load_model(out)
     assert "interrupted" in learned.provenance["note"]
     assert not np.array_equal(learned.weights, turned)
+
+
+def test_ctrl_c_while_cells_are_measured_says_that_nothing_was_learned(
+    run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "m.json"
+    with signed(out) as spare:
+        save_model(untrained_model(), spare)
+    before = out.read_bytes()
+
+    def interrupted(*_: object, **__: object) -> Iterator[Progress]:
+        yield Progress("Measuring cells", 0.5)
+        raise KeyboardInterrupt
+
+    module = importlib.import_module("bridgetrack.pipeline.scene")
+    monkeypatch.setattr(module, "prepare", interrupted)
+    for path, left in ((out, "is as it was"), (tmp_path / "new.json", "was not written")):
+        shown = run("train", truth, "--annotations", clicks, "--out", path)
+        assert shown.status == 130
+        assert shown.err == f"interrupted before anything was learned; {path} {left}\n"
+        assert out.read_bytes() == before
+        assert {p.name for p in tmp_path.iterdir() if p.suffix} == {clicks.name, out.name}
+
+
+def test_ctrl_c_before_the_weights_move_keeps_no_model(
+    run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("bridgetrack.training.train")
+    steps_of = module.strategy_steps
+    seen: list[Progress] = []
+
+    def interrupted(*given: Any, **named: Any) -> Iterator[Progress]:
+        for step in steps_of(*given, **named):
+            seen.append(step)
+            yield step
+            if isinstance(step, module.TrainingProgress):
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "strategy_steps", interrupted)
+    out = tmp_path / "m.json"
+    shown = run("train", truth, "--annotations", clicks, "--out", out)
+    assert shown.status == 130
+    assert seen[-1].model is None  # type: ignore[attr-defined]
+    assert "before anything was learned" in shown.err
+    assert not out.exists()
+
+
+def test_ctrl_c_while_the_model_is_saved_saves_it(
+    run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("bridgetrack.models.model")
+    save, tries = module.save_model, []
+
+    def impatient(*given: Any) -> Path:
+        tries.append(given)
+        if len(tries) == 1:
+            raise KeyboardInterrupt
+        return save(*given)
+
+    monkeypatch.setattr(module, "save_model", impatient)
+    out = tmp_path / "m.json"
+    shown = run("train", truth, "--annotations", clicks, "--out", out)
+    assert shown.status == 130
+    assert "training was done" in shown.err and str(out) in shown.err
+    assert "interrupted" not in str(load_model(out).provenance)
+    assert {p.name for p in tmp_path.iterdir() if p.suffix} == {clicks.name, out.name}
 
 
 def test_nothing_to_learn_from(run: Run, truth: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
-from bridgetrack.training.fit import ALONE, DOUBTFUL, TRANSFER, Tie, Trial, preferred
+from bridgetrack.training.fit import ALONE, ASKING, DOUBTFUL, TRANSFER, Tie, Trial, preferred
 from bridgetrack.training.keep import KeepReason
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import Training, TrainingProgress
@@ -242,8 +242,12 @@ def test_a_foreign_source_is_refused() -> None:
 
 def test_progress_carries_models_to_keep() -> None:
     steps = strategy_steps("transfer", this_movie(), [earlier_movie()], options=USER, tie=1.0)
-    models = [s.model for s in steps if isinstance(s, TrainingProgress)]
-    assert models and all(m is not None and m.keys == bad_prior().keys for m in models)
+    said = [(s.stage, s.model) for s in steps if isinstance(s, TrainingProgress)]
+    learned = [(stage, model) for stage, model in said if model is not None]
+    assert learned and all(model.keys == bad_prior().keys for _, model in learned)
+    # nothing is kept before something is learned, and then from the first stage on
+    assert said[0][1] is None
+    assert learned[0][0] == ASKING
 
 
 @pytest.mark.parametrize(

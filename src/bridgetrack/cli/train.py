@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -139,21 +140,22 @@ def train(
             "--annotations is missing; only with --source PROJECT can a movie do without"
         )
     with collecting_warnings(notes):
-        start, tie = open_weights(prior), parse_positive(rho, "--rho")
-        name = _strategy(source or [], strategy, tie, start)
-        sources = _open_sources(name, source or [], watch)
-        answers = open_answers(annotations)
-        scene = open_scene(
-            labels,
-            image,
-            answers,
-            reading,
-            notes,
-            watch,
-            named=annotations,
-            kinds=kinds,
-            link_scores=link_scores,
-        )
+        with _nothing_learned(out):
+            start, tie = open_weights(prior), parse_positive(rho, "--rho")
+            name = _strategy(source or [], strategy, tie, start)
+            sources = _open_sources(name, source or [], watch)
+            answers = open_answers(annotations)
+            scene = open_scene(
+                labels,
+                image,
+                answers,
+                reading,
+                notes,
+                watch,
+                named=annotations,
+                kinds=kinds,
+                link_scores=link_scores,
+            )
         with cluster_at(scheduler) as workers:
             steps = strategy_steps(name, scene, sources, start, options, tie=tie, workers=workers)
             training = learn(steps, out, watch, options)
@@ -165,7 +167,6 @@ def learn(
     steps: Steps[Training], out: Path, watch: Stopwatch, options: TrainingOptions | None = None
 ) -> Training:
     """Train and save the model; after Ctrl-C save the best one so far and raise `Stopped`."""
-    from bridgetrack.models.model import save_model
     from bridgetrack.training.outcome import TrainingProgress
 
     best: list[Model] = []
@@ -175,23 +176,50 @@ def learn(
         if isinstance(step, TrainingProgress) and step.model is not None:
             best[:] = [step.model]
 
-    def save(model: Model) -> None:
+    try:
+        with _nothing_learned(out, best):
+            training = show(steps, remember)
+    except KeyboardInterrupt:
+        options = options or TrainingOptions()
+        note = {"note": "training was interrupted; the best model so far"}
+        partly = replace(best[0], name="trained", loss=options.loss, provenance=note)
+        _save(replace(partly, regularizer=options.regularizer), out)
+        raise Stopped(
+            f"interrupted; the best model so far is in {out}, not yet compared with the model "
+            "that training began with"
+        ) from None
+    watch.stop()
+    if _save(training.model, out):
+        raise Stopped(f"interrupted; training was done, and its model is in {out}")
+    return training
+
+
+@contextmanager
+def _nothing_learned(out: Path, best: Sequence[Model] = ()) -> Iterator[None]:
+    """Say so after Ctrl-C, unless there is a model by then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if best:
+            raise
+        left = "is as it was" if out.exists() else "was not written"
+        raise Stopped(f"interrupted before anything was learned; {out} {left}") from None
+
+
+def _save(model: Model, out: Path) -> bool:
+    """Save a model whatever comes meanwhile, as it took long to learn; whether Ctrl-C did."""
+    from bridgetrack.models.model import save_model
+
+    def write() -> None:
         with signed(out) as spare:
             save_model(model, spare)
 
     try:
-        training = show(steps, remember)
+        write()
     except KeyboardInterrupt:
-        if not best:
-            raise
-        options = options or TrainingOptions()
-        note = {"note": "training was interrupted; the best model so far"}
-        partly = replace(best[0], name="trained", loss=options.loss, provenance=note)
-        save(replace(partly, regularizer=options.regularizer))
-        raise Stopped(f"interrupted; the best model so far is in {out}") from None
-    watch.stop()
-    save(training.model)
-    return training
+        write()
+        return True
+    return False
 
 
 def _strategy(

@@ -346,7 +346,8 @@ def choose_tie(
         return HoldChoice(_default(strategy, ties), by)
     yield Progress(ASKING, 0.0)
     alone = yield from relayed(
-        replace(movies, target=None).fit(UNION[-1], options), lambda _: Progress(ASKING, 0.5)
+        replace(movies, target=None).fit(UNION[-1], options),
+        lambda step: Trying(ASKING, 0.5, step.weights),
     )
     theirs, ours = judge(target, alone.w), judge(target, movies.prior)
     doubtful = clearly_larger(theirs.loss, ours.loss)

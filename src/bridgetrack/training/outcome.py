@@ -41,7 +41,7 @@ class TrainingProgress(Progress):
         Best objective so far and its duality gap.
     model
         The best model so far: what to keep where training is cancelled; while λ is chosen, one that
-        has learned from some of the annotations.
+        has learned from some of the annotations. None while nothing was learned.
     """
 
     objective: float = np.nan

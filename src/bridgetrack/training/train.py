@@ -276,13 +276,13 @@ def _train(
     movies = Movies(learnt_from, tuple(others), start, prior.tightness_for(features))
     settled = previous if _settled(previous, options, tie, target, bool(sources)) else None
     choosing = _choose(strategy, movies, options, previous, settled, tie, workers)
-    choice = yield from relayed(choosing, partial(_kept_meanwhile, features=features))
+    choice = yield from relayed(choosing, partial(_kept_meanwhile, features=features, start=start))
     movies = replace(movies, start=choice.start)
     mine: States = () if movies.target is None else (None,)
     if not sources and previous is not None:
         mine = (previous.state,)
     steps = movies.fit(choice.hold, options, states=(*mine, *choice.states))
-    fitted = yield from _told(steps, options.optimiser.precision, features)
+    fitted = yield from _told(steps, options.optimiser.precision, features, start)
     decision = keep_better(movies, target, fitted.w, choice, _checked(settled))
     yield Progress(STAGE, 0.0)
     trained = decision.kept == "trained"
@@ -398,14 +398,21 @@ def _checked(settled: Training | None) -> int | None:
     return 0 if settled.validation is None else len(settled.validation.prior.wrong)
 
 
-def _kept_meanwhile(step: Progress, features: FeatureSet) -> Progress:
+def _kept_meanwhile(step: Progress, features: FeatureSet, start: Array) -> Progress:
     """The step, with the model to keep where training is cancelled while λ is chosen."""
     if not isinstance(step, Trying) or step.weights is None:
         return step
-    return TrainingProgress(step.stage, step.done, model=plain_model(step.weights, features))
+    return TrainingProgress(step.stage, step.done, model=_learned(step.weights, features, start))
 
 
-def _told(steps: Fit, precision: float, features: FeatureSet) -> Steps[TrainingResult]:
+def _learned(weights: Array, features: FeatureSet, start: Array) -> Model | None:
+    """The model of these weights (d,); None while they are those that training began with."""
+    return None if np.array_equal(weights, start) else plain_model(weights, features)
+
+
+def _told(
+    steps: Fit, precision: float, features: FeatureSet, start: Array
+) -> Steps[TrainingResult]:
     """Tell how much of the gap is closed, on a log scale, and the best model so far."""
     first: float | None = None
 
@@ -419,7 +426,7 @@ def _told(steps: Fit, precision: float, features: FeatureSet) -> Steps[TrainingR
             float(np.clip(done, 0, 1)),
             step.objective,
             step.gap,
-            plain_model(step.weights, features),
+            _learned(step.weights, features, start),
         )
 
     return relayed(steps, told)
