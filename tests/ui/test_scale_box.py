@@ -76,6 +76,26 @@ def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot,
     units = json.loads((tmp_path / "out" / "units.json").read_text())
     assert "min" in json.dumps(units) and "micrometer" in json.dumps(units)
     assert len(tracks) and len(before) == len(state.session.tracking.tracks.nodes)
+    # Links that another program scored are given in step 1, too.
+    widget.open_step(0)
+    scores = widget.segment.scores
+    section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(scores))
+    section.expand(animate=False)
+    qtbot.wait(50)
+    assert not scores.drop.isEnabled()
+    qtbot.mouseClick(scores.use, Qt.MouseButton.LeftButton)
+    assert "Choose a file first" in scores.words.text()
+    path = tmp_path / "scores.csv"
+    path.write_text("frame,source,target,score\n0,1,1,0.9\n0,2,77777,0.5\n")
+    scores.file.value = path
+    qtbot.mouseClick(scores.use, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: scores.words.text().startswith("1 of 2 scored links"), timeout=20_000)
+    settled(state, qtbot)
+    assert "move.link_score" in state.session.scene.matrix.features.keys
+    assert list(state.session.annotations) == answers
+    qtbot.mouseClick(scores.drop, Qt.MouseButton.LeftButton)
+    settled(state, qtbot)
+    assert "move.link_score" not in state.session.scene.matrix.features.keys
 
 
 def test_stacks_have_a_distance_of_planes(stack, viewer, qtbot):

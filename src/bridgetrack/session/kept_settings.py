@@ -58,6 +58,8 @@ class Settings:
         The scale that the movie came with, and the one that was set in its place.
     outcome
         What came of the last training; None where the model in use was not trained on it.
+    link_scores
+        The file of scores of links by another program, None where none are used.
     """
 
     model: Model | None = None
@@ -66,6 +68,7 @@ class Settings:
     read: Scale | None = None
     given: Scale | None = None
     outcome: Outcome | None = None
+    link_scores: Path | None = None
 
     def __post_init__(self) -> None:
         EventKinds.without(self.without)
@@ -74,8 +77,10 @@ class Settings:
         """Whether the other has the same models, and says the same otherwise."""
         if self.model is not other.model or self.start is not other.start:
             return False
-        rest = (self.without, self.read, self.given, self.outcome)
-        return rest == (other.without, other.read, other.given, other.outcome)
+        here, there = (
+            (s.without, s.read, s.given, s.outcome, s.link_scores) for s in (self, other)
+        )
+        return here == there
 
 
 class _Scale(FilePart):
@@ -108,9 +113,12 @@ class _Content(OpenEntry):
     given: _ScaleField | None = None
     training: Annotated[Outcome, made_by(_Outcome, _Outcome.outcome)] | None = None
 
+    link_scores: str | None = None
+
     def settings(self) -> Settings:
-        without = tuple(self.without)
-        return Settings(self.model, self.start, without, self.read, self.given, self.training)
+        scale, scores = (self.read, self.given), self.link_scores
+        path = Path(scores) if scores else None
+        return Settings(self.model, self.start, tuple(self.without), *scale, self.training, path)
 
 
 SETTINGS_FILE = FileFormat(
@@ -140,6 +148,7 @@ def save_settings(settings: Settings, path: Path) -> None:
         "read": _scale_to_json(settings.read),
         "given": _scale_to_json(settings.given),
         "training": None if settings.outcome is None else asdict(settings.outcome),
+        "link_scores": None if settings.link_scores is None else str(settings.link_scores),
     }
     write_text(path, json_text(content, "the settings", ascii_only=False), "the settings")
 
@@ -169,6 +178,7 @@ class KeptSettings:
         movie.model_changed.connect(self._keep)
         movie.kinds_changed.connect(self._keep)
         movie.trainer.changed.connect(self._keep)
+        movie.link_scores.changed.connect(self._keep)
 
     def _on_movie(self) -> None:
         self._path = None
@@ -186,6 +196,8 @@ class KeptSettings:
             return ()
         if kept.without:
             movie.set_kinds(EventKinds.without(kept.without))
+        if kept.link_scores is not None:
+            movie.link_scores.use(kept.link_scores)
         if kept.model is not None and kept.model is not movie.model:
             movie.set_model(kept.model, kept.start)
             if movie.model is not kept.model:
@@ -198,6 +210,7 @@ class KeptSettings:
             "the model in use": kept.model,
             "what came of the training": kept.outcome,
             "what can happen": kept.without,
+            "scores of links": kept.link_scores,
         }
         return tuple(words for words, there in told.items() if there)
 
@@ -221,6 +234,7 @@ class KeptSettings:
             start=None if supplied or start is model else start,
             without=movie.kinds.words,
             outcome=movie.trainer.outcome,
+            link_scores=movie.link_scores.path,
         )
 
     def _keep(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.movie import Geometry, Movie
 from bridgetrack.pipeline.finding import Finding
@@ -77,19 +78,20 @@ def measured(
     known: tuple[Scene, Prints] | None = None,
     touched: Collection[int] | None = None,
     kinds: EventKinds = EVERYTHING,
+    features: FeatureSet | None = None,
 ) -> Steps[tuple[Scene, Prints]]:
     """The cells of a movie with what can happen to them, and marks to notice changes by.
 
     Given what was `known` before the cells were touched up, only frames that changed are measured
-    again, out of those `touched` (None: all are looked at).
+    again, out of those `touched` (None: all are looked at), and the features are those known.
     """
     labels = movie.labels
     if labels is None:
         assert movie.table is not None
-        return (yield from prepare(movie.table, kinds=kinds)), {}
+        return (yield from prepare(movie.table, features=features, kinds=kinds)), {}
     if known is None:
         prints = yield from fingerprints(labels)
-        return (yield from prepare(labels, movie.image, kinds=kinds)), prints
+        return (yield from prepare(labels, movie.image, features=features, kinds=kinds)), prints
     scene, before = known
     prints = yield from fingerprints(labels, touched)
     changed = {t for t, mark in prints.items() if mark != before.get(t)}

@@ -31,6 +31,7 @@ from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import run
 from bridgetrack.session.background import Runner
 from bridgetrack.session.keep_model import ModelKeeper
+from bridgetrack.session.link_scores import GivenLinkScores
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import found_of, resume, saving
@@ -67,8 +68,8 @@ class Session(MendedMovie):
 
     Attributes
     ----------
-    questions, trainer
-        What is asked, and training.
+    questions, trainer, link_scores
+        What is asked, training, and scores of links by other programs.
 
     Raises
     ------
@@ -89,6 +90,7 @@ class Session(MendedMovie):
     ) -> None:
         super().__init__(runner)
         self.trainer = Trainer(self)
+        self.link_scores = GivenLinkScores(self)
         self._library = library
         self.questions = Questions(self, self.trainer, options)
         self._drawn: tuple[Tracking, TracksData] | None = None

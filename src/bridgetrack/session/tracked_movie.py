@@ -12,6 +12,7 @@ from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.taken_over import Said
 from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -98,6 +99,8 @@ class TrackedMovie(BackgroundWork):
         Changes of masks in other frames that the last one suggests, in order of time.
     kinds
         What can happen in the movie; see `set_kinds`.
+    features
+        What is known of events, see `use_features`; None for the built-in features.
 
     Signals: `masks_changed` with the frames whose masks were changed here.
     """
@@ -133,6 +136,7 @@ class TrackedMovie(BackgroundWork):
         self._earlier: list[tuple[Model, _Began | None]] = []
         self._tracked_answers: AnnotationSet | None = None
         self.kinds = EVERYTHING
+        self.features: FeatureSet | None = None
         self._named: tuple[Tracking | None, CellNames] = None, CellNames(None)
 
     # ------------------------------------------------------------------ movie
@@ -158,7 +162,7 @@ class TrackedMovie(BackgroundWork):
             return False
         self.close()
         self.movie, self.answers, self.masks = movie, answers, masks
-        self.kinds = EVERYTHING
+        self.kinds, self.features = EVERYTHING, None
         self._steps = steps_of(answers.history, None if masks is None else masks.answers)
         self._take_masks()
         answers.changed.connect(self._on_answers)
@@ -214,10 +218,10 @@ class TrackedMovie(BackgroundWork):
         self._touched = touched
         known = None if self._base is None else (self._base, self._prints)
 
-        kinds = self.kinds
+        kinds, features = self.kinds, self.features
 
         def work() -> Steps[tuple[Scene, Scene, Prints]]:
-            base, prints = yield from measured(movie, known, touched, kinds)
+            base, prints = yield from measured(movie, known, touched, kinds, features)
             return base, annotate(base, annotations), prints
 
         def all_frames(near: Tracking | None = None) -> None:
@@ -229,7 +233,9 @@ class TrackedMovie(BackgroundWork):
         def first() -> Steps[Tracking | None]:
             assert labels is not None and large is not None
             yield Progress("Measuring the frames in view", 0.0)
-            scene = yield from prepare_near(labels, movie.image, at, annotations, kinds, large)
+            scene = yield from prepare_near(
+                labels, movie.image, at, annotations, kinds, large, features
+            )
             return None if scene is None else (yield from track_scene(scene, model))
 
         if known is None and labels is not None and large is not None:
@@ -447,6 +453,12 @@ class TrackedMovie(BackgroundWork):
             self.kinds = kinds
             self.measure(touched=set())
         self.kinds_changed.emit()
+
+    def use_features(self, features: FeatureSet | None) -> None:
+        """Describe events by other features (None: the built-in ones), and track anew."""
+        if features is not self.features:
+            self.features, self._base = features, None
+            self.measure()
 
     def track(self) -> Tracking | None:
         """Track with the present model and answers; None while that is under way."""
