@@ -9,7 +9,7 @@ from qtpy.QtCore import Qt
 from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendKind
-from bridgetrack.ui.overlay import MASK_COLOURS
+from bridgetrack.ui.mask_drawing import MASK_COLOURS
 from drawn_movie import drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore")

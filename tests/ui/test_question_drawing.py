@@ -27,7 +27,7 @@ def question(*alternatives, event=MOVE):
     )
 
 
-def drawn(asked, frame, plane=None, seen=None):
+def drawn(asked, frame, plane=None, seen=None, letter=0.0):
     """A drawing of the question, with a square as every cell's outline."""
     found = Drawing()
 
@@ -37,7 +37,9 @@ def drawn(asked, frame, plane=None, seen=None):
     draw_question(
         found,
         asked,
-        SliceShown(frame, plane, 10.0, 200.0, seen=seen, name=lambda c: f"#{c.label}"),
+        SliceShown(
+            frame, plane, 10.0, 200.0, seen=seen, letter=letter, name=lambda c: f"#{c.label}"
+        ),
         outline,
     )
     return found
@@ -94,6 +96,23 @@ def test_names_and_numbers_of_cells_that_touch_keep_clear_of_each_other():
             one.text,
             two.text,
         )
+
+
+@pytest.mark.parametrize("frame", [3, 4])
+@pytest.mark.parametrize("letter", [1.0, 2.0, 4.0])
+def test_daughters_close_together_have_names_that_can_be_read(frame, letter):
+    daughters = [CellRef(4, k, (50.0 + dy, 50.0 + dx)) for k, dy, dx in ((94, 2, 3), (97, -2, -2))]
+    other = CellRef(4, 89, (52.0, 59.0))
+    asked = question(
+        EventRef(Event.MOVE, (MOTHER,), (other,)),
+        event=EventRef(Event.DIVIDE, (MOTHER,), tuple(daughters)),
+    )
+    names = [m for m in drawn(asked, frame, letter=letter).marks if m.text.startswith("#")]
+    assert {m.text for m in names} == {"#1", "#94", "#97", "#89"}
+    for one, two in combinations(names, 2):
+        away = np.abs(np.subtract(one.point, two.point))
+        wide = letter * (len(one.text) + len(two.text) + 2) / 2
+        assert away[0] >= 2 * letter or away[1] >= wide, (one, two)
 
 
 def test_words_move_off_each_other():

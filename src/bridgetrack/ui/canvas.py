@@ -20,12 +20,12 @@ from bridgetrack.ui.background import EventLoopQueue, Turns
 from bridgetrack.ui.event_looks import mode_look
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, kind_of, look_at
+from bridgetrack.ui.mask_drawing import draw_mending
 from bridgetrack.ui.overlay import (
     Drawing,
     SliceShown,
     draw_answers,
     draw_ghost,
-    draw_mending,
     draw_pointed,
     draw_proposals,
 )

@@ -9,23 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.active.mask_questions import MaskQuestion
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.regions.mend import Mend
 from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import Name, by_label
 from bridgetrack.session.proposals import Proposal, shown_beliefs
-from bridgetrack.ui.event_looks import GHOST, LOOKS, MEND_WORDS, PROPOSAL, rgba
+from bridgetrack.ui.event_looks import GHOST, LOOKS, PROPOSAL, rgba
 
 Array = NDArray[np.float64]
 
 
 Colour = tuple[float, float, float, float]
-
-MASK_COLOURS = (rgba(PROPOSAL), rgba(LOOKS[Event.DIVIDE].colour))
-"""Of masks as they are drawn, and of what may be right instead."""
 
 CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
 EDGE: Colour = (0.0, 0.0, 0.0, 0.8)
@@ -181,7 +175,7 @@ def draw_proposals(
     best = found[0]
     look = LOOKS[best.event.event]
     colour = rgba(look.colour)
-    _draw_outline(drawing, outline, colour, view)
+    draw_outline(drawing, outline, colour, view)
     top, left = outline[:, -2:].min(axis=0) if len(outline) else best.event.cells[0].position[-2:]
     words = f"{look.name}, {percent(best.confidence)}"
     right = outline[:, -1].max() if len(outline) else left
@@ -213,8 +207,7 @@ def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) ->
             view.name(c) == name and np.abs(flat - _flat(c)).max() <= view.size for c in here
         ):
             continue
-        sides = _SIDES if cell.frame == view.frame else -_SIDES
-        places = [flat + _NAME * view.size * side for side in (*sides, *(1.8 * sides))]
+        places = flat + _sides(name, view) * (1 if cell.frame == view.frame else -1)
         rooms = [_room((float(y), float(x)), name, view) for y, x in places]
         crowd = [
             sum(_overlap(room, other) for other in taken) + _cut(room, view.seen) for room in rooms
@@ -224,6 +217,20 @@ def _draw_names(drawing: Drawing, cells: Iterable[CellRef], view: SliceShown) ->
         point = *cell.position[:-2], float(places[k][0]), float(places[k][1])
         drawing.mark(point, "disc", 0.1, CLEAR, CLEAR, name, fixed=True)
 
+
+def _sides(name: str, view: SliceShown) -> Array:
+    """Where a name may stand beside the middle of a cell, best first, shape (k, 2).
+
+    Where cells are small on the screen, it is the letters that need room.
+    """
+    height, width = _room((0.0, 0.0), name, view)[2:]
+    least = 0.25 * view.size + np.array([height, width / _SIDES[2, 1]])
+    away = np.maximum(_NAME * view.size, least)
+    return np.concatenate([by * _SIDES * away for by in _FARTHER])
+
+
+_FARTHER = (1.0, 1.8, 2.6)
+"""Where there is no room beside a cell, its name stands so much farther away."""
 
 _NAME = 0.75
 """Cell diameters from the middle of a cell to its name."""
@@ -317,7 +324,7 @@ def draw_pointed(drawing: Drawing, outline: Array, look: tuple[str, str], view: 
     if not len(outline):
         return
     words, colour = look
-    _draw_outline(drawing, outline, rgba(colour), view)
+    draw_outline(drawing, outline, rgba(colour), view)
     top, left = outline[:, -2:].min(axis=0)
     across = (left + outline[:, -1].max()) / 2
     above = top - 0.5 * view.size if top > view.size else top + 2.5 * view.size
@@ -329,55 +336,13 @@ def draw_ghost(
 ) -> None:
     """Outlines of the cells clicked a frame earlier, and rings on what is clicked here."""
     for outline in outlines:
-        _draw_outline(drawing, outline, rgba(GHOST, 0.9), view)
+        draw_outline(drawing, outline, rgba(GHOST, 0.9), view)
     for cell in picked:
         if view.holds(cell):
             drawing.ring(cell.position, 0.8 * view.size, rgba(PROPOSAL))
 
 
-def draw_mending(
-    drawing: Drawing,
-    place: tuple[int, tuple[float, ...]] | None,
-    proposed: Iterable[Mend],
-    shape: tuple[int, ...],
-    view: SliceShown,
-) -> None:
-    """The first of two clicks on masks, and what is proposed for the masks of this frame.
-
-    The pieces that a cut would leave, or what would be removed, are outlined.
-    """
-    if place is not None and place[0] == view.frame:
-        drawing.mark(place[1], "cross", 0.4 * view.size, rgba(PROPOSAL))
-    for mend in proposed:
-        if mend.frame != view.frame:
-            continue
-        top: list[float] = []
-        for pixels in mend.right or mend.wrong:
-            outline = _border_points(pixels, shape, view)
-            _draw_outline(drawing, outline, rgba(LOOKS[Event.DIVIDE].colour), view)
-            top += outline[:, 0].tolist()
-        if top:
-            middle = mend.right[0] if mend.right else mend.wrong[0]
-            across = float(np.unravel_index(middle, shape)[-1].mean())
-            words = f"{MEND_WORDS[mend.kind]}? [P]"
-            above = min(top) - 0.5 * view.size
-            drawing.mark((above, across), "disc", 0.1, CLEAR, CLEAR, words)
-
-
-def _border_points(pixels: NDArray[np.int64], shape: tuple[int, ...], view: SliceShown) -> Array:
-    """Border of a set of pixels in the plane in view, or in its middle plane, shape (k, 2)."""
-    index = np.stack(np.unravel_index(pixels, shape), axis=1)
-    if len(shape) == 3:
-        plane = round(view.plane if view.plane is not None else float(index[:, 0].mean()))
-        index = index[index[:, 0] == plane][:, 1:]
-    inside = {(y, x) for y, x in index.tolist()}
-    edge = [
-        (y, x) for y, x in inside if not {(y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)} <= inside
-    ]
-    return np.array(sorted(edge), dtype=np.float64).reshape(-1, 2)
-
-
-def _draw_outline(drawing: Drawing, outline: Array, colour: Colour, view: SliceShown) -> None:
+def draw_outline(drawing: Drawing, outline: Array, colour: Colour, view: SliceShown) -> None:
     """Dots along the border of a cell: in its plane in view, or around all of it."""
     if outline.shape[1] > 2 and view.plane is not None:
         away = np.abs(outline[:, 0] - view.plane)
@@ -433,26 +398,6 @@ def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline
     _draw_names(drawing, [c for _, event in listed for c in event.cells], view)
 
 
-def draw_mask_question(
-    drawing: Drawing, asked: MaskQuestion, view: SliceShown, instead: bool
-) -> None:
-    """Outlines of the masks as drawn or of the alternative, and what they say."""
-    if asked.frame != view.frame:
-        return
-    sets = asked.doubt.instead if instead else asked.doubt.drawn
-    for pixels in sets:
-        outline = _border_points(pixels, asked.doubt.shape, view)
-        _draw_outline(drawing, outline, MASK_COLOURS[instead], view)
-    everything = _border_points(asked.doubt.concerned, asked.doubt.shape, view)
-    if not sets:  # where nothing is drawn it is seen what place the question means
-        _draw_outline(drawing, everything, rgba(GHOST, 0.9), view)
-    rows = everything[:, 0] if len(everything) else np.array([asked.position[-2]])
-    top, bottom = float(rows.min()), float(rows.max())
-    above = top - 0.5 * view.size if top > view.size else bottom + 0.6 * view.size
-    words = f"{1 + instead}: {asked.answers[instead]}, {percent(asked.beliefs[instead])}"
-    drawing.mark((above, asked.position[-1]), "disc", 0.1, CLEAR, CLEAR, words)
-
-
 def draw_subject(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:
     """Only the cell asked about, while the answer is clicked."""
     if asked.frame <= view.frame <= asked.last_frame:
@@ -468,7 +413,7 @@ def _draw_cells(
         if view.holds(cell):
             shape = outline(cell)
             taken.append(shape[:, -2:])
-            _draw_outline(drawing, shape, colour, view)
+            draw_outline(drawing, shape, colour, view)
         elif _near(cell, view):
             drawing.ring(cell.position, 0.5 * view.size, colour)
         taken.append(np.asarray([cell.position[-2:]]))

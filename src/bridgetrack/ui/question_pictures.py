@@ -22,7 +22,8 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.names import Name, by_label
 from bridgetrack.ui.event_looks import LOOKS, rgba
-from bridgetrack.ui.overlay import MASK_COLOURS, Numbered, numbered
+from bridgetrack.ui.mask_drawing import MASK_COLOURS
+from bridgetrack.ui.overlay import Numbered, numbered
 
 Pixels = NDArray[np.uint8]
 Array = NDArray[np.float64]

@@ -18,11 +18,11 @@ from bridgetrack.ui.background import EventLoopQueue
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, look_at
+from bridgetrack.ui.mask_drawing import draw_mask_question
 from bridgetrack.ui.overlay import (
     Array,
     Drawing,
     SliceShown,
-    draw_mask_question,
     draw_question,
     draw_subject,
 )
