@@ -224,6 +224,8 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
         return real(t, *rest)
 
     monkeypatch.setattr(movie_module, "SegmentedFrame", slow)
+    added = []  # as they come, for what napari draws of a layer that is seen takes long
+    viewer.layers.events.inserted.connect(lambda e: added.append((e.value, e.value.visible)))
     find.go.click()
     qtbot.waitUntil(lambda: len(looked) == 2 and find._search.done == [0, 1], timeout=60_000)
     qtbot.mouseClick(find.work.stop, Qt.MouseButton.LeftButton)
@@ -241,3 +243,11 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     settings = tags_of(layer)["found"].settings
     whole = [frame.labels for frame in segment_movie(open_movie(image, axes="TYX"), settings)]
     np.testing.assert_array_equal(layer.data, whole)
+    unseen = [layer for layer, visible in added if not visible]
+    assert part in unseen and layer in unseen and layer.visible
+    # What is still to be added when the window closes is not.
+    queue, late = find._queue, []
+    queue.then(lambda: late.append(1))
+    viewer.close()
+    qtbot.wait(100)
+    assert not queue.busy and not late

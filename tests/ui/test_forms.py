@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bridgetrack.errors import InputError
+from bridgetrack.export.results import ExportOptions
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.ui.forms import SettingsForm
@@ -59,6 +60,16 @@ def test_only_changes_by_a_person_are_told(form):
     assert not told
     form["loss"].value = "max"
     assert told
+
+
+def test_long_words_have_room_in_a_row(qtbot):
+    titles = {"csv": "CSV", "ctc": "CTC", "geff": "GEFF", "zarr": "OME-Zarr"}
+    form = SettingsForm(ExportOptions, titles, in_a_row=True)
+    qtbot.addWidget(form.native)
+    form.native.resize(form.native.minimumSizeHint().width() + 40, 30)
+    form.native.show()
+    spare = [form[name].native.width() - form[name].native.sizeHint().width() for name in titles]
+    assert min(spare) >= 2, "styles need more than they say"
 
 
 def test_what_the_dataclass_refuses_is_said(qtbot):

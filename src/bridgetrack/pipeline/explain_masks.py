@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.notes import plural
 from bridgetrack.pipeline.joint import Doubt, FrameChoice
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks
@@ -91,7 +92,7 @@ class Alternative:
     def words(self) -> str:
         """What would be there, in words."""
         n, sizes = len(self.areas), " and ".join(str(a) for a in self.areas)
-        what = "another outline" if n == self.gone == 1 else f"{n} cell{'s' if n > 1 else ''}"
+        what = "another outline" if n == self.gone == 1 else plural(n, "cell")
         words = f"{what} of {sizes} pixels" if n else "no cell"
         return words + (f" in place of {self.gone}" if self.gone > 1 else "")
 

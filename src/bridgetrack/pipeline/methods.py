@@ -15,6 +15,7 @@ from bridgetrack.files import program_version
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.notes import plural
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.pipeline.summary import count_events, use_of_annotations
@@ -59,7 +60,6 @@ _FOUND = (
     ("split", "wrong cut", "wrong cuts"),
     ("false", "thing that is not a cell", "things that are not cells"),
 )
-_ARRAY = Movie.source
 _CHECKED = "How right it is: "
 _WIDTH = 100
 
@@ -135,9 +135,10 @@ def _movie(tracking: Tracking, image: str | None, masks: str | None) -> str:
     labels, geometry = tracking.scene.labels, tracking.tracks.geometry
     cells = "a table of cells, taken for discs"
     if labels is not None:
-        # Masks that were made in the window are in no file.
-        file = _name(masks or labels.source)
-        cells = "the masks described below" if file == _ARRAY else f"the masks {file}"
+        file = masks or labels.source
+        # Masks that were made in the window are in no file, and have the source of any array.
+        made_here = file == Movie.source
+        cells = "the masks described below" if made_here else f"the masks {_name(file)}"
     known = bool(tracking.scene.detections.channels)
     pixels = "with intensities" if known else "without intensities"
     pixels += f" of {_name(image)}" if known and image is not None else ""
@@ -148,7 +149,7 @@ def _movie(tracking: Tracking, image: str | None, masks: str | None) -> str:
 
 
 def _extent(geometry: Geometry) -> str:
-    words = f"{geometry.n_frames} frames"
+    words = plural(geometry.n_frames, "frame")
     if geometry.shape is not None:
         words += f" of {' x '.join(map(str, geometry.shape))} pixels"
     if geometry.unit == "micrometer":
@@ -233,13 +234,9 @@ def _inference(tracking: Tracking) -> str:
         words += f", in {windows.count} windows of at most {windows.frames} frames"
     if use["given"]:
         words += f"; {use['used']} of {use['given']} annotations of this movie were honoured"
-    found = [_many(counts[key], one, many) for key, one, many in _FOUND]
+    found = [plural(counts[key], one, many) for key, one, many in _FOUND]
     cells, tracks, lineages, *events = found
     return f"{words}. Found: {cells} in {tracks} and {lineages}, with {', '.join(events)}."
-
-
-def _many(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
 
 
 def _name(source: Any) -> str:

@@ -11,6 +11,7 @@ from bridgetrack.annotations.words import describe_event
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.exact_margins import smallest_margins
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.notes import plural
 from bridgetrack.pipeline.tracking import Tracking, allowed_by
 from bridgetrack.tracks.tracks import Tracks
 
@@ -109,7 +110,7 @@ def all_miss(anchored: Anchored) -> bool:
 
 
 def _extent(geometry: Geometry) -> str:
-    frames = f"{geometry.n_frames} frame{'' if geometry.n_frames == 1 else 's'}"
+    frames = plural(geometry.n_frames, "frame")
     if geometry.shape is None:
         return frames
     return f"{frames} of {' x '.join(map(str, geometry.shape))} pixels"

@@ -10,6 +10,7 @@ from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.notes import plural
 from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
@@ -169,7 +170,7 @@ class MendedMovie(TrackedMovie):
             n = self.remove(events, masks)
             words = "There is no answer about this cell to delete."
             if n:
-                words = f"{n} answer{'s' if n > 1 else ''} about this cell deleted. Z undoes that."
+                words = f"{plural(n, 'answer')} about this cell deleted. Z undoes that."
             if n and verified and events:
                 words += f" The track {called} is no longer verified."
             self.message.emit("info", words)

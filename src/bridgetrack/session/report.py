@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bridgetrack.active.records import Point
 from bridgetrack.active.session import ActiveSession
+from bridgetrack.notes import plural
 from bridgetrack.session.training import WIDEST, sentence
 from bridgetrack.training.estimate import ErrorEstimate
 
@@ -32,7 +33,7 @@ def report_of(active: ActiveSession | None, about_masks: int = 0) -> Report:
     if active is None or not active.effort.clicks:
         return Report(effort=f"No answers about events yet.{more}") if more else Report()
     effort = active.effort
-    words = f"{effort.clicks} answer{'s' if effort.clicks != 1 else ''}"
+    words = plural(effort.clicks, "answer")
     words = f"{words} in {_duration(effort.seconds)}.{more}"
     estimate = active.estimate()
     accuracy = _accuracy(estimate)
@@ -52,7 +53,7 @@ def _accuracy(estimate: ErrorEstimate | None) -> str:
         return Report.accuracy
     if estimate.high - estimate.low > WIDEST:
         n = estimate.n_annotations
-        return f"{n} random question{'s' if n != 1 else ''} so far: too few to say how right it is."
+        return f"{plural(n, 'random question')} so far: too few to say how right it is."
     return sentence(estimate.words)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.notes import plural
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -58,7 +59,7 @@ class ErrorEstimate:
         return (
             f"about {100 * self.accuracy:.1f} % of all events of the movie are right{scope} "
             f"(95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %, from "
-            f"{self.n_annotations} answer{'' if self.n_annotations == 1 else 's'} that the "
+            f"{plural(self.n_annotations, 'answer')} that the "
             f"model had not seen{self._where}){self._harder}"
         )
 

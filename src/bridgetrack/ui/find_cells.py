@@ -119,7 +119,8 @@ class FindCells(QWidget):
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
         self._searched: Any = None  # the layer that is looked at, None while none is
-        self._queue = EventLoopQueue(panel.state.turns)
+        queue = self._queue = EventLoopQueue(panel.state.turns)
+        panel.destroyed.connect(lambda _=None: queue.stop())
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)

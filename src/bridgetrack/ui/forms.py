@@ -49,7 +49,8 @@ class SettingsForm(Generic[Settings]):
             made = _widget(option, titles[name], self._open[name], name in sliders, words or {})
             self._widgets[name] = made
             if in_a_row:
-                layout.addWidget(made.native, 1)
+                # What is left of the row goes to long words, which styles cut by a pixel else.
+                layout.addWidget(made.native, made.native.sizeHint().width())
             else:
                 layout.addRow(*([] if option.kind is bool else [titles[name]]), made.native)
 

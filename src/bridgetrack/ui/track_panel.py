@@ -16,6 +16,7 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EventKinds
+from bridgetrack.notes import plural
 from bridgetrack.session.proposals import proposals
 from bridgetrack.session.results import least_certain, summary
 from bridgetrack.session.tracked_movie import unlooked
@@ -277,4 +278,4 @@ class TrackPanel(Panel):
         self.family.show_family(tracks, lineage, self.state.looks.colouring(tracks))
         self.family.mark(track, frame)
         n = 0 if self.family.drawn is None else len(self.family.drawn.branches)
-        self.family_words.setText(f"Family {lineage}: {n} track{'s' if n != 1 else ''}.")
+        self.family_words.setText(f"Family {lineage}: {plural(n, 'track')}.")

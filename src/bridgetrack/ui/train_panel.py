@@ -8,6 +8,7 @@ from typing import Any
 from qtpy.QtWidgets import QFileDialog
 
 from bridgetrack.errors import InputError
+from bridgetrack.notes import plural
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.session.training import JOB
 from bridgetrack.training.options import TrainingOptions
@@ -150,7 +151,7 @@ class TrainPanel(Panel):
         elif not n:
             self.words.setText("Training needs answers. Give about 20 in the step Annotate.")
         else:
-            self.words.setText(f"{n} answer{'s' if n != 1 else ''} to learn from.")
+            self.words.setText(f"{plural(n, 'answer')} to learn from.")
         self.plot.show_steps(self.trainer.curve)
         results = self.trainer.results()
         if self.trainer.problem:
