@@ -9,12 +9,16 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from bridgetrack.__main__ import main as program
+from bridgetrack.cli.sources import collecting_warnings
+from bridgetrack.errors import BridgetrackWarning
+from bridgetrack.notes import Note
 from cli.conftest import Run, one_line
 
 PROGRAM = [sys.executable, "-m", "bridgetrack"]
@@ -262,3 +266,11 @@ def test_a_terminal_gets_a_progress_bar(movie: Path, tmp_path: Path) -> None:
     assert "Measuring cells" in drawn
     assert "%" in drawn
     assert "\x1b" not in done.stdout
+
+
+def test_only_words_of_our_own_become_notes() -> None:
+    notes: list[Note] = []
+    with collecting_warnings(notes):
+        warnings.warn("the solver ended with status InsufficientProgress", stacklevel=1)
+        warnings.warn("frames seem to be missing", BridgetrackWarning, stacklevel=1)
+    assert [str(note) for note in notes] == ["frames seem to be missing"]

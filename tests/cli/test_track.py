@@ -135,7 +135,15 @@ def test_exact_margins_are_those_that_explain_tells(run: Run, truth: Path, tmp_p
     cells = read_tracks_csv(out / "detections.csv").nodes.set_index("id")
     row = exact[exact["event"] == "move"].iloc[30]
     cell = cells.loc[row["sources"][0]]
-    words = ("--frame", cell["frame"], "--cell", cell["label"], "--event", "move", "--json")
+    words = (
+        "--frame",
+        int(cell["frame"]),
+        "--cell",
+        int(cell["label"]),
+        "--event",
+        "move",
+        "--json",
+    )
     told = json.loads(run("explain", out, *words).out)
     assert told["margin"] == pytest.approx(row["margin"], abs=1e-5)
     unknown = run("track", truth, "--out", tmp_path / "no", "--without", "wonders")

@@ -149,6 +149,8 @@ FOUND = words("--depth 0.01 --sensitivity 3")
 FRAGILE = {
     "asked",
     "suggested",
+    "track_flat",
+    "train_curriculum_entropy",
     "train_l1",
     "train_learner_bundle",
     "train_source",

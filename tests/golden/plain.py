@@ -120,7 +120,9 @@ def graph(path: Path, folder: Path) -> dict[str, Any]:
     """Arrays and metadata of a GEFF file."""
     group = zarr.open_group(str(path), mode="r")
     arrays = {name: _array(item) for name, item in _arrays(group)}
-    return {"arrays": arrays, "metadata": plain(dict(group.attrs)["geff"], folder)}
+    metadata = dict(group.attrs)["geff"]
+    metadata.pop("polygon", None)  # named from one version of the specification on
+    return {"arrays": arrays, "metadata": plain(metadata, folder)}
 
 
 def _arrays(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:

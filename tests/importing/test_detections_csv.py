@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,13 @@ def test_columns_can_be_corrected(tmp_path: Path) -> None:
     assert read_detections_csv(path, mapping).table["x"].tolist() == [2]
 
 
+def test_empty_cells_at_the_ends_of_rows_are_nothing(tmp_path: Path) -> None:
+    path = table(tmp_path, "t,y,x\n0,1,2,\n1,3,4,\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_detections_csv(path).table["x"].tolist() == [2, 4]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -99,6 +107,7 @@ def test_columns_can_be_corrected(tmp_path: Path) -> None:
         ("t,y,x\n0.5,1,1\n", "row 2, column 't': '0.5' is not an integer"),
         ("t,y,x\n-1,1,1\n", "row 2: the frame is negative"),
         ("t,y,x,area\n0,1,1,0\n", "row 2: the area is not positive"),
+        ("t,y,x\n0,1,1,9,8\n", "a row holds 5 cells, and the first only 3 names"),
         ("t,y,x\n", "no rows"),
         ("", "cannot be read as a table"),
     ],

@@ -194,5 +194,5 @@ def collecting_warnings(notes: list[Note]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    found = (str(w.message) for w in caught if w.category in (UserWarning, BridgetrackWarning))
+    found = (str(w.message) for w in caught if issubclass(w.category, BridgetrackWarning))
     notes += [Note(NoteKind.REMARK, words) for words in dict.fromkeys(found)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from bridgetrack.detections.table import Detections, border_distance, content
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.importing.text_table import Columns, TextTable, guess_columns, read_text_table
 from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
@@ -76,12 +76,12 @@ def read_detections_csv(
 
     Warns
     -----
-    UserWarning
+    BridgetrackWarning
         Where rows were left out.
     """
     cells = read_cells(path, columns, scale, unit, frame_interval, shape, n_frames, positions)
     for note in cells.notes:
-        warnings.warn(f"{path}: {note}", UserWarning, stacklevel=2)
+        warnings.warn(f"{path}: {note}", BridgetrackWarning, stacklevel=2)
     geometry = cells.geometry
     table = cells.table[["frame", "label", *geometry.axes, "area", "id"]]
     table = table.sort_values(["frame", "label"], kind="stable").reset_index(drop=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice
@@ -169,6 +171,9 @@ class TextTable:
         text = self.cells[column].str.strip()
         blank = text.isin(_EMPTY).to_numpy(dtype=bool)
         values = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, copy=True)
+        # some versions of pandas are wrong in the last digit
+        known = np.isfinite(values)
+        values[known] = np.fromiter(map(float, text.to_numpy()[known]), np.float64)
         wrong = (np.isnan(values) if infinite else ~np.isfinite(values)) & ~blank
         if empty is None:
             wrong |= blank
@@ -236,11 +241,14 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
     separator = max(",;\t", key=text.split("\n", 1)[0].count)
     try:
-        cells = pd.read_csv(
-            io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.ParserWarning)  # see `_refuse_nameless`
+            cells = pd.read_csv(
+                io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False
+            )
     except (ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from error
+    _refuse_nameless(path, text, separator, len(cells.columns))
     cells.columns = pd.Index([str(c).strip() for c in cells.columns])
     cells.index = pd.RangeIndex(2, 2 + len(cells))
     units = {}
@@ -248,6 +256,22 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
         units = {c: str(cells[c].iloc[2]).strip().strip("()") for c in cells.columns}
         cells = cells.iloc[3:]
     return TextTable(cells.fillna(""), units, str(path))
+
+
+def _refuse_nameless(path: Path, text: str, separator: str, columns: int) -> None:
+    """Refuse rows with more cells than there are columns, which pandas leaves out."""
+    if max((line.count(separator) for line in text.splitlines()), default=0) < columns:
+        return
+    try:
+        rows = list(csv.reader(io.StringIO(text), delimiter=separator))
+    except csv.Error as error:
+        raise InputError(f"{path}: cannot be read as a table ({error})") from error
+    long = next((row for row in rows if any(cell.strip() for cell in row[columns:])), None)
+    if long is not None:
+        raise InputError(
+            f"{path}: a row holds {len(long)} cells, and the first only {columns} names of "
+            "columns; give every column a name"
+        )
 
 
 def _more_header(cells: pd.DataFrame) -> bool:

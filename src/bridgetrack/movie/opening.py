@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.raw import (
@@ -210,6 +210,7 @@ def _axes(raw: RawMovie, given: str | None, name: str) -> str:
         warnings.warn(
             f"{name}: the file names a Z axis but no time; the Z axis is taken for time "
             f"(say the axis order {axes} if this is one 3D frame: --axes or --image-axes)",
+            BridgetrackWarning,
             stacklevel=4,
         )
         return axes.replace("Z", "T")

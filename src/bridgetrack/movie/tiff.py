@@ -19,7 +19,7 @@ import numpy as np
 import tifffile
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.raw import Metadata, RawMovie, micrometers, minutes, reading, resolve_unknown
 from bridgetrack.readable import check_readable
 
@@ -402,6 +402,7 @@ def _warn_of_gaps(folder: Path, files: list[Path]) -> None:
         warnings.warn(
             f"{folder}: frames seem to be missing after {', '.join(after)}; the remaining ones "
             "are taken as consecutive; put the missing files there if they exist",
+            BridgetrackWarning,
             stacklevel=2,
         )
 

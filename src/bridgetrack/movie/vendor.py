@@ -8,7 +8,7 @@ from typing import Any
 
 import dask.array as da
 
-from bridgetrack.errors import InputError
+from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.raw import Metadata, RawMovie, minutes
 
 READERS = {
@@ -61,6 +61,7 @@ def read_vendor(path: Path, known: str) -> RawMovie:
         warnings.warn(
             f"{path}: holds {len(image.scenes)} positions, of which the first is opened; save "
             "the others as files of their own",
+            BridgetrackWarning,
             stacklevel=2,
         )
     return RawMovie(data, metadata)
