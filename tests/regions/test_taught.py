@@ -92,6 +92,23 @@ def test_what_is_far_smaller_than_usual_is_doubted_and_what_is_far_larger_a_litt
         assert size.doubt(specks).min() > 6
 
 
+def test_debris_that_is_as_sure_and_as_frequent_does_not_count_as_cells() -> None:
+    rng = np.random.default_rng(0)
+    frames = [
+        np.concatenate([4000 * np.exp(rng.normal(0, 0.15, 5)), 600 * np.exp(rng.normal(0, 0.4, 8))])
+        for _ in range(12)
+    ]
+    size = usual_size(frames, [np.full(13, 2.0)] * 12)
+    assert size is not None
+    assert abs(size.centre - np.log(4000)) < 0.15
+    assert size.doubt(np.array([600.0]))[0] > 5
+    assert size.doubt(np.array([3000.0, 4000.0, 5000.0])).max() == 0
+    # Cells of an embryo, which become smaller with every division, are not debris.
+    embryo = [np.full(2**k, 4000.0 / 2**k) for k in range(6)]
+    small = usual_size(embryo, [np.full(len(a), 2.0) for a in embryo])
+    assert small is not None and small.doubt(embryo[-1]).max() == 0
+
+
 def test_no_cells_have_no_size() -> None:
     assert usual_size([], []) is None
     assert usual_size([np.zeros(0)], [np.zeros(0)]) is None

@@ -1,7 +1,9 @@
 """How large the cells of a movie are, as the movie itself shows, and what that says of candidates.
 
 The score of regions compares candidates with those around; specks, tails and pieces of cells that
-are many in a movie pass it. What is far smaller than the cells that are surest is seldom one.
+are many in a movie pass it. What is far smaller than the cells that are surest is seldom one. Where
+debris is as sure and as frequent, cells are what most of the pixels belong to: few large ones cover
+more than many specks beside them.
 """
 
 from __future__ import annotations
@@ -21,6 +23,13 @@ _SLOPE = 3.0 / 0.35
 _FREE_ABOVE = 1.5
 _SLOPE_ABOVE = 0.5
 _MOST = 12.0
+_SPECK = 1 / 3
+"""Share of the middle size of its frame below which a sure candidate looks like debris: of those of
+HeLa and PSC 3 % are, of HL60 none, of U373, where debris lies beside the cells, 49 %."""
+_MANY = 0.2
+"""Share of them from which they are taken for debris and not for small cells."""
+_CELL = 0.5
+"""Share of the middle size of the movie from which candidates are cells then."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +70,24 @@ def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | No
     areas, scores
         Pixels and log-odds of the cells of every frame.
     """
-    area, score = np.concatenate([[], *areas]), np.concatenate([[], *scores])
-    if not len(area):
+    if not any(len(a) for a in areas):
         return None
-    log = np.log(area[score >= np.median(score)])
+    least = np.median(np.concatenate(scores))
+    sure = [a[score >= least] for a, score in zip(areas, scores, strict=True)]
+    area = np.concatenate(sure)
+    # Beside larger ones in the same frame: cells that become smaller with time are no debris.
+    specks = np.concatenate([a < _SPECK * _middle(a) for a in sure])
+    if specks.mean() > _MANY:
+        area = area[area >= _CELL * _middle(area)]
+    log = np.log(area)
     centre = float(np.median(log))
     low, high = (float(q) for q in np.quantile(log, [0.1, 0.9]))
     below, above = ((d / _TENTH) for d in (centre - low, high - centre))
     return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above))
+
+
+def _middle(area: Array) -> float:
+    """The size up to which candidates have half of all pixels."""
+    ordered = np.sort(area)
+    share = np.cumsum(ordered)
+    return float(ordered[np.searchsorted(share, share[-1] / 2)]) if len(ordered) else 0.0
