@@ -14,6 +14,7 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.generate import events_between
+from bridgetrack.limits import address_space, left_in_groups
 from bridgetrack.pipeline.window import REACH
 
 _PROGRAM, _PER_CELL, _PER_HYPOTHESIS, _PER_ROW = 3.2e8, 800.0, 400.0, 1500.0
@@ -136,22 +137,12 @@ def free_memory() -> float:
     with suppress(OSError, ValueError, IndexError):
         text = Path("/proc/meminfo").read_text(encoding="ascii")
         found.append(1024 * float(text.split("MemAvailable:")[1].split()[0]))
-    for limit, used in (
-        ("memory.max", "memory.current"),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
-    ):
-        group = Path("/sys/fs/cgroup")
-        with suppress(OSError, ValueError):
-            most = float((group / limit).read_text(encoding="ascii"))
-            found.append(most - float((group / used).read_text(encoding="ascii")))
-    with suppress(ImportError, OSError, ValueError):
-        import resource  # only on Unix
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    found.append(left_in_groups())
+    with suppress(OSError, ValueError, IndexError, AttributeError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        if most != resource.RLIM_INFINITY:  # what is held counts there, and the program with it
-            found.append(most - pages * os.sysconf("SC_PAGE_SIZE") + _PROGRAM)
-    if len(found) == 1:
+        # what is held counts there, and the program with it
+        found.append(address_space() - pages * os.sysconf("SC_PAGE_SIZE") + _PROGRAM)
+    if not np.isfinite(min(found)):
         with suppress(OSError, ValueError, AttributeError):
             found.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
     return max(_USED * min(found), 0.0)
