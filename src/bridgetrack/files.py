@@ -112,7 +112,9 @@ def lent_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing(path: Path, what: str, *, text: bool = True) -> Iterator[IO[Any]]:
+def replacing(
+    path: Path, what: str, *, text: bool = True, last: Callable[[], None] | None = None
+) -> Iterator[IO[Any]]:
     """A file to write to that takes the place of `path` when the block ends well.
 
     Parameters
@@ -123,6 +125,8 @@ def replacing(path: Path, what: str, *, text: bool = True) -> Iterator[IO[Any]]:
         What it holds, for messages: ``"the model"``.
     text
         UTF-8 text with plain line ends, or bytes.
+    last
+        May refuse when no other process can put a file there any more; see `staged`.
 
     Raises
     ------
@@ -132,15 +136,16 @@ def replacing(path: Path, what: str, *, text: bool = True) -> Iterator[IO[Any]]:
     how: dict[str, Any] = (
         {"mode": "w", "encoding": "utf-8", "newline": "\n"} if text else {"mode": "wb"}
     )
-    with staged(path, what) as spare, writing(path, what), spare.open(**how) as file:
+    made = staged(path, what, last=last)
+    with made as spare, writing(path, what), spare.open(**how) as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
 
 
-def write_text(path: Path, text: str, what: str) -> Path:
+def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | None = None) -> Path:
     """Write a text file in one step; see `replacing`."""
-    with replacing(path, what) as file:
+    with replacing(path, what, last=last) as file:
         file.write(text)
     return path
 

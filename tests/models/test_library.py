@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -174,6 +176,33 @@ def test_names_of_different_models_can_be_saved_at_once(library: Library) -> Non
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda k: library.save(f"m{k}", untrained_model(), ModelCard()), range(12)))
     assert len(library.entries()) == 12 and not any(e.damaged for e in library.entries())
+
+
+def test_two_that_take_in_one_file_keep_both(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = save_model(untrained_model(), tmp_path / "mine.json")
+    usual, stale = Library.free_name, ["mine", "mine"]
+    library.import_file(file)  # after the others have looked which names are free
+    monkeypatch.setattr(
+        Library, "free_name", lambda self, name: stale.pop() if stale else usual(self, name)
+    )
+    assert library.import_file(file).name == "mine 2"
+    stale.append("mine")
+    assert library.restore(library.remove("mine 2")).name == "mine 2"
+    assert library.names() == ("mine", "mine 2")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are asked for in another way")
+def test_what_a_killed_program_left_is_swept(library: Library) -> None:
+    program = "import os, sys; from pathlib import Path\n"
+    program += "from bridgetrack.leftovers import spare_name\n"
+    program += "spare = spare_name(Path(sys.argv[1]) / 'model'); spare.mkdir(parents=True)\n"
+    program += "(spare / 'model.json').write_text('{'); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", program, str(library.folder)], check=False)
+    assert len(list(library.folder.iterdir())) == 1 and library.names() == ()
+    library.save("a", untrained_model(), ModelCard())
+    assert [path.name for path in library.folder.iterdir()] == ["a"]
 
 
 def test_remove_and_restore(library: Library) -> None:

@@ -126,6 +126,15 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
     assert again.annotations == session.annotations
     assert np.array_equal(again.model.weights, session.model.weights)
     assert again.tracking.solution.value == pytest.approx(session.tracking.solution.value)
+    # two programs have it open: what the one saved is not lost when the other saves
+    again.save(tmp_path / "movie.json")
+    theirs = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(bt.BridgetrackError, match="saved by another window or program"):
+        session.save(tmp_path / "movie.json")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == theirs
+    again.save(tmp_path / "movie.json")
+    session.save(tmp_path / "other.json")
+    session.save(tmp_path / "other.json")
 
 
 def test_what_does_not_fit_is_refused(arrays):

@@ -20,6 +20,7 @@ from platformdirs import user_data_path
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.files import writing
+from bridgetrack.leftovers import is_dead, spare_name, spare_names
 from bridgetrack.models.entry import (
     MODEL,
     ModelCard,
@@ -31,11 +32,14 @@ from bridgetrack.models.entry import (
 )
 from bridgetrack.models.model import Model, load_model
 from bridgetrack.models.shipped import shipped_model
+from bridgetrack.placing import remove
 
 ENVIRONMENT = "BRIDGETRACK_MODELS"
 """Variable that names another folder than the user's."""
 
 KEPT_REMOVED = 20
+_STAGED = "model"
+"""What spare names in the library are made for."""
 
 
 def library_folder() -> Path:
@@ -168,9 +172,12 @@ class Library:
         """
         name = check_name(name)
         self._refuse_taken(name)
-        staging = self.folder / f".{uuid.uuid4().hex}.part"
+        staging = spare_name(self.folder / _STAGED)
         with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            for spare in spare_names(self.folder / _STAGED):
+                if is_dead(spare):
+                    remove(spare)
             try:
                 write_entry(staging, replace(model, name=name), card, preview)
                 self._place(staging, name)
@@ -223,10 +230,14 @@ class Library:
         """
         if not removed.folder.is_dir():
             raise ModelError(f"the removed model {removed.name!r} is not there any more")
-        name = self.free_name(removed.name)
-        with writing(self.folder):
-            self._place(removed.folder, name)
-        return self._read(name)
+        while True:
+            name = self.free_name(removed.name)
+            try:
+                with writing(self.folder):
+                    self._place(removed.folder, name)
+            except InputError:  # another program was quicker with this name
+                continue
+            return self._read(name)
 
     def _refuse_taken(self, name: str) -> None:
         taken = next((known for known in self.names() if same_name(known, name)), None)
@@ -283,8 +294,16 @@ class Library:
         """
         path = Path(path)
         model, card = read_model_file(path)
-        name = self.free_name(path.stem) if name is None else name
-        return self.save(name, model, card or ModelCard())
+        card = card or ModelCard()
+        if name is not None:
+            return self.save(name, model, card)
+        while True:
+            name = self.free_name(path.stem)
+            try:
+                return self.save(name, model, card)
+            except InputError:  # another program was quicker with this name
+                if not any(same_name(known, name) for known in self.names()):
+                    raise
 
 
 def find_model(given: Path | str, library: Library | None = None) -> Model:

@@ -220,6 +220,17 @@ def save_project(project: Project, path: Path | str) -> Path:
         Where it cannot be written; an older file stays as it was.
     """
     path = Path(path)
+    return write_text(path, project_text(project, path), "the project")
+
+
+def project_text(project: Project, path: Path) -> str:
+    """What stands in the file of a project; its movies are named as seen from there.
+
+    Raises
+    ------
+    InputError
+        Where its models or notes are not made of finite JSON values.
+    """
     content = {
         **PROJECT_FILE.head,
         "program": program_version(),
@@ -237,7 +248,7 @@ def save_project(project: Project, path: Path | str) -> Path:
         "notes": project.notes,
         "without": list(project.without),
     }
-    return write_text(path, json_text(content, "the project", ascii_only=False), "the project")
+    return json_text(content, "the project", ascii_only=False)
 
 
 def _file_to_json(movie: MovieFile, project: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -12,13 +13,14 @@ from bridgetrack.annotations.store import save_annotations
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import refuse_other, signed
-from bridgetrack.files import replacing
+from bridgetrack.files import replacing, write_text
 from bridgetrack.hypotheses.kinds import EventKinds
 from bridgetrack.movie import Movie, open_labels, open_movie, save_labels
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json
-from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, save_project
+from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, project_text
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.readable import resolved
 from bridgetrack.segmentation.pixels import PIXEL_MODEL_FILE, pixel_model_to_json
 from bridgetrack.session.answers import (
     chosen_path,
@@ -53,7 +55,8 @@ def saving(
     InputError
         Where no movie is open.
     OutputError
-        Where something cannot be written, or stands where others wrote it.
+        Where something cannot be written, or stands where others wrote it; where another program
+        saved the project since it was read or written here.
     """
     movie, answers, model = session.movie, session.answers, session.model
     if movie is None or answers is None:
@@ -63,6 +66,18 @@ def saving(
     start = None if session.start is model else session.start
     if path.exists() and not is_project(path):
         raise OutputError(f"{path} is no project, so it is not replaced; give another name")
+    place = resolved(path)
+    # without one that was read or written here, what stands there now was chosen to be replaced
+    usual = session.projects.get(place, _digest_of(place))
+
+    def refuse_changed() -> None:
+        if _digest_of(place) != usual:
+            raise OutputError(
+                f"{path} was saved by another window or program since this one read or wrote it; "
+                "give another name, or open it again"
+            )
+
+    refuse_changed()
 
     def steps() -> Steps[list[str]]:
         notes: list[str] = []
@@ -90,7 +105,9 @@ def saving(
             start=start,
             without=without,
         )
-        save_project(project, path)
+        text = project_text(project, path)
+        write_text(path, text, "the project", last=refuse_changed)
+        session.projects[place] = _digest(text.encode())
         beside = project_answers(path, known)
         if beside.exists() and beside != answers.path:
             # Of an earlier project of this name; opening this one must not bring them back.
@@ -105,6 +122,8 @@ def saving(
 def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
     """Open a project's movie with its model and its answers, or with later answers."""
     try:
+        place = resolved(file)
+        read = _digest_of(place)
         project = load_project(file)
         path = project_answers(file, movie.geometry)
         if not path.exists():
@@ -115,6 +134,7 @@ def resume(session: TrackedMovie, movie: MovieAndCells, file: Path) -> bool:
         return False
     if not session.open(movie, path):
         return False
+    session.projects[place] = read
     session.set_kinds(EventKinds.without(project.without))
     session.set_model(project.model, project.start)
     if _PIXELS in project.notes:
@@ -134,6 +154,18 @@ def found_of(project: Project, file: Path) -> Finding | None:
     if _FOUND not in project.notes:
         return None
     return FINDING_FILE.check(project.notes[_FOUND], str(file))
+
+
+def _digest_of(path: Path) -> str | None:
+    """Tells one content of a file from another; None where there is no file."""
+    try:
+        return _digest(path.read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _carry(here: Path | None, there: Path) -> None:

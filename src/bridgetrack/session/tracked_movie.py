@@ -122,6 +122,7 @@ class TrackedMovie(BackgroundWork):
         # In the calling thread nobody can do anything before all is done.
         self.large = None if runner is None or isinstance(runner, InlineRunner) else LARGE
         self.view = 0
+        self.projects: dict[Path, str | None] = {}  # digests of those read and written here
         self._near: Tracking | None = None  # of the frames in view, until all are tracked
         self.model: Model = shipped_model()
         self.pixels: PixelModel | None = None
