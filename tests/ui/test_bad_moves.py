@@ -8,6 +8,7 @@ from qtpy.QtCore import Qt
 from superqt import QCollapsible
 
 from bridgetrack.annotations.annotation import Kind
+from bridgetrack.progress import Progress
 from bridgetrack.session.proposals import proposals
 from bridgetrack.ui.panel import state_of
 
@@ -19,6 +20,7 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     widget = open_short("Bridgetrack")
     state = state_of(viewer)
     assert widget.next_words.text().startswith("Ready")
+    assert "see the tracks in step 4" in widget.next_words.text(), "answers are not needed for that"
     viewer.add_image(np.zeros((8, 20, 20)), name="other")
     assert "“other” is there beside the open movie, “short”" in widget.notice.text()
     source = widget.segment.source
@@ -48,6 +50,9 @@ def test_cancelling_says_so(open_short, viewer, qtbot, pace):
     before = [layer.name for layer in viewer.layers]
     qtbot.mouseClick(find.work.stop, LEFT)
     assert "Cancelled" in widget.segment.notice.text()
+    for done, shown in ((0.0, "Looking…"), (0.5, "Looking %p %")):
+        state_of(viewer).session.progress.emit("segment", Progress("Looking", done))
+        assert find.work.bar.format() == shown, "0 % that stays looks as if it hung"
     pace.held = False
     qtbot.wait(200)
     assert [layer.name for layer in viewer.layers] == before

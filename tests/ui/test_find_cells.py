@@ -205,6 +205,20 @@ def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     pace.held = False
     qtbot.wait(300)
     assert find_role(viewer.layers, "labels") is None and state.session.movie is None
+    # Another movie that is opened ends the search, too, and says so.
+    find.go.click()
+    qtbot.waitUntil(find.work.isVisible, timeout=60_000)
+    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
+    pace.held = True
+    pixels = viewer.layers["part"].data
+    other = viewer.add_image(pixels + 1, name="other")
+    cells = viewer.add_labels((pixels > np.quantile(pixels, 0.9)).astype(int), name="cells")
+    widget.segment.source.image.choose(other)
+    widget.segment.source.labels.choose(cells)
+    qtbot.waitUntil(lambda: state.session.movie is not None, timeout=20_000)
+    assert not find.work.isVisible() and not state.session.busy("segment")
+    assert "ended the search for the cells of “part”" in widget.notice.text()
+    pace.held = False
 
 
 def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(

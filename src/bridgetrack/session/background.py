@@ -82,6 +82,7 @@ class BackgroundWork:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
+        self._begun: set[str] = set()
 
     def run(self, name: str, work: Factory, done: Done, failed: Failed | None = None) -> None:
         """Do named work, reporting through `progress` and `message`."""
@@ -98,6 +99,7 @@ class BackgroundWork:
                 raise error
             self.tell(error)
 
+        self._begun.add(name)
         self._runner.start(
             name, work, on_done, on_failed, lambda step: self.progress.emit(name, step)
         )
@@ -110,7 +112,10 @@ class BackgroundWork:
 
     def close(self) -> None:
         """End all work."""
+        under_way = [name for name in sorted(self._begun) if self._runner.running(name)]
         self._runner.close()
+        for name in under_way:
+            self.progress.emit(name, None)
 
     def busy(self, *names: str) -> bool:
         """Whether any of the named work is under way."""

@@ -184,13 +184,13 @@ class TrackedMovie(BackgroundWork):
 
     def close(self) -> None:
         """Let go of the movie and end the work on it; the answers stay on disk."""
-        self._runner.close()
         if self.answers is not None:
             self.answers.changed.disconnect(self._on_answers)
         self.movie = self.answers = self.scene = self.tracking = self._base = self.masks = None
         self._near = None
         self.proposed, self._steps = [], UndoOrder()
         self._tracked_answers = None
+        super().close()
 
     def forget(self) -> None:
         """Let go of the movie and say so."""

@@ -14,6 +14,7 @@ from bridgetrack.annotations.words import NOUN
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import shipped_model
+from bridgetrack.notes import plural
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps
@@ -263,8 +264,8 @@ def _how_right(estimate: ErrorEstimate | None) -> str:
         return estimate.words
     right = round(sum(share for *_, share in estimate.per_event))
     return (
-        f"{right} of {estimate.n_annotations} answers came out right that were set aside: too few "
-        "to say how right the whole movie is"
+        f"with the model in use, {right} of {plural(estimate.n_annotations, 'answer')} that were "
+        "set aside came out right: too few to say how right the whole movie is"
     )
 
 

@@ -170,6 +170,7 @@ class FindCells(QWidget):
         self.live.toggled.connect(self._on_live)
         source.image.chosen.connect(lambda _: self._on_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
+        panel.listen(panel.session.movie_changed, self._on_movie)
         self._on_image()
 
     # ------------------------------------------------------------------ state
@@ -194,6 +195,15 @@ class FindCells(QWidget):
         self.teach.on_image()
         if self.live.isChecked():
             self._show_preview()
+
+    def _on_movie(self) -> None:
+        """Opening a movie ends the search for the cells of another one: keep what it found."""
+        session, layer = self._panel.session, self._searched
+        if layer is None or session.busy("segment"):
+            return
+        kept = self._cancelled().removeprefix("Cancelled: ")
+        told = f"Another movie was opened, which ended the search for the cells of “{layer.name}”"
+        session.message.emit("warning", f"{told}{': ' if kept else '.'}{kept}")
 
     def _on_backend(self, _: Any = None) -> None:
         self.choice["choose"].enabled = str(self.backend.value) == "builtin"

@@ -347,7 +347,9 @@ class Work(QWidget):
             # A bar that may not be painted is not painted at once, with all else in the window.
             self.bar.setUpdatesEnabled(False)
             self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
-            self.bar.setFormat(f"{getattr(step, 'stage', '')} %p %")
+            # What cannot tell how far it is begins and stays at 0: that would look as if it hung.
+            share = " %p %" if self.bar.value() else "…"
+            self.bar.setFormat(f"{getattr(step, 'stage', '')}{share}")
             self.bar.setUpdatesEnabled(True)
 
     def _cancel(self) -> None:

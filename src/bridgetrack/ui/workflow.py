@@ -265,7 +265,9 @@ def next_step(
     if not ready:
         return "The cells are being measured; this takes a moment."
     if step == 0:
-        return "Ready. Next: tell what happens to some cells, in step 2."
+        return (
+            "Ready. Next: tell what happens to some cells in step 2, or see the tracks in step 4."
+        )
     if step == 1 and answers < ENOUGH and asked:
         return f"{answers} of about {ENOUGH} answers. Then train."
     if step == 1 and answers < ENOUGH:
