@@ -113,6 +113,11 @@ class _Shifted:
         """The cells of a frame."""
         return foreground(checked_labels(self.labels, t))
 
+    def empty(self, t: int) -> bool:
+        """Whether frame t or the next has no cells, or none that were looked at."""
+        first, then, stop = (int(k) for k in self.offsets[t : t + 3])
+        return then in (first, stop)
+
     def compare(self, t: int, before: Foreground, after: Foreground) -> tuple[Index, Array]:
         """Overlap keys and pixels of the cells of frame t and of the next."""
         first, then, stop = (int(k) for k in self.offsets[t : t + 3])
@@ -137,6 +142,8 @@ def _pair_overlaps(
         for t in range(movie.labels.n_frames - 1):
             shift = movie.shift[movie.offsets[t] : movie.offsets[t + 1]]
             found = None if known is None else _known_overlaps(known, detections, t, shift)
+            if movie.empty(t):
+                found = np.zeros(0, dtype=np.int64), np.zeros(0)
             if found is not None:
                 yield from (f.result() for f in pairs)
                 pairs.clear()
@@ -156,6 +163,8 @@ def _pair_overlaps(
 def _compare(movie: _Shifted, t: int) -> Generator[float, None, tuple[Index, Array]]:
     """As `_Shifted.compare`, on a worker."""
     yield 0.0
+    if movie.empty(t):
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
     return movie.compare(t, movie.cells(t), movie.cells(t + 1))
 
 
