@@ -48,10 +48,13 @@ def _teach(panel: Any, hand: Any, qtbot: Any, truth: np.ndarray) -> Any:
     """Two strokes, by key and by button; the panel's teacher, once it has learned."""
     teach = panel.find.teach
     cell, gap = _cell_and_gap(truth)
+    shown = []
+    panel.session.progress.connect(lambda name, _: shown.append((name, teach.work.isHidden())))
     teach.brushes[2].click()
     _drag(hand, (cell[0], cell[1] - 4), (cell[0], cell[1] + 4))
     qtbot.waitUntil(lambda: "background" in teach.words.text(), timeout=20_000)
     assert teach.model is None
+    assert ("settings", False) in shown, "what takes long after the first stroke is seen"
     hand.key("B")
     assert teach.brushes[1].isChecked()
     _drag(hand, gap, (gap[0] + 3, gap[1] + 3))

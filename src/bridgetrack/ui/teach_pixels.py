@@ -98,7 +98,11 @@ class TeachPixels(QWidget):
         box.addWidget(self.next)
         box.addWidget(self.again)
         box.addWidget(self.forget)
-        self.work = Work(panel, "pixels", "next pixels", cancel=False)
+        # What suits the movie is looked for before the first strokes can be learned from.
+        self.work = Work(
+            panel, "pixels", "next pixels", "settings", cancel=False,
+            beside=lambda: self._watched is None,
+        )  # fmt: skip
         box.addWidget(self.work)
         self.words = text()
         box.addWidget(self.words)
