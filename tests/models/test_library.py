@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -308,6 +309,29 @@ def test_find_a_model(library: Library, tmp_path: Path, monkeypatch: pytest.Monk
     shutil.rmtree(library.folder / "good one")
     with pytest.raises(ModelError, match="it is empty"):
         find_model("other", library)
+
+
+def test_what_is_no_file_is_called_what_it_is(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    entry = library.save("mine", untrained_model(), ModelCard())
+    (tmp_path / "folder").mkdir()
+    for path in ("folder", tmp_path / "folder"):
+        with pytest.raises(ModelError, match="folder: a folder, not a model; give the file"):
+            find_model(path, library)
+    with pytest.raises(ModelError, match=r"such as .*model\.json"):
+        find_model(entry.folder, library)
+    assert find_model("mine", library).name == "mine"
+    (tmp_path / "mine").mkdir()
+    assert find_model("mine", library).name == "mine", "the library comes before a folder"
+    (tmp_path / "lost").symlink_to("nowhere")
+    with pytest.raises(InputError, match="a link to nowhere"):
+        find_model("lost", library)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo("pipe")
+        with pytest.raises(InputError, match="a pipe or a device"):
+            find_model("pipe", library)
 
 
 def test_only_a_very_similar_model_is_preferred(library: Library) -> None:

@@ -33,6 +33,7 @@ from bridgetrack.models.entry import (
 from bridgetrack.models.model import Model, load_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.placing import remove
+from bridgetrack.readable import check_readable
 
 ENVIRONMENT = "BRIDGETRACK_MODELS"
 """Variable that names another folder than the user's."""
@@ -326,7 +327,10 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
     Raises
     ------
     ModelError
-        Where there is no such file or model, or that of the library is damaged.
+        Where there is no such file or model, or that of the library is damaged; where it is a
+        folder.
+    InputError
+        Where it is a pipe, a device or a link to nothing.
     """
     path, name = Path(given), str(given)
     if path.is_file():
@@ -336,6 +340,11 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
     library = Library() if library is None else library
     if any(same_name(known, name) for known in library.names()):
         return library.file(name)
+    check_readable(path)
+    if path.is_dir():
+        inside = path / MODEL
+        hint = f", such as {inside}" if inside.is_file() else ""
+        raise ModelError(f"{path}: a folder, not a model; give the file of a model{hint}")
     if path.suffix == ".json" or len(path.parts) > 1:
         return path
     raise ModelError(
