@@ -77,12 +77,15 @@ def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | No
     area = np.concatenate(sure)
     # Beside larger ones in the same frame: cells that become smaller with time are no debris.
     specks = np.concatenate([a < _SPECK * _middle(a) for a in sure])
-    if specks.mean() > _MANY:
+    debris = specks.mean() > _MANY
+    if debris:
         area = area[area >= _CELL * _middle(area)]
     log = np.log(area)
     centre = float(np.median(log))
     low, high = (float(q) for q in np.quantile(log, [0.1, 0.9]))
     below, above = ((d / _TENTH) for d in (centre - low, high - centre))
+    if debris:  # some of it is left among the small ones
+        below = min(below, above)
     return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above))
 
 
