@@ -107,6 +107,10 @@ def test_debris_that_is_as_sure_and_as_frequent_does_not_count_as_cells() -> Non
     embryo = [np.full(2**k, 4000.0 / 2**k) for k in range(6)]
     small = usual_size(embryo, [np.full(len(a), 2.0) for a in embryo])
     assert small is not None and small.doubt(embryo[-1]).max() == 0
+    # Nor are cells beside a clump that is larger than all of them together.
+    clump = [np.append(np.full(30, 100.0), 4000.0)] * 5
+    beside = usual_size(clump, [np.full(31, 2.0)] * 5)
+    assert beside is not None and beside.doubt(np.array([100.0]))[0] == 0
 
 
 def test_no_cells_have_no_size() -> None:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from bridgetrack.session.kept_settings import KeptSettings
+from bridgetrack.session.movie import measured
 from bridgetrack.session.session import Session
 
 
@@ -47,7 +48,13 @@ def test_scores_count_and_are_there_again(session, source, links, library, tmp_p
     again = Session(library=library)
     restored = KeptSettings(again)
     assert again.open(source, tmp_path / "answers.json")
-    assert restored.restore() == ("scores of links",)
+    assert restored.restore() == ()
+    assert "move.link_score" in again.scene.matrix.features.keys
+    # Others that cannot be read leave those in use, and say what is wrong.
+    with again.hearing() as heard:
+        again.link_scores.use(tmp_path / "none.csv")
+    assert len(heard) == 1
+    assert again.link_scores.problem and again.link_scores.path == path
     assert "move.link_score" in again.scene.matrix.features.keys
     again.link_scores.drop()
     assert len(again.scene.matrix.features) == without and not again.link_scores.words
@@ -69,3 +76,37 @@ def test_scores_that_do_not_fit_are_told(session, said, links, tmp_path):
     taught = Session()
     taught.link_scores.use(path)
     assert "no movie" in taught.link_scores.problem
+
+
+def test_a_file_that_cannot_be_read_now_is_not_forgotten(session, source, links, library, tmp_path):
+    kept, path = KeptSettings(session), tmp_path / "scores.csv"
+    kept.restore()
+    links.assign(score=0.5).to_csv(path, index=False)
+    session.link_scores.use(path)
+    session.close()
+    path.rename(tmp_path / "away.csv")
+    for there in (False, True):
+        again = Session(library=library)
+        restored = KeptSettings(again)
+        with again.hearing():
+            assert again.open(source, tmp_path / "answers.json")
+            restored.restore()
+        assert again.link_scores.path == path
+        assert bool(again.link_scores.problem) is not there
+        assert ("move.link_score" in again.scene.matrix.features.keys) is there
+        again.close()
+        if not there:
+            (tmp_path / "away.csv").rename(path)
+
+
+def test_the_cells_stay_while_the_movie_is_described_anew(session, links, tmp_path, monkeypatch):
+    path, base = tmp_path / "scores.csv", session._base
+    links.assign(score=0.5).to_csv(path, index=False)
+    seen = []
+    monkeypatch.setattr(
+        "bridgetrack.session.tracked_movie.measured",
+        lambda *args, made=measured: seen.append(session._base) or made(*args),
+    )
+    session.link_scores.use(path)
+    assert seen == [base], "training and exporting go on with these"
+    assert session._base is not base

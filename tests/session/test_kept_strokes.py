@@ -47,3 +47,10 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
     path.write_text(json.dumps({**content, "frames": [{**frame, **damage}]}))
     with pytest.raises(InputError, match=r"movie\.strokes\.json: (frames|runs)"):
         load_strokes(path, (2, 3, 3))
+
+
+def test_a_shape_that_is_not_the_movies_takes_no_memory(tmp_path):
+    path = tmp_path / "movie.strokes.json"
+    huge = {"shape": [4, 2_000_000, 2_000_000], "frames": [{"frame": 1, "runs": [[0, 9, 1]]}]}
+    path.write_text(json.dumps({**STROKES_FILE.head, **huge}))
+    assert load_strokes(path, (4, 20, 20)).empty

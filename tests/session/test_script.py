@@ -135,6 +135,9 @@ def test_trained_tracked_saved_and_opened_again(arrays, tmp_path):
     again.save(tmp_path / "movie.json")
     session.save(tmp_path / "other.json")
     session.save(tmp_path / "other.json")
+    (tmp_path / "other.json").unlink()
+    session.save(tmp_path / "other.json")
+    assert (tmp_path / "other.json").exists(), "what was thrown away is nobody else's"
 
 
 def test_what_does_not_fit_is_refused(arrays):

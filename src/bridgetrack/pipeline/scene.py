@@ -300,7 +300,11 @@ def fingerprints(labels: Movie, frames: Collection[int] | None = None) -> Steps[
 
 
 def remeasure(
-    scene: Scene, labels: Movie, image: Movie | None, frames: Collection[int]
+    scene: Scene,
+    labels: Movie,
+    image: Movie | None,
+    frames: Collection[int],
+    features: FeatureSet | None = None,
 ) -> Steps[Scene]:
     """As `prepare`, reading only some frames and those beside them.
 
@@ -312,6 +316,8 @@ def remeasure(
         The movie as it is now.
     frames
         The frames that changed.
+    features
+        Which features to compute; those of the scene where None.
 
     Raises
     ------
@@ -331,4 +337,4 @@ def remeasure(
             tables.append(old.table.iloc[old.rows(t)].drop(columns="frame"))
     detections = assemble(tables, labels, image)
     evidence = yield from gather_evidence(detections, labels, (scene.evidence, frames))
-    return propose(evidence, labels, None, scene.matrix.features, scene.kinds)
+    return propose(evidence, labels, None, features or scene.matrix.features, scene.kinds)

@@ -26,8 +26,9 @@ _MOST = 12.0
 _SPECK = 1 / 3
 """Share of the middle size of its frame below which a sure candidate looks like debris: of those of
 HeLa and PSC 3 % are, of HL60 none, of U373, where debris lies beside the cells, 49 %."""
-_MANY = 0.2
-"""Share of them from which they are taken for debris and not for small cells."""
+_MANY, _ALL = 0.2, 0.8
+"""Shares of them between which they are taken for debris: fewer may be small cells, and more are
+the cells, beside something large."""
 _CELL = 0.5
 """Share of the middle size of the movie from which candidates are cells then."""
 
@@ -77,7 +78,7 @@ def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | No
     area = np.concatenate(sure)
     # Beside larger ones in the same frame: cells that become smaller with time are no debris.
     specks = np.concatenate([a < _SPECK * _middle(a) for a in sure])
-    debris = specks.mean() > _MANY
+    debris = _MANY < specks.mean() < _ALL
     if debris:
         area = area[area >= _CELL * _middle(area)]
     log = np.log(area)

@@ -210,7 +210,6 @@ class KeptSettings:
             "the model in use": kept.model,
             "what came of the training": kept.outcome,
             "what can happen": kept.without,
-            "scores of links": kept.link_scores,
         }
         return tuple(words for words, there in told.items() if there)
 

@@ -69,6 +69,7 @@ class _Content(OpenEntry):
     start: Annotated[PixelModel, PIXEL_MODEL_FILE.nested] | None = None
 
     def strokes(self) -> Strokes:
+        """What it says; takes memory by the shape, which is that of the movie at hand."""
         n_frames, *space = self.shape
         if any(part.frame >= n_frames for part in self.frames):
             raise InputError(f"frames: the movie has frames 0 to {n_frames - 1} only")
@@ -77,7 +78,11 @@ class _Content(OpenEntry):
         return Strokes((n_frames, *shape), frames, self.diameter, self.start)
 
 
-STROKES_FILE = FileFormat("bridgetrack-strokes", 1, "a file of strokes", _Content, _Content.strokes)
+def _as_it_is(content: _Content) -> _Content:
+    return content
+
+
+STROKES_FILE = FileFormat("bridgetrack-strokes", 1, "a file of strokes", _Content, _as_it_is)
 """Files of strokes; a frame is told by runs of pixels: the first one, how many, and their class."""
 
 
@@ -92,8 +97,12 @@ def load_strokes(path: Path, shape: tuple[int, ...]) -> Strokes:
     if not path.exists():
         return Strokes(shape)
     found = STROKES_FILE.read(path)
-    # Another movie has taken the place of the one that was painted on.
-    return found if found.shape == shape else Strokes(shape)
+    if tuple(found.shape) != shape:  # another movie has taken the place of the one painted on
+        return Strokes(shape)
+    try:
+        return found.strokes()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def save_strokes(strokes: Strokes, path: Path) -> None:

@@ -25,7 +25,7 @@ class GivenLinkScores:
     Attributes
     ----------
     path
-        Where they are, None where none are given.
+        Where they are, also where they could not be read; None where none are given.
     problem
         What was wrong with the last ones, empty where nothing was.
     """
@@ -37,6 +37,7 @@ class GivenLinkScores:
         self.path: Path | None = None
         self.problem = ""
         self._scores: LinkScores | None = None
+        self._used: Path | None = None  # where those in use are
         movie.movie_changed.connect(self._on_movie)
         movie.scene_changed.connect(self._on_scene)
         movie.model_changed.connect(self.changed.emit)
@@ -75,12 +76,12 @@ class GivenLinkScores:
     def drop(self) -> None:
         """Do without."""
         self._movie.cancel(JOB)
-        self.path, self._scores, self.problem = None, None, ""
+        self.path, self._used, self._scores, self.problem = None, None, None, ""
         self._movie.use_features(None)
         self.changed.emit()
 
     def _take(self, scores: LinkScores) -> None:
-        self._scores = scores
+        self._scores, self._used = scores, self.path
         if self._fits(scores):
             self._movie.use_features(with_link_scores(scores))
             self.changed.emit()
@@ -102,12 +103,13 @@ class GivenLinkScores:
         return False
 
     def _failed(self, error: Exception) -> None:
-        self.path, self._scores = None, None
+        if self._scores is not None:
+            self.path = self._used  # those stay in use
         self.problem = str(error) if isinstance(error, BridgetrackError) else ""
         self.changed.emit()
 
     def _on_movie(self) -> None:
-        self.path, self._scores, self.problem = None, None, ""
+        self.path, self._used, self._scores, self.problem = None, None, None, ""
         self.changed.emit()
 
     def _on_scene(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.movie import Geometry, Movie
@@ -83,7 +84,7 @@ def measured(
     """The cells of a movie with what can happen to them, and marks to notice changes by.
 
     Given what was `known` before the cells were touched up, only frames that changed are measured
-    again, out of those `touched` (None: all are looked at), and the features are those known.
+    again, out of those `touched` (None: all are looked at).
     """
     labels = movie.labels
     if labels is None:
@@ -96,4 +97,6 @@ def measured(
     prints = yield from fingerprints(labels, touched)
     changed = {t for t, mark in prints.items() if mark != before.get(t)}
     scene = replace(scene, kinds=kinds)
-    return (yield from remeasure(scene, labels, movie.image, changed)), {**before, **prints}
+    features = features or default_features()
+    base = yield from remeasure(scene, labels, movie.image, changed, features)
+    return base, {**before, **prints}

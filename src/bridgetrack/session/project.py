@@ -71,7 +71,8 @@ def saving(
     usual = session.projects.get(place, _digest_of(place))
 
     def refuse_changed() -> None:
-        if _digest_of(place) != usual:
+        now = _digest_of(place)
+        if now is not None and now != usual:
             raise OutputError(
                 f"{path} was saved by another window or program since this one read or wrote it; "
                 "give another name, or open it again"

@@ -458,8 +458,8 @@ class TrackedMovie(BackgroundWork):
     def use_features(self, features: FeatureSet | None) -> None:
         """Describe events by other features (None: the built-in ones), and track anew."""
         if features is not self.features:
-            self.features, self._base = features, None
-            self.measure()
+            self.features = features
+            self.measure(touched=set())
 
     def track(self) -> Tracking | None:
         """Track with the present model and answers; None while that is under way."""
