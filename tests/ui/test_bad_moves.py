@@ -87,13 +87,30 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
 
 
 def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
-    viewer.add_image(pixels[0][:2, 100:200, 100:200].copy(), name="part")
+    part = viewer.add_image(pixels[0][:2, 100:200, 100:200].copy(), name="part")
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
     qtbot.wait(50)
     find, source = widget.segment.find, widget.segment.source.labels
+    image, session = widget.segment.source.image, state_of(viewer).session
     find.choice["choose"].value = "plain"
-    made = []
-    for _ in range(3):
+    # Found while another movie is chosen, cells are not those of that one; they come with theirs.
+    other = viewer.add_image(part.data + 1, name="other")
+
+    def leave(name, _):
+        if name == "segment":
+            image.choose(other)
+
+    session.progress.connect(leave)
+    find.go.click()
+    qtbot.waitUntil(lambda: "Found the cells of “part”" in find.words.text(), timeout=120_000)
+    qtbot.wait(50)  # until what is chosen would be opened
+    assert image.layer is other and source.layer is None and session.movie is None
+    session.progress.disconnect(leave)
+    image.choose(part)
+    qtbot.waitUntil(lambda: source.layer is not None, timeout=20_000)
+    qtbot.wait(50)
+    made = [source.layer]
+    for _ in range(2):
         find.go.click()
         qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
         qtbot.wait(50)  # until they are opened, which ends other work

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from qtpy.QtCore import Signal
@@ -19,7 +20,8 @@ class LayerChoice(QComboBox):
 
     Emits `came` with a layer that was added while another one is chosen.
 
-    Layers of the classes `by_hand` are chosen for people only where they have a role here.
+    Layers of the classes `by_hand` are chosen for people only where they have a role here, and
+    those that are `elsewhere`, with another movie for instance, never.
     """
 
     chosen = Signal(object)
@@ -32,10 +34,11 @@ class LayerChoice(QComboBox):
         none: str,
         hidden: tuple[str, ...] = (),
         by_hand: tuple[str, ...] = (),
+        elsewhere: Callable[[Any], bool] = lambda _: False,
     ) -> None:
         super().__init__()
         self._panel, self._kinds, self._none, self._hidden = panel, kinds, none, hidden
-        self._by_hand = by_hand
+        self._by_hand, self._elsewhere = by_hand, elsewhere
         self._looked: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(100)
@@ -79,6 +82,8 @@ class LayerChoice(QComboBox):
 
     def _obvious(self, layer: Any) -> bool:
         if type(layer).__name__.lower() == "image" and self._holds_masks(layer):
+            return False
+        if self._elsewhere(layer):
             return False
         return bool(role_of(layer)) or type(layer).__name__.lower() not in self._by_hand
 

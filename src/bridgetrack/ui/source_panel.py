@@ -69,6 +69,7 @@ class SourceChooser(QWidget):
             panel, ("labels", "points", "image"), "choose, or make one below",
             ("preview", "marks", "strokes", "sizes", "coloured", "probability"),
             by_hand=("points", "image"),
+            elsewhere=lambda cells: bool(self.pairs.movie_of(self.image.layer, cells)),
         )  # fmt: skip
         self.labels.setToolTip(
             "The layer in which every cell has a number in every frame, or a point"
