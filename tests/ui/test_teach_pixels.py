@@ -155,9 +155,19 @@ def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtb
     taught = teach.model
     strokes, first = teach.strokes.data.copy(), segment.source.image.layer
     other = viewer.add_image(pixels[0][3:6] * 2.0, name="another")
-    segment.source.image.choose(other)
+    session, find, leaving = segment.session, segment.find, ["pixels"]
+
+    def leave(name, _):
+        if name in leaving:
+            leaving.remove(name)
+            segment.source.image.choose(other)
+
+    # What is being learned of a movie is not that of another one chosen meanwhile.
+    session.progress.connect(leave)
+    viewer.dims.set_point(0, 2)
+    qtbot.waitUntil(lambda: not leaving and not session.busy("pixels"), timeout=20_000)
     qtbot.waitUntil(lambda: teach.strokes is None, timeout=20_000)
-    assert teach.model is None
+    assert segment.source.image.layer is other and teach.model is None
     assert teach.again.isVisibleTo(teach)
     assert "short" in teach.again.text()
     teach.again.click()
@@ -173,6 +183,13 @@ def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtb
     segment.source.image.choose(first)
     qtbot.wait(300)
     assert teach.strokes is None and teach.model is None
+    # Neither is what suits it.
+    segment.source.image.choose(first)
+    leaving.append("settings")
+    find.go.click()
+    qtbot.waitUntil(lambda: not leaving and not session.busy("settings"), timeout=20_000)
+    assert segment.source.image.layer is other and find._decided is None
+    assert not session.busy("segment")
 
 
 def test_three_clicks_set_the_size(segment, viewer, hand, qtbot, pixels):

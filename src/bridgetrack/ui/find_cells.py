@@ -168,7 +168,7 @@ class FindCells(QWidget):
         for form in (self.looks, self.expert):
             form.listen(self._preview_soon)
         self.live.toggled.connect(self._on_live)
-        source.image.chosen.connect(lambda _: self._on_image())
+        source.image.chosen.connect(lambda _: self._on_other_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
         panel.listen(panel.session.movie_changed, self._on_movie)
         self._on_image()
@@ -184,6 +184,12 @@ class FindCells(QWidget):
         except BridgetrackError as error:
             self.words.setText(str(error))
             return None
+
+    def _on_other_image(self) -> None:
+        """What was looked for in the movie before says nothing of this one."""
+        for work in ("settings", "preview"):
+            self._panel.session.cancel(work)
+        self._on_image()
 
     def _on_image(self) -> None:
         layer = self._source.image.layer
@@ -244,6 +250,8 @@ class FindCells(QWidget):
             return
 
         def known(found: SettingsEstimate) -> None:
+            if self._source.image.layer is not layer:
+                return  # another movie was chosen meanwhile
             self._decided = (layer, found)
             shown = self.looks.applied_to(Appearance())
             size = min(max(round(found.settings.diameter or 20), 4), 120)
@@ -291,10 +299,18 @@ class FindCells(QWidget):
         if shown is None or movie is None or len(shown.data) < 3:
             return
         places = np.array(shown.data[:3])
-        self._panel.session.run("size", lambda: size_at(movie, places), self._on_size, self._failed)
+        layer = self._source.image.layer
+        self._panel.session.run(
+            "size",
+            lambda: size_at(movie, places),
+            lambda found: self._on_size(layer, found),
+            self._failed,
+        )
 
-    def _on_size(self, found: Reading | None) -> None:
+    def _on_size(self, layer: Any, found: Reading | None) -> None:
         self._drop_sizes()
+        if self._source.image.layer is not layer:
+            return  # of a movie that was chosen before
         if found is None:
             self.words.setText(
                 "No way to see this movie makes three cells of these places. Set the size by the "

@@ -139,7 +139,11 @@ class TeachPixels(QWidget):
         for each in (*self.brushes.values(), self.forget):
             each.setEnabled(image is not None)
         if image is not self._of:
+            if self._of is not None:
+                for work in ("pixels", "next pixels"):
+                    self._panel.session.cancel(work)
             self._keep()
+            self._unwatch()
             self._of, self._settings, self._start = image, None, None
             self._path, self._kept, self._problem = None, None, ""
             self._known, self._touched = Taught({}, {}), set()
@@ -161,6 +165,7 @@ class TeachPixels(QWidget):
         shape = (geometry.n_frames, *(geometry.shape or ()))
         path = strokes_path(autosave_path(path_of(image), name_of(image), geometry))
         self._drop_layers()
+        self._refresh()
         self._kept = Strokes(shape)
         try:
             kept = load_strokes(path, shape)
@@ -241,6 +246,7 @@ class TeachPixels(QWidget):
         movie, viewer = self._movie(), self._panel.state.viewer
         if movie is None:
             return None
+        self.bring_back()  # strokes of another movie may still be there
         shape = (movie.n_frames, *(movie.geometry.shape or ()))
         layer = self.strokes
         if layer is not None and layer.data.shape != shape:
@@ -285,6 +291,18 @@ class TeachPixels(QWidget):
             act = self._taking(value)
             layer.bind_key(key, lambda _, act=act: act(), overwrite=True)
         layer.bind_key(NEXT_KEY, lambda _: self.suggest(), overwrite=True)
+
+    def _unwatch(self) -> None:
+        """Learn nothing from the layer painted on any more: the movie chosen is another one."""
+        layer, self._watched = self._watched, None
+        if layer is None:
+            return
+        layer.events.paint.disconnect(self._on_paint)
+        layer.events.set_data.disconnect(self._on_drawn)
+        layer.events.mode.disconnect(self._show_brush)
+        layer.events.selected_label.disconnect(self._show_brush)
+        for key in (*(key for _, _, key, _ in BRUSHES), NEXT_KEY):
+            layer.bind_key(key, None)
 
     def _on_removed(self, event: Any) -> None:
         if event.value is self._watched:
@@ -339,29 +357,34 @@ class TeachPixels(QWidget):
         )
         if same and known.frame == frame and (known.model is not None or start is None):
             return
+        image = self._image()
         if self._settings is None:
-            self._once_decided(self._begin)
+            self._once_decided(lambda _, settings: self._begin(image, settings))
             return
         settings = self._settings
         self._panel.session.run(
             "pixels",
             lambda: teach(movie, marks, known, settings, start, frame),
-            self._on_taught,
+            lambda found: self._on_taught(image, found),
             lambda error: self.words.setText(str(error)),
         )
 
-    def _begin(self, _: Movie, settings: SegmentationSettings) -> None:
+    def _begin(self, image: Any, settings: SegmentationSettings) -> None:
         """Go on once it is known what suits the movie; sliders moved later do not matter."""
+        if image is not self._of:
+            return
         kept = None if self._kept is None else self._kept.diameter
         size = kept or settings.diameter if self._start is None else self._start.diameter
         self._settings = replace(settings, diameter=size)
         self.learn()
 
-    def _on_taught(self, found: Taught) -> None:
+    def _on_taught(self, image: Any, found: Taught) -> None:
+        if image is not self._of:
+            return  # another movie was chosen meanwhile
         self._known = found
         self._keep()
         if found.model is not None:
-            named = replace(found.model, name=str(self._image().name))
+            named = replace(found.model, name=str(image.name))
             self._known = replace(found, model=named)
             self._panel.session.pixels = named
         self._show_probability()
@@ -425,12 +448,16 @@ class TeachPixels(QWidget):
         movie, known = self._movie(), self._known
         if movie is None or known.model is None:
             return
-        frame = self.frame(movie)
-        self._panel.session.run("next pixels", lambda: next_place(movie, known, frame), self._go)
+        image, frame = self._image(), self.frame(movie)
+        self._panel.session.run(
+            "next pixels",
+            lambda: next_place(movie, known, frame),
+            lambda place: self._go(image, place),
+        )
 
-    def _go(self, place: UncertainPlace) -> None:
-        viewer, image = self._panel.state.viewer, self._image()
-        if viewer is None or image is None:
+    def _go(self, image: Any, place: UncertainPlace) -> None:
+        viewer = self._panel.state.viewer
+        if viewer is None or image is not self._of:
             return
         world = [float(w) for w in image.data_to_world((place.frame, *place.point))]
         axis = int(viewer.dims.ndim - image.ndim)
