@@ -241,7 +241,18 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
     viewer.add_image(np.asarray(viewer.layers["frames"].data), name="third")
     qtbot.waitUntil(lambda: chosen(widget, "image") is not None, timeout=20_000)
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    assert chosen(widget, "image").name == "third" and chosen(widget, "labels") is None
+    third = chosen(widget, "image")
+    assert third.name == "third" and chosen(widget, "labels") is None
+    # A movie that was renamed meanwhile is opened with the cells that were chosen for it.
+    cells, frames = viewer.layers["cells"], viewer.layers["frames"]
+    source.labels.choose(cells)
+    for image in (third, frames, third):
+        source.image.choose(image)
+        qtbot.waitUntil(
+            lambda x=image: getattr(state.session.movie, "layers", None) == (x, cells),
+            timeout=20_000,
+        )
+        third.name = "renamed"
 
 
 def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):

@@ -187,7 +187,7 @@ class SourceChooser(QWidget):
         self.labels.choose(own)
         if other and self.labels.layer is None:
             self.parted.emit(str(labels.name), other)
-        return True
+        return self.labels.layer is not labels
 
     def _bring_back(self, image: Any) -> None:
         if back := tuple(words for act in self.companions if (words := act())):
