@@ -219,6 +219,16 @@ def test_cancelling_leaves_everything_as_it_was(opened, viewer, qtbot, pace):
     assert not find.work.isVisible() and not state.session.busy("segment")
     assert "ended the search for the cells of “part”" in widget.notice.text()
     pace.held = False
+    # So does a movie that is closed, as no cells are chosen.
+    find.go.click()
+    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
+    pace.held = True
+    widget.segment.source.labels.choose(None)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    assert not state.session.busy("segment")
+    told = widget.notice.text()
+    assert "A movie was closed" in told and "the search for the cells of “other”" in told
+    pace.held = False
 
 
 def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(

@@ -203,12 +203,15 @@ class FindCells(QWidget):
             self._show_preview()
 
     def _on_movie(self) -> None:
-        """Opening a movie ends the search for the cells of another one: keep what it found."""
+        """Opening or closing a movie ends all work on it: keep what a search found until then."""
         session, layer = self._panel.session, self._searched
         if layer is None or session.busy("segment"):
             return
         kept = self._cancelled().removeprefix("Cancelled: ")
-        told = f"Another movie was opened, which ended the search for the cells of “{layer.name}”"
+        told = (
+            "A movie was closed, or opened with its cells, which ended the search for the cells of "
+            f"“{layer.name}”"
+        )
         session.message.emit("warning", f"{told}{': ' if kept else '.'}{kept}")
 
     def _on_backend(self, _: Any = None) -> None:

@@ -120,35 +120,41 @@ class SourceChooser(QWidget):
             return  # to come back with them
         if self._opened != (image, labels):
             take_scale(self._panel.state.viewer, image, labels)
-        self._bring_back(image)
-        if labels is None:
-            self._open_without_cells(image)
-        elif self._opened is None or self._opened != (image, labels):
-            self._open_with_cells(image, labels, again)
+        back: tuple[str, ...] | None = None
+        with self._panel.session.hearing() as warnings:
+            if labels is None:
+                back = self._open_without_cells(image)
+            elif self._opened is None or self._opened != (image, labels):
+                back = self._open_with_cells(image, labels, again)
+            self._bring_back(image)  # last, for opening takes away what was told before
+        if back is not None and not warnings:
+            self._say_back(back)
 
-    def _open_without_cells(self, image: Any) -> None:
+    def _open_without_cells(self, image: Any) -> tuple[str, ...] | None:
+        """Let go of the movie; what is there again, None while its cells are read."""
         if image is not None and image not in self._known:
             self._known.add(image)
             if self._restore(image):
-                return
-        if self._opened is not None:
-            self._let_go()
+                return None
         self._panel.session.message.emit("info", "")
         self.notice.say("", "")
-        self._say_back(())
+        if self._opened is not None:
+            self._let_go()
+        return ()
 
-    def _open_with_cells(self, image: Any, labels: Any, again: bool) -> None:
+    def _open_with_cells(self, image: Any, labels: Any, again: bool) -> tuple[str, ...] | None:
+        """Open a movie; what is there again, None where nothing is to be said of that."""
         session = self._panel.session
         try:
             source = self._source(image, labels)
         except BridgetrackError as error:
             self.notice.say("error", str(error))
-            return
+            return None
         known = session.movie
         if known is not None and known.layers == (image, labels) and not again:
             self._opened = (image, labels)
             self.pairs.join(image, labels)
-            return
+            return None
         self._opened = (image, labels)
         if image is not None:
             self._known.add(image)
@@ -156,17 +162,15 @@ class SourceChooser(QWidget):
         self.notice.say("", "")
         project = tags_of(labels).get("project")
         session.view = self._frame_in_view(labels)
-        with session.hearing() as warnings:
-            file = Path(str(project)) if project else None
-            done = session.open(source) if file is None else resume(session, source, file)
-            back = self._panel.state.settings.restore() if done else ()
+        file = Path(str(project)) if project else None
+        done = session.open(source) if file is None else resume(session, source, file)
         if not done:
             self._let_go()  # what was open before is not what is chosen now
-            return
+            return None
+        back = self._panel.state.settings.restore()
         self.pairs.join(image, labels)
-        if not again and not warnings:
-            cells = ("the cells that you found or painted",) if source.kept else ()
-            self._say_back((*cells, *back))
+        cells = ("the cells that you found or painted",) if source.kept else ()
+        return None if again else (*cells, *back)
 
     def _let_go(self) -> None:
         """Nothing is open any more."""
