@@ -94,6 +94,21 @@ def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pix
     assert labels.shape == truth[:3].shape
     n_true = len(np.unique(truth[0])) - 1
     assert 0.6 * n_true < labels[0].max() < 1.5 * n_true
+    # Strokes that cannot be kept stay when another movie is chosen, which has none of them.
+    path.unlink()
+    path.mkdir()
+    strokes.paint((1, 30, 30), 1)
+    painted = strokes.data.copy()
+    segment.source.image.choose(viewer.add_image(pixels[0][3:6] * 2.0, name="another"))
+    qtbot.waitUntil(lambda: segment.session.movie is None, timeout=20_000)
+    qtbot.wait(50)
+    assert strokes in viewer.layers and not strokes.visible and teach.strokes is None
+    assert strokes.name == "Strokes on short" and found.layer is None
+    assert "stays in the hidden layer “Strokes on short”" in segment.notice.text()
+    assert [lost for lost in guard.losses if "Strokes on short" in lost]
+    teach.take(1)
+    teach.strokes.paint((0, 20, 20), 1)
+    np.testing.assert_array_equal(strokes.data, painted)
 
 
 def test_undo_takes_back_what_a_stroke_taught(segment, viewer, hand, qtbot, pixels):

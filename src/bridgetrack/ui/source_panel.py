@@ -67,7 +67,7 @@ class SourceChooser(QWidget):
         self.image.setToolTip("The movie; its brightness helps to tell cells apart")
         self.labels = LayerChoice(
             panel, ("labels", "points", "image"), "choose, or make one below",
-            ("preview", "marks", "strokes", "sizes", "coloured", "probability"),
+            ("preview", "marks", "strokes", "strokes aside", "sizes", "coloured", "probability"),
             by_hand=("points", "image"),
             elsewhere=lambda cells: bool(self.pairs.movie_of(self.image.layer, cells)),
         )  # fmt: skip

@@ -34,6 +34,8 @@ from bridgetrack.ui.source_panel import painted_frames
 from bridgetrack.ui.widgets import SPACE, button, row, text
 
 STROKES, PROBABILITY = "strokes", "probability"
+ASIDE = "strokes aside"
+"""Role of strokes on a movie chosen before that could not be kept."""
 
 BRUSHES = (
     ("Cell", 2, "C", "Paint inside cells, from rim to rim"),
@@ -70,6 +72,7 @@ class TeachPixels(QWidget):
         self._path: Path | None = None  # where strokes on the image chosen are kept
         self._kept: Strokes | None = None  # what stands there
         self._problem = ""  # why they are not kept, empty where they are
+        self._left = ""  # what is still to be told of those on another image
         self.changed: list[Callable[[], None]] = []
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -130,7 +133,8 @@ class TeachPixels(QWidget):
         """What closing the window would lose: strokes that cannot be kept."""
         self._keep()
         if not self._problem or self.strokes is None:
-            return ""
+            aside = find_role(self._panel.state.viewer.layers, ASIDE)
+            return "" if aside is None else f"The layer “{aside.name}” could not be kept; save it."
         return f"What you painted to teach the pixels cannot be kept: {self._problem}."
 
     def on_image(self) -> None:
@@ -143,12 +147,26 @@ class TeachPixels(QWidget):
                 for work in ("pixels", "next pixels"):
                     self._panel.session.cancel(work)
             self._keep()
+            self._left = self._put_aside() or self._left
             self._unwatch()
             self._of, self._settings, self._start = image, None, None
             self._path, self._kept, self._problem = None, None, ""
             self._known, self._touched = Taught({}, {}), set()
-            self.words.setText("")
+            self.words.setText(self._left)
         self._refresh()
+
+    def _put_aside(self) -> str:
+        """Leave strokes that cannot be kept in a layer of their own; what is told of it."""
+        layer, frames = self._watched, {*self._known.marks, *self._touched}
+        if not self._problem or layer is None or not any(layer.data[t].any() for t in frames):
+            return ""
+        layer.metadata = {**layer.metadata, **tag(ASIDE)}
+        layer.name = f"Strokes on {self._of.name}"
+        layer.mode, layer.visible = "pan_zoom", False
+        return (
+            f"What you painted on “{self._of.name}” to teach the pixels cannot be kept and stays "
+            f"in the hidden layer “{layer.name}”: {self._problem}."
+        )
 
     def bring_back(self) -> str:
         """Show the strokes of the movie chosen in place of those of another one.
@@ -156,6 +174,9 @@ class TeachPixels(QWidget):
         What is there again of an earlier time, in words; nothing where it was there already.
         """
         image, viewer = self._image(), self._panel.state.viewer
+        left, self._left = self._left, ""
+        if left:
+            self._panel.session.message.emit("warning", left)
         if image is None or image is not self._of or self._kept is not None or viewer is None:
             return ""
         try:
