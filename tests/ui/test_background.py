@@ -30,7 +30,8 @@ def test_work_that_has_ended_says_nothing_more(qtbot):
     assert heard == [("in time",)]
 
 
-def test_short_work_does_not_wait_for_long_work(qtbot):
+def test_short_work_does_not_wait_for_long_work(qtbot, monkeypatch):
+    from bridgetrack.ui import background
     from bridgetrack.ui.background import ThreadRunner
 
     end, begun, made = threading.Event(), [], []
@@ -49,9 +50,15 @@ def test_short_work_does_not_wait_for_long_work(qtbot):
     try:
         for k in range(many):
             runner.start(f"long {k}", lambda k=k: long_work(k), made.append, made.append, print)
-        qtbot.waitUntil(lambda: len(begun) == many, timeout=20_000)
-        runner.start("short", short_work, made.append, made.append, lambda _: None)
+        qtbot.waitUntil(lambda: len(begun) == 2, timeout=20_000)
+        # An answer is tracked at once; other work waits until there is room.
+        runner.start("correct", short_work, made.append, made.append, lambda _: None)
         qtbot.waitUntil(lambda: made == ["made"], timeout=20_000)
+        assert len(begun) == 2
+        monkeypatch.setattr(background, "_LONG", 0.0)  # as if some seconds had gone by
+        qtbot.waitUntil(lambda: len(begun) == many, timeout=20_000)
+        runner.start("other", short_work, made.append, made.append, lambda _: None)
+        qtbot.waitUntil(lambda: made == ["made", "made"], timeout=20_000)
     finally:
         end.set()
-    qtbot.waitUntil(lambda: len(made) == many + 1, timeout=20_000)
+    qtbot.waitUntil(lambda: len(made) == many + 2, timeout=20_000)

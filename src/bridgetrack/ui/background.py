@@ -94,6 +94,13 @@ def _drive(work: Factory) -> Generator[Any, None, _Ending]:
 _THREADS = 16
 """How many works can go on at once, with those that were told to stop and have not yet."""
 
+_AT_ONCE, _LONG = 2, 5.0
+"""Works that begin one beside the other but for pressing ones, and seconds after which one does not
+count any more: the more threads compute, the longer the window's own waits for its turn."""
+
+PRESSING = frozenset({"measure", "collect", "track", "correct"})
+"""Names of works that somebody waits for at the image: they do not wait for others."""
+
 
 class ThreadRunner:
     """Runs work in napari's worker threads; reports arrive in the thread that started it.
@@ -112,6 +119,12 @@ class ThreadRunner:
         self._ended = EventLoopQueue(turns)
         self._generation = 0
         self._active: dict[str, tuple[int, Any]] = {}
+        self._waiting: deque[tuple[str, Any]] = deque()
+        self._again = QTimer()
+        self._again.setSingleShot(True)
+        self._again.setInterval(500)
+        self._again.timeout.connect(self._begin_next)
+        self._begun: dict[Any, float] = {}  # when works began that have not ended
 
     def start(self, name: str, work: Factory, done: Done, failed: Failed, report: Report) -> None:
         """Begin work; an earlier run of this name is told to stop."""
@@ -149,16 +162,36 @@ class ThreadRunner:
         setattr(worker, _LAST, _Final(getattr(worker, _LAST), quiet.values()))
 
         def begin() -> None:
-            if current():
-                worker.start()
+            if not current():
+                return
+            self._waiting.append((name, worker))
+            self._begin_next()
 
+        worker.finished.connect(lambda: self._on_finished(worker))
         self._starting.then(begin)
+
+    def _begin_next(self) -> None:
+        """Begin what waits, in turn, as far as there is room, and what is pressing."""
+        now = time.monotonic()
+        for name, worker in tuple(self._waiting):
+            short = sum(now - begun < _LONG for begun in self._begun.values())
+            if name in PRESSING or short < _AT_ONCE:
+                self._waiting.remove((name, worker))
+                self._begun[worker] = now
+                worker.start()
+        if self._waiting:
+            self._again.start()
+
+    def _on_finished(self, worker: Any) -> None:
+        self._begun.pop(worker, None)
+        self._begin_next()
 
     def cancel(self, name: str) -> None:
         """Tell work to stop; what it still delivers is dropped."""
         found = self._active.pop(name, None)
         if found is not None:
             found[1].quit()
+            self._waiting = deque(w for w in self._waiting if w[1] is not found[1])
 
     def running(self, name: str) -> bool:
         """Whether work of this name is under way."""
@@ -169,6 +202,7 @@ class ThreadRunner:
         for name in list(self._active):
             self.cancel(name)
         self._starting.stop()
+        self._again.stop()
 
 
 _PAUSE = 20
