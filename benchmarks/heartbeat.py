@@ -243,11 +243,18 @@ def measure_tracks(pulse: Pulse, state: Any, widget: Any, row: int) -> None:
         QTest.qWait(20)
     widget.open_step(3)
     doubts = widget.track.doubts
+
+    def shown() -> bool:
+        """Whether the tracks and the cells in their colours are there, and nothing is under way."""
+        coloured = state.coloured_cells.layer
+        under_way = session.busy("track", "correct", "colour cells")
+        return coloured is not None and coloured.visible and not under_way
+
     pulse.during("showing the tracks", widget.track.go.click, lambda: doubts.rowCount() > 0)
-    pulse.during("tracking", session.track, lambda: not session.busy("track"))
+    pulse.during("tracking", session.track, shown)
     annotator.frame = int(session.scene.detections.frame[row])
     annotator.point_at(row)
-    pulse.during("correcting", annotator.reject, lambda: not session.busy("correct"))
+    pulse.during("correcting", annotator.reject, shown)
 
 
 def main() -> None:
