@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.mask_store import load_mask_answers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.pipeline import finding as finding_module
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_candidates import MaskReader
 from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
@@ -154,7 +156,7 @@ def test_what_is_learned_of_masks_is_learned_once(session, read) -> None:
     assert sorted(read) == sorted([*learned, 0, 1, 2, 3]), "an answer teaches something"
 
 
-def test_cells_that_were_found_bring_what_was_learned(movie, read) -> None:
+def test_cells_that_were_found_bring_what_was_learned(movie, read, monkeypatch) -> None:
     images, _, labels = movie
     image = open_movie(images)
     found = run(Finding().taught(image))
@@ -163,6 +165,24 @@ def test_cells_that_were_found_bring_what_was_learned(movie, read) -> None:
     assert made.open(MovieAndCells(open_labels(labels), image, found=found))
     made.questions.prepare()
     assert sorted(read) == sorted(2 * [0, 1, 2, 3])
+    values = [(q.frame, q.kind, q.value) for q in made.questions.masks.open]
+    # The disk keeps how they were found without what was learned: that is learned in the same way.
+    learned_from, learn = [], finding_module.learn_masks
+
+    def noted(image, settings, how, given, *rest, **more):
+        learned_from.append(given.labels)
+        return learn(image, settings, how, given, *rest, **more)
+
+    monkeypatch.setattr(finding_module, "learn_masks", noted)
+    back = replace(found, learned=None)
+    assert made.open(MovieAndCells(open_labels(labels), image, found=back, kept=True))
+    made.questions.prepare()
+    assert learned_from == [()], "not from the masks that are asked about"
+    assert [(q.frame, q.kind, q.value) for q in made.questions.masks.open] == values
+    # Of those that were repaired the disk does not know how, so that they are as brought along.
+    repaired = replace(found, given=open_labels(labels))
+    assert made.open(MovieAndCells(open_labels(labels), image, found=repaired))
+    assert not made.questions.masks.on
     made.close()
 
 

@@ -104,7 +104,7 @@ class MaskQuestions:
         frames = range(first, min(first + BLOCK, masks.labels.n_frames))
         image, labels, answers, model = movie.image, masks.labels, masks.answers, self._movie.model
         known, learned = self._settings, self._movie.learned
-        found = movie.found if movie.found is not None and movie.found.chooses else None
+        found = movie.found if _chosen_here(movie.found) else None
         how = found or Finding()
         pixels = how.model if isinstance(how.model, PixelModel) else None
         # Little speaks for masks that were found here beyond what was seen then.
@@ -114,7 +114,12 @@ class MaskQuestions:
             yield Progress("Looking where masks may be wrong", 0.0)
             complete = known or movie_settings(image, how.settings)
             given, taught = GivenMasks((labels,), pixels=pixels, answers=answers), learned
-            if taught is None or not taught.holds_for(answers):
+            if taught is not None and not taught.holds_for(answers):
+                taught = None
+            if taught is None and found is not None:
+                # As they were chosen, also where they come back from the disk, which keeps no score.
+                taught = (yield from found.taught(image, answers, model)).learned
+            if taught is None:
                 taught = yield from learn_masks(image, complete, settings, given, model)
             given = replace(given, score=taught.score)
             doubts = yield from mask_doubts(image, labels, frames, complete, settings, given, model)
@@ -237,4 +242,5 @@ class MaskQuestions:
 
 
 def _chosen_here(found: Finding | None) -> bool:
-    return found is not None and found.chooses
+    """Whether masks were chosen by the image alone; those that were repaired were brought along."""
+    return found is not None and found.chooses and found.given is None
