@@ -73,8 +73,8 @@ def test_what_a_training_said_is_told_again(session, kept, source, taught, path,
     session.note(Kind.CONFIRM, event, "test")
     [answer] = session.annotations
     said = Outcome(("About 97 % are right.", "The trained weights are kept."), True, True, ("a",))
-    session.trainer.resume(replace(said, doubtful=(answer.id, "gone")))
     session.set_model(taught, shipped_model())
+    session.trainer.resume(replace(said, doubtful=(answer.id, "gone")))
     session.close()
     again, _still, back = opened(source, tmp_path / "answers.json", library)
     assert back == ("the model in use", "what came of the training")

@@ -10,6 +10,7 @@ from bridgetrack.errors import InfeasibleError
 from bridgetrack.session.proposals import chosen_event
 from bridgetrack.session.results import differences
 from bridgetrack.session.session import Session
+from bridgetrack.session.training import Outcome
 
 
 def test_it_resumes_after_the_movie_is_opened_again(asked, source):
@@ -51,9 +52,11 @@ def test_the_learned_model_can_be_used(asked):
     for _ in range(8):
         asked.annotator.accept()
     active = asked.questions.active
-    before = asked.session.tracking.tracks
+    before, trainer = asked.session.tracking.tracks, asked.session.trainer
+    trainer.resume(Outcome(("The trained model is better.",)))
     asked.questions.use_model()
     assert asked.session.model.name == "active"
+    assert not trainer.results(), "an earlier training says nothing of it"
     assert asked.questions.outcome.endswith("the tracks are the same as before.")
     assert asked.questions.active is active, "its own model is no new beginning"
     moves = before.events[before.events["event"] == "move"]
@@ -64,6 +67,8 @@ def test_the_learned_model_can_be_used(asked):
     told = differences(before, after)
     assert f"{len(pairs[1] - pairs[0])} new links, {len(pairs[0] - pairs[1])} gone" in told
     assert len(pairs[0] - pairs[1]) > 0
+    asked.session.earlier_model()
+    assert not asked.questions.outcome, "another model is in use"
 
 
 def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):

@@ -531,6 +531,8 @@ class Questions:
         """Start from another model, unless it was learned from these very answers."""
         movie, old, training = self._movie, self.active, self._trainer.training
         learned = movie.model is self._given
+        if not learned:
+            self._compared, self.outcome = None, ""
         learned |= training is not None and movie.model is training.model
         if learned or old is None or movie.scene is None or movie.answers is None:
             return

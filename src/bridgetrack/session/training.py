@@ -78,11 +78,13 @@ class Trainer:
         self.curve: list[tuple[float, float]] = []
         self.training: Training | None = None
         self.outcome: Outcome | None = None
+        self._of: Model | None = None  # what the outcome is told of
         self._doubted: tuple[Annotation, ...] = ()
         self.problem = ""
         self._right: set[tuple[Kind, tuple[EventRef, ...]]] = set()
         movie.progress.connect(self._on_progress)
         movie.movie_changed.connect(self._reset)
+        movie.model_changed.connect(self._follow_model)
 
     @property
     def busy(self) -> bool:
@@ -95,14 +97,20 @@ class Trainer:
         self.changed.emit()
 
     def _forget(self) -> None:
-        self.training, self.outcome, self._doubted = None, None, ()
+        self.training, self.outcome, self._of, self._doubted = None, None, None, ()
+
+    def _follow_model(self) -> None:
+        """What came of a training says nothing of another model."""
+        if self.outcome is not None and self._movie.model is not self._of:
+            self._forget()
+            self.changed.emit()
 
     def resume(self, outcome: Outcome) -> None:
         """Tell again what came of a training when the movie was open before."""
         have = self._movie.annotations
         if have is not None:
             self._doubted = tuple(have[name] for name in outcome.doubtful if name in have)
-            self.outcome = outcome
+            self.outcome, self._of = outcome, self._movie.model
             self.changed.emit()
 
     def train(
@@ -152,7 +160,7 @@ class Trainer:
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:
-        self.training, self._doubted = training, training.doubtful
+        self.training, self._of, self._doubted = training, training.model, training.doubtful
         words = [sentence(_how_right(training.estimate)), sentence(training.reason)]
         changes = changes_in_words(training.changes)
         doubtful = tuple(a.id for a in training.doubtful if _said(a) not in self._right)
