@@ -118,3 +118,12 @@ def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
     there = [layer for layer in made if layer in viewer.layers]
     assert there == made[1:], "searches do not pile up"
     assert [layer.visible for layer in there] == [False, True]
+    # Those of another movie are no search of this one.
+    image.choose(other)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    find.go.click()
+    qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
+    qtbot.wait(50)
+    assert all(layer in viewer.layers for layer in there)
+    image.choose(part)
+    qtbot.waitUntil(lambda: source.layer is there[1], timeout=20_000)

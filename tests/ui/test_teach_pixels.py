@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.ui.layers import find_role
+from bridgetrack.movie import open_labels, save_labels
+from bridgetrack.session.answers import autosave_path, cells_path
+from bridgetrack.ui.layers import camera_of, find_role
 
 
 @pytest.fixture
@@ -94,16 +96,24 @@ def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pix
     assert labels.shape == truth[:3].shape
     n_true = len(np.unique(truth[0])) - 1
     assert 0.6 * n_true < labels[0].max() < 1.5 * n_true
-    # Strokes that cannot be kept stay when another movie is chosen, which has none of them.
+    # Strokes that cannot be kept stay when another movie is chosen, which has none of them; that
+    # is still told when the cells that were kept of that one are there.
     path.unlink()
     path.mkdir()
     strokes.paint((1, 30, 30), 1)
     painted = strokes.data.copy()
-    segment.source.image.choose(viewer.add_image(pixels[0][3:6] * 2.0, name="another"))
-    qtbot.waitUntil(lambda: segment.session.movie is None, timeout=20_000)
+    other, session = viewer.add_image(pixels[0][3:6] * 2.0, name="another"), segment.session
+    before, movies = found.layer, []
+    kept = cells_path(autosave_path(None, "another", session.movie.geometry))
+    save_labels(open_labels(truth[3:6]), kept, dtype="uint16")
+    session.movie_changed.connect(lambda: movies.append(session.movie))
+    segment.source.image.choose(other)
+    qtbot.waitUntil(lambda: len(movies) == 2, timeout=20_000)
     qtbot.wait(50)
+    assert movies[0] is None, "what is read for the next movie is not waited for with this one"
+    assert found.layer is not before
     assert strokes in viewer.layers and not strokes.visible and teach.strokes is None
-    assert strokes.name == "Strokes on short" and found.layer is None
+    assert strokes.name == "Strokes on short" and session.movie.layers == (other, found.layer)
     assert "stays in the hidden layer “Strokes on short”" in segment.notice.text()
     assert [lost for lost in guard.losses if "Strokes on short" in lost]
     teach.take(1)
@@ -132,8 +142,6 @@ def test_what_was_taught_is_shown_kept_and_forgotten(
     segment, viewer, hand, qtbot, pixels, tmp_path
 ):
     # The frame in view is shown and the next place is gone to.
-    from bridgetrack.ui.layers import camera_of
-
     teach = _teach(segment, hand, qtbot, pixels[1][0])
     first = np.array(find_role(viewer.layers, "probability").data)
     viewer.dims.set_point(0, 2)
@@ -205,6 +213,29 @@ def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtb
     qtbot.waitUntil(lambda: not leaving and not session.busy("settings"), timeout=20_000)
     assert segment.source.image.layer is other and find._decided is None
     assert not session.busy("segment")
+    words = "The search for the cells of “short” ended before its first frame, as another movie"
+    qtbot.waitUntil(lambda: words in segment.notice.text(), timeout=20_000)
+    # Nor where to paint next, nor how large its cells are.
+    segment.source.image.choose(first)
+    teach.take(2)
+    teach.strokes.paint((0, 20, 20), 2)
+    teach.strokes.paint((0, 60, 60), 1)
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
+    middle = camera_of(viewer).center
+    leaving.append("next pixels")
+    teach.next.click()
+    qtbot.waitUntil(lambda: not leaving and not session.busy("next pixels"), timeout=20_000)
+    qtbot.waitUntil(lambda: teach.strokes is None, timeout=20_000)
+    assert camera_of(viewer).center == middle and "uncertain" not in teach.words.text()
+    segment.source.image.choose(first)
+    size = find.looks["diameter"].value
+    find.size.click()
+    leaving.append("size")
+    for place in ((0, 20, 20), (0, 60, 60), (0, 90, 90)):
+        find_role(viewer.layers, "sizes").add([place])
+    qtbot.waitUntil(lambda: not leaving and not session.busy("size"), timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "sizes") is None, timeout=20_000)
+    assert find.looks["diameter"].value == size and "No way" not in find.words.text()
 
 
 def test_three_clicks_set_the_size(segment, viewer, hand, qtbot, pixels):

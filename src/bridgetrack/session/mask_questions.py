@@ -117,7 +117,7 @@ class MaskQuestions:
             if taught is not None and not taught.holds_for(answers):
                 taught = None
             if taught is None and found is not None:
-                # As they were chosen, also where they come back from the disk, which keeps no score.
+                # As they were chosen, also where they come from the disk, which keeps no score.
                 taught = (yield from found.taught(image, answers, model)).learned
             if taught is None:
                 taught = yield from learn_masks(image, complete, settings, given, model)

@@ -119,6 +119,9 @@ class FindCells(QWidget):
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
         self._searched: Any = None  # the layer that is looked at, None while none is
+        self._wanted: Any = None  # the layer to search once it is known what suits it
+        self._left = ""  # what is still to be told of a search that another movie ended
+        self._sized: Any = None  # the layer that three clicks go on
         queue = self._queue = EventLoopQueue(panel.state.turns)
         panel.destroyed.connect(lambda _=None: queue.stop())
         box = QVBoxLayout(self)
@@ -150,7 +153,7 @@ class FindCells(QWidget):
             panel, lambda: source.image.layer, self._movie, self._with_settings
         )
         self.teach.changed.append(self._on_taught)
-        source.companions.append(self.teach.bring_back)
+        source.companions += [self.teach.bring_back, self._leave]
         box.addWidget(folded("Teach by painting", self.teach))
         self.go = button(
             "Find cells in all frames",
@@ -187,9 +190,30 @@ class FindCells(QWidget):
 
     def _on_other_image(self) -> None:
         """What was looked for in the movie before says nothing of this one."""
-        for work in ("settings", "preview"):
-            self._panel.session.cancel(work)
+        session = self._panel.session
+        self._left = self._ended_early("another movie was chosen") or self._left
+        for work in ("settings", "preview", "size"):
+            session.cancel(work)
         self._on_image()
+
+    def _ended_early(self, why: str) -> str:
+        """What is told of a search that ended while what suits its movie was looked for."""
+        wanted, self._wanted = self._wanted, None
+        if wanted is None:
+            return ""
+        return (
+            f"The search for the cells of “{wanted.name}” ended before its first frame, as {why}. "
+            "To go on, choose that movie and press Find cells again."
+        )
+
+    def _leave(self) -> str:
+        """Tell of the movie before, once this one is open, which takes away what was told."""
+        left, self._left = self._left, ""
+        if left:
+            self._panel.session.message.emit("warning", left)
+        if self._sized is not self._source.image.layer:
+            self._drop_sizes()
+        return ""
 
     def _on_image(self) -> None:
         layer = self._source.image.layer
@@ -205,6 +229,10 @@ class FindCells(QWidget):
     def _on_movie(self) -> None:
         """Opening or closing a movie ends all work on it: keep what a search found until then."""
         session, layer = self._panel.session, self._searched
+        if not session.busy("settings") and (
+            words := self._ended_early("a movie was closed, or opened with its cells")
+        ):
+            session.message.emit("warning", words)
         if layer is None or session.busy("segment"):
             return
         kept = self._cancelled().removeprefix("Cancelled: ")
@@ -273,6 +301,7 @@ class FindCells(QWidget):
         then(movie, settings)
 
     def _failed(self, error: Exception) -> None:
+        self._wanted = None
         self.words.setText(str(error))
 
     # ------------------------------------------------------------------ size
@@ -283,6 +312,7 @@ class FindCells(QWidget):
         if layer is None:
             return
         self._drop_sizes()
+        self._sized = layer
         made = viewer.add_points(
             np.zeros((0, layer.ndim)), name="Click three cells", metadata=tag(SIZES),
             size=8, face_color="#f6bd16", **placed_like(layer),
@@ -293,7 +323,7 @@ class FindCells(QWidget):
 
     def _drop_sizes(self) -> None:
         viewer = self._panel.state.viewer
-        shown = find_role(viewer.layers, SIZES)
+        shown = None if viewer is None else find_role(viewer.layers, SIZES)
         if shown is not None:
             viewer.layers.remove(shown)
 
@@ -302,18 +332,12 @@ class FindCells(QWidget):
         if shown is None or movie is None or len(shown.data) < 3:
             return
         places = np.array(shown.data[:3])
-        layer = self._source.image.layer
         self._panel.session.run(
-            "size",
-            lambda: size_at(movie, places),
-            lambda found: self._on_size(layer, found),
-            self._failed,
+            "size", lambda: size_at(movie, places), self._on_size, self._failed
         )
 
-    def _on_size(self, layer: Any, found: Reading | None) -> None:
+    def _on_size(self, found: Reading | None) -> None:
         self._drop_sizes()
-        if self._source.image.layer is not layer:
-            return  # of a movie that was chosen before
         if found is None:
             self.words.setText(
                 "No way to see this movie makes three cells of these places. Set the size by the "
@@ -379,10 +403,12 @@ class FindCells(QWidget):
 
     def run(self) -> None:
         """Find the cells of all frames in the background."""
+        self._wanted = None if self._movie() is None else self._source.image.layer
         self._with_settings(self._run, plain=not self._finding().chooses)
 
     def _run(self, movie: Movie, settings: SegmentationSettings) -> None:
         session, layer = self._panel.session, self._source.image.layer
+        self._wanted = None
         finding, weights = replace(self._finding(), settings=settings), session.model
         try:
             answers = self._source.said_of_masks()
@@ -404,7 +430,7 @@ class FindCells(QWidget):
     def _cancelled(self) -> str:
         """Keep the frames that a search found before it was cancelled; what is told."""
         search, layer = self._search, self._searched
-        self._searched = None
+        self._searched = self._wanted = None
         if search is None or search.complete or not search.done or layer is None:
             return ""
         n = len(search.done)
@@ -425,7 +451,12 @@ class FindCells(QWidget):
         # Of several searches the last one is looked at. The one before it stays, hidden, to go
         # back to; a part of it that nobody touched goes, and so do older ones.
         said = session.masks is not None and len(session.masks.answers) > 0
-        found = [each for each in viewer.layers if tags_of(each).get("found") is not None]
+        pairs = self._source.pairs
+        found = [
+            each
+            for each in viewer.layers
+            if tags_of(each).get("found") is not None and not pairs.movie_of(layer, each)
+        ]
         used = self._source.labels.layer
         gone = [each for each in found[:-1] if each is not used]
         for earlier in found:
@@ -441,7 +472,7 @@ class FindCells(QWidget):
             visible=False,
             **placed_like(layer),
         )
-        self._source.pairs.join(layer, made)
+        pairs.join(layer, made)
         self.words.setText(
             "Done. Mend wrong masks by a key and a click in step 2, or paint over them with the "
             "tools of this layer."

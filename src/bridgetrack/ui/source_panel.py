@@ -81,6 +81,7 @@ class SourceChooser(QWidget):
         # Each brings back what else was kept about the image chosen, and says what that is.
         self.companions: list[Callable[[], str]] = []
         self._also: tuple[Any, tuple[str, ...]] = None, ()
+        self._warned: tuple[Any, tuple[str, ...]] = None, ()  # while its cells are still read
         self._opened: tuple[Any, Any] | None = None
         self._known: weakref.WeakSet[Any] = weakref.WeakSet()  # images whose cells were open
         self._painted: Any = None
@@ -127,19 +128,22 @@ class SourceChooser(QWidget):
             elif self._opened is None or self._opened != (image, labels):
                 back = self._open_with_cells(image, labels, again)
             self._bring_back(image)  # last, for opening takes away what was told before
+            self._warn_again(image)
+        if labels is None and back is None:
+            self._warned = image, tuple(warnings)
         if back is not None and not warnings:
             self._say_back(back)
 
     def _open_without_cells(self, image: Any) -> tuple[str, ...] | None:
         """Let go of the movie; what is there again, None while its cells are read."""
-        if image is not None and image not in self._known:
-            self._known.add(image)
-            if self._restore(image):
-                return None
         self._panel.session.message.emit("info", "")
         self.notice.say("", "")
         if self._opened is not None:
             self._let_go()
+        if image is not None and image not in self._known:
+            self._known.add(image)
+            if self._restore(image):
+                return None
         return ()
 
     def _open_with_cells(self, image: Any, labels: Any, again: bool) -> tuple[str, ...] | None:
@@ -196,6 +200,12 @@ class SourceChooser(QWidget):
     def _bring_back(self, image: Any) -> None:
         if back := tuple(words for act in self.companions if (words := act())):
             self._also = image, back
+
+    def _warn_again(self, image: Any) -> None:
+        """Opening the cells of a movie takes away what was told while they were read."""
+        (warned, words), self._warned = self._warned, (None, ())
+        if words and warned is image:
+            self._panel.session.message.emit("warning", " ".join(words))
 
     def _say_back(self, what: tuple[str, ...]) -> None:
         """Say what is there again of earlier times."""
