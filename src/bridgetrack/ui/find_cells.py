@@ -332,9 +332,7 @@ class FindCells(QWidget):
         if shown is None or movie is None or len(shown.data) < 3:
             return
         places = np.array(shown.data[:3])
-        self._panel.session.run(
-            "size", lambda: size_at(movie, places), self._on_size, self._failed
-        )
+        self._panel.session.run("size", lambda: size_at(movie, places), self._on_size, self._failed)
 
     def _on_size(self, found: Reading | None) -> None:
         self._drop_sizes()
