@@ -31,12 +31,19 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     assert source.labels.layer is None
     assert "“cells” are those of “short”" in widget.segment.summary.text()
     qtbot.keyClick(source.labels, Qt.Key.Key_Down)
-    qtbot.waitUntil(lambda: "has shape" in widget.segment.notice.text(), timeout=20_000)
+    words = "and “other” 8 frames of 20 × 20 pixels: these are not the cells of this movie"
+    qtbot.waitUntil(lambda: words in source.notice.text(), timeout=20_000)
     assert "Ready" not in widget.next_words.text()
     assert state.session.movie is None, "what was open before is not what is chosen"
     qtbot.keyClick(source.image, Qt.Key.Key_Up)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    assert widget.next_words.text().startswith("Ready")
+    assert widget.next_words.text().startswith("Ready") and not source.notice.isVisible()
+    # Nor what is no movie at all.
+    flat = viewer.add_labels(np.zeros((20, 20), dtype=int), name="flat")
+    source.labels.choose(flat)
+    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    assert "'flat' has 2 axes" in source.notice.text()
+    assert "Ready" not in widget.next_words.text()
 
 
 def test_cancelling_says_so(open_short, viewer, qtbot, pace):
@@ -125,5 +132,12 @@ def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
     qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
     qtbot.wait(50)
     assert all(layer in viewer.layers for layer in there)
+    # The movie chosen is looked at with its cells, not another one that lies above it.
+    assert other.visible and source.layer.visible
+    assert not part.visible and not any(layer.visible for layer in there)
+    theirs = source.layer
     image.choose(part)
     qtbot.waitUntil(lambda: source.layer is there[1], timeout=20_000)
+    assert part.visible and [layer.visible for layer in there] == [False, True]
+    assert not other.visible and not theirs.visible
+    assert not find.estimate.text(), "what suits the other movie"

@@ -194,6 +194,7 @@ class FindCells(QWidget):
         self._left = self._ended_early("another movie was chosen") or self._left
         for work in ("settings", "preview", "size"):
             session.cancel(work)
+        self.estimate.setText("")
         self._on_image()
 
     def _ended_early(self, why: str) -> str:

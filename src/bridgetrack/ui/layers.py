@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bridgetrack.detections.table import Detections, border_distance
 from bridgetrack.errors import InputError
 from bridgetrack.movie import Geometry, Movie, open_labels, open_movie
+from bridgetrack.notes import plural
 
 KEY = "bridgetrack"
 """Metadata key under which the plugin keeps what it knows of a layer."""
@@ -99,6 +100,26 @@ def movie_of(layer: Any) -> Movie:
 def labels_of(layer: Any) -> Movie:
     """The label movie behind a Labels layer, not copied; raises as `movie_of`."""
     return open_labels(_pixels(layer), **_known_of(layer, "a segmentation"))
+
+
+def check_extent(image: Any, movie: Movie, labels: Any, cells: Movie) -> None:
+    """Check that cells have the frames and pixels of the image, in words about their layers.
+
+    Raises
+    ------
+    InputError
+        Where they differ.
+    """
+    sizes = [(m.geometry.n_frames, *(m.geometry.shape or ())) for m in (cells, movie)]
+    if sizes[0] != sizes[1]:
+        theirs, wanted = (
+            f"{plural(size[0], 'frame')} of {' × '.join(map(str, size[1:]))} pixels"
+            for size in sizes
+        )
+        raise InputError(
+            f"“{labels.name}” has {theirs}, and “{image.name}” {wanted}: these are not the cells "
+            "of this movie. Choose others, or the movie that they were found in."
+        )
 
 
 def _known_of(layer: Any, what: str) -> dict[str, Any]:

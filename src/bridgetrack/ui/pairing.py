@@ -34,6 +34,10 @@ class Pairs:
         known = self._cells.get(image)
         return None if known is None else known()
 
+    def apart(self, one: Any, other: Any) -> bool:
+        """Whether two images are of different movies."""
+        return _mark(one) != _mark(other)
+
     def movie_of(self, image: Any, cells: Any) -> str:
         """The movie whose cells these are, where it is another one; otherwise nothing."""
         if image is None or cells is None:

@@ -121,17 +121,9 @@ class SegmentPanel(Panel):
         choice["points"] = self.source.labels
 
         def add(found: list[LayerData]) -> None:
-            before = self.source.image.layer, self.source.labels.layer
             for layer, (*_, kind) in zip(self.state.add_layers(found), found, strict=False):
                 if kind in choice:
                     choice[kind].choose(layer)
-            image, viewer = self.source.image.layer, self.state.viewer
-            if viewer is not None and self.source.pairs.movie_of(image, before[1]):
-                # The movie before is not looked at through the new one.
-                for layer in before:
-                    if layer is not None:
-                        layer.visible = False
-                viewer.reset_view()
 
         self.state.files.read(name, read, add)
 

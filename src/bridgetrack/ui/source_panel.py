@@ -27,6 +27,7 @@ from bridgetrack.session.project import resume
 from bridgetrack.ui.layer_choice import LayerChoice
 from bridgetrack.ui.layer_scale import take_scale
 from bridgetrack.ui.layers import (
+    check_extent,
     detections_of,
     file_of,
     is_points,
@@ -152,6 +153,8 @@ class SourceChooser(QWidget):
         try:
             source = self._source(image, labels)
         except BridgetrackError as error:
+            if self._opened is not None:
+                self._let_go()  # what was open before is not what is chosen now
             self.notice.say("error", str(error))
             return None
         known = session.movie
@@ -188,6 +191,7 @@ class SourceChooser(QWidget):
             if labels is None and image is not None:
                 self.pairs.part(image)
             return False
+        self._show_instead(self._last, image)
         self._last = image
         other, own = self.pairs.movie_of(image, labels), self.pairs.cells_of(image)
         if not other and (labels is not None or own not in self.labels):
@@ -196,6 +200,18 @@ class SourceChooser(QWidget):
         if other and self.labels.layer is None:
             self.parted.emit(str(labels.name), other)
         return self.labels.layer is not labels
+
+    def _show_instead(self, before: Any, image: Any) -> None:
+        """Look at the movie chosen, not at it through another one."""
+        viewer = self._panel.state.viewer
+        if before is None or viewer is None or not self.pairs.apart(before, image):
+            return
+        for movie in (before, image):
+            for layer in (movie, self.pairs.cells_of(movie)):
+                if layer is not None and layer in viewer.layers:
+                    layer.visible = movie is image
+        if not np.array_equal(before.extent.world, image.extent.world):
+            viewer.reset_view()
 
     def _bring_back(self, image: Any) -> None:
         if back := tuple(words for act in self.companions if (words := act())):
@@ -279,8 +295,11 @@ class SourceChooser(QWidget):
         movie = None if image is None else movie_of(image)
         first = image if image is not None else labels
         points = is_points(labels)
+        cells = None if points else labels_of(labels)
+        if movie is not None and cells is not None:
+            check_extent(image, movie, labels, cells)
         return MovieAndCells(
-            None if points else labels_of(labels),
+            cells,
             movie,
             name_of(first),
             path_of(first),
