@@ -24,6 +24,8 @@ the longest of `STEPS` is gone that overturns no more than is vouched for. For e
 looked at the whole movie is chosen anew, so it is found by halving: a longer one may be missed only
 where a shorter one overturns more. The way stays whole where the starting weights are sure of less
 than half of the movie.
+
+At every step, kinds of events that no answer speaks of are kept from growing (`kinds`).
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from bridgetrack.annotations.words import NOUN
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem, Solution
@@ -46,6 +49,7 @@ from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, choose_events
 from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.training.kinds import STAGE, most_of_each, price_kinds
 from bridgetrack.training.sure import SURE, SureEvents
 
 Array = NDArray[np.float64]
@@ -79,8 +83,6 @@ MOSTLY = 0.5
 """Share of a movie that the starting weights have to be sure of to have a say. Where cells touch
 they are sure of little, and much of that is wrong."""
 
-STAGE = "Comparing with the starting model"
-
 
 @dataclass(frozen=True)
 class Reached:
@@ -91,20 +93,28 @@ class Reached:
     solutions: tuple[Solution, ...] = ()  # the same with prices, where it was solved
     step: float = 1.0  # share of the way from the starting to the learned weights
     overturned: int = 0  # parts that the whole way overturns
+    rarer: tuple[Event, ...] = ()  # kinds that cost more than was learned
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """A remark where less than the whole way was gone."""
-        if self.step == 1:
-            return ()
-        places = "place" if self.overturned == 1 else "places"
-        words = (
-            f"what was learned would overturn what the starting model is sure of in "
-            f"{self.overturned} {places} that no annotation is about; {100 * self.step:.0f} % of "
-            "the change of the weights was kept; if the starting model is "
-            "wrong there, annotate some of these events"
-        )
-        return (Note(NoteKind.REMARK, words),)
+        """Remarks where what was learned was not taken as it was."""
+        notes = []
+        if self.step < 1:
+            places = "place" if self.overturned == 1 else "places"
+            notes.append(
+                f"what was learned would overturn what the starting model is sure of in "
+                f"{self.overturned} {places} that no annotation is about; {100 * self.step:.0f} % "
+                "of the change of the weights was kept; if the starting model is "
+                "wrong there, annotate some of these events"
+            )
+        if self.rarer:
+            kinds = " and ".join(NOUN[kind][1] for kind in self.rarer)
+            notes.append(
+                f"what was learned would find more {kinds} than the starting model, with too few "
+                "annotations that say so, and was changed to find no more; if there are more, "
+                "annotate some of them"
+            )
+        return tuple(Note(NoteKind.REMARK, words) for words in notes)
 
 
 def within_reach(
@@ -130,10 +140,19 @@ def within_reach(
     free
         What these choose without annotations, where that is known.
     """
-    solutions = yield from _solved(scenes, learned)
-    reached = Reached(learned, [one.chosen for one in solutions], solutions)
     if sure is None:
-        return reached
+        solutions = yield from _solved(scenes, learned)
+        return Reached(learned, [one.chosen for one in solutions], solutions)
+    most = most_of_each(scenes, before)
+
+    def gone(step: float) -> Steps[Reached]:
+        weights = start + step * (learned - start)
+        solutions = yield from _solved(scenes, weights)
+        priced = yield from price_kinds(scenes, weights, solutions, most)
+        chosen = [one.chosen for one in priced.solutions]
+        return Reached(priced.weights, chosen, priced.solutions, step, rarer=priced.kinds)
+
+    reached = yield from gone(1.0)
     scores = [scene.matrix.scores(start) for scene in scenes]
     found = _overturned(scenes, scores, before, reached.chosen)
     if not found:
@@ -147,17 +166,12 @@ def within_reach(
     if _vouched_for(found, vouching, sure.vouching):
         return replace(reached, overturned=first)
 
-    def gone(step: float) -> Steps[Reached]:
-        weights = start + step * (learned - start)
-        solutions = yield from _solved(scenes, weights)
-        chosen = [one.chosen for one in solutions]
-        return Reached(weights, chosen, solutions, step, first)
-
     def allowed(there: Reached) -> bool:
         found = _overturned(scenes, scores, before, there.chosen)
         return _vouched_for(found, vouching, sure.vouching)
 
-    return (yield from longest(STEPS, gone, allowed))
+    shorter = yield from longest(STEPS, gone, allowed)
+    return replace(shorter, overturned=first)
 
 
 def longest(

@@ -53,6 +53,7 @@ from bridgetrack.training.fit import (
     choose_tie,
 )
 from bridgetrack.training.keep import keep_better
+from bridgetrack.training.kinds import STAGE
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import (
     Training,
@@ -66,7 +67,7 @@ from bridgetrack.training.outcome import (
     population_of,
     trained_model,
 )
-from bridgetrack.training.reach import STAGE, Reached, within_reach
+from bridgetrack.training.reach import Reached, within_reach
 from bridgetrack.training.sources import (
     Source,
     Strategy,
