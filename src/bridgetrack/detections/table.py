@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.paged import Pages
 
 _SHOWN = 12
 FARTHEST = 1e12
@@ -122,6 +123,12 @@ class Detections:
         """Centroids in ``geometry.unit``, shape (n, ndim)."""
         pixels = self.table[list(self.geometry.axes)].to_numpy(dtype=np.float64)
         return _fixed(pixels * self.geometry.scale_array)
+
+    def on(self, pages: Pages) -> Detections:
+        """The same with its arrays on these pages."""
+        found = pages.keep(self)
+        vars(found)["position"] = _fixed(pages.put(self.position))  # as if asked for before
+        return found
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:

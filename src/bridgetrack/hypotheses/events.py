@@ -124,8 +124,8 @@ class Events:
             np.concatenate([nobody, *(p.targets for p in parts)]),
         )
 
-    def take(self, rows: NDArray[np.integer] | Mask) -> Events:
-        """Some of the events, by index or by mask."""
+    def take(self, rows: NDArray[np.integer] | Mask | slice) -> Events:
+        """Some of the events, by index, by mask or in a row."""
         return Events(self.event[rows], self.sources[rows], self.targets[rows])
 
     def unique(self) -> Events:

@@ -20,6 +20,7 @@ from bridgetrack.detections.labels import (
 from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.movie.movie import Movie
+from bridgetrack.paged import Pages
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.spread import Here, Workers
 
@@ -193,6 +194,7 @@ def gather_evidence(
     labels: Movie | None = None,
     known: Known | None = None,
     workers: Workers | None = None,
+    pages: Pages | None = None,
 ) -> Steps[Evidence]:
     """Collect the evidence of a movie.
 
@@ -207,6 +209,8 @@ def gather_evidence(
         others are read only where their cells are expected to move otherwise than before.
     workers
         Who compares the frames where all are read; this process where None.
+    pages
+        Where large arrays lie; in memory where None.
 
     Yields
     ------
@@ -217,7 +221,8 @@ def gather_evidence(
     Evidence
     """
     yield Progress("Comparing frames", 0.0)
-    motion = estimate_motion(detections)
+    pages = pages or Pages()
+    motion = estimate_motion(detections, pages)
     offsets, n = detections.offsets, len(detections)
     predicted = detections.position.copy()
     following, previous = np.full((2, n), -1, dtype=np.int64)
@@ -246,4 +251,6 @@ def gather_evidence(
     key, count = np.concatenate(keys), np.concatenate(pixels)
     order = np.argsort(key, kind="stable")
     overlaps = key[order], count[order]
-    return Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)
+    return pages.keep(
+        Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)
+    )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, cell_diameter
+from bridgetrack.paged import Pages
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -191,8 +192,11 @@ def _spacing(detections: Detections, position: Array, diameter: float) -> float:
     return max(float(np.median(np.concatenate(nearest))), 1e-6)
 
 
-def estimate_motion(detections: Detections) -> Motion:
-    """Estimate the motion of a whole movie, frame pair by frame pair."""
+def estimate_motion(detections: Detections, pages: Pages | None = None) -> Motion:
+    """Estimate the motion of a whole movie, frame pair by frame pair.
+
+    Its arrays lie in these pages, in memory where None.
+    """
     position = detections.position
     diameter = cell_diameter(detections)
     spacing = _spacing(detections, position, diameter)
@@ -210,4 +214,18 @@ def estimate_motion(detections: Detections) -> Motion:
     residual = np.concatenate([p.residual for p in pairs]) if pairs else np.zeros(0)
     residual = residual[np.isfinite(residual)]
     step = float(np.median(residual)) if len(residual) else 0.1 * diameter
-    return Motion(tuple(pairs), diameter, spacing, max(step, 0.02 * diameter))
+    shown = tuple(pairs) if pages is None else _together(pairs, pages)
+    return Motion(shown, diameter, spacing, max(step, 0.02 * diameter))
+
+
+def _together(pairs: list[PairMotion], pages: Pages) -> tuple[PairMotion, ...]:
+    """The same with the arrays of all frames in one, as those of single frames are small."""
+    ends = np.cumsum([0, *(len(p.match) for p in pairs)]).tolist()
+    flow, match, residual = (
+        pages.put(np.concatenate([getattr(p, name) for p in pairs]) if pairs else np.zeros(0))
+        for name in ("flow", "match", "residual")
+    )
+    return tuple(
+        PairMotion(p.drift, flow[a:b], match[a:b], residual[a:b])
+        for p, a, b in zip(pairs, ends[:-1], ends[1:], strict=True)
+    )

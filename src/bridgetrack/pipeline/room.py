@@ -20,6 +20,8 @@ from bridgetrack.pipeline.window import REACH
 _PROGRAM, _PER_CELL, _PER_HYPOTHESIS, _PER_ROW = 3.2e8, 800.0, 400.0, 1500.0
 """Bytes that the program takes; a cell of the movie in tables and evidence; a hypothesis while it
 is chosen; and a cell of the movie while its tracks are written. See benchmarks/memory.py."""
+AT_ONCE = 2000.0
+"""Bytes that each cell takes at least where a movie is tracked at once."""
 _SHORTEST = 2 * (2 * REACH + 1)
 """Frames that a window must hold at least."""
 _USED = 0.8

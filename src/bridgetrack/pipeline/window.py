@@ -14,7 +14,7 @@ events of the whole movie is worth more than all prices together.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from bridgetrack.inference.exact_margins import smallest_margins
 from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.solve import SolverLimits, prices, solve_steps
+from bridgetrack.paged import Pages
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -72,6 +73,8 @@ class WholeMovie:
         What can happen in the movie.
     limits
         When the choice in a window gives up.
+    pages
+        Where its arrays lie.
     """
 
     evidence: Evidence
@@ -84,6 +87,7 @@ class WholeMovie:
     meetings: tuple[int, ...]
     kinds: EventKinds = EVERYTHING
     limits: SolverLimits | None = None
+    pages: Pages = field(default_factory=Pages)
 
     @classmethod
     def of(
@@ -95,13 +99,21 @@ class WholeMovie:
         meetings: tuple[int, ...],
         *,
         kinds: EventKinds = EVERYTHING,
+        limits: SolverLimits | None = None,
+        pages: Pages | None = None,
     ) -> WholeMovie:
         """Of the evidence and the annotations of a movie, and weights for these features."""
-        cells, rare = describe_cells(evidence), rare_events(evidence)
+        pages = pages or Pages()
+        cells, rare = pages.keep(describe_cells(evidence)), rare_events(evidence)
         if anchored.listed:
             rare = Events.join([rare, required_events(anchored)]).unique()
-        slots = answered_slots(anchored)
-        return cls(evidence, cells, rare, features, weights, anchored, slots, meetings, kinds)
+        known = evidence, cells, pages.keep(rare), features, weights, anchored
+        return cls(*known, answered_slots(anchored), meetings, kinds, limits, pages)
+
+    def let_go(self) -> None:
+        """Hold nothing in memory that is not looked at."""
+        self.pages.let_go()
+        give_back()
 
     @property
     def active(self) -> Mask:
@@ -183,7 +195,7 @@ class Chosen:
             ),
         )
 
-    def take(self, rows: Index | Mask) -> Chosen:
+    def take(self, rows: Index | Mask | slice) -> Chosen:
         """Some of them."""
         margins, exact = self.margins[rows], self.exact[rows]
         return Chosen(self.events.take(rows), self.scores[rows], margins, exact)
@@ -224,7 +236,7 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
 
     Annotations that events beyond the part may meet are left to `mend_meeting`.
     """
-    give_back()
+    movie.let_go()
     slots = movie.slots_of(frames)
     events, scores = movie.proposed(frames)
     beyond = movie.active & ~slots
@@ -241,7 +253,9 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
     sure = _sure(movie, problem, scores, solution, allowed)
     chosen = Chosen(events.take(solution.chosen), scores[solution.chosen], *sure)
     where = np.flatnonzero(slots)
-    return Part(chosen, where, where, solution.duals, others, other_scores, len(events))
+    return movie.pages.keep(
+        Part(chosen, where, where, solution.duals, others, other_scores, len(events))
+    )
 
 
 def _sure(
@@ -285,7 +299,7 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, 
 
     None where no choice there meets the annotations.
     """
-    give_back()
+    movie.let_go()
     inner, wide = frames_of(movie, meeting.frame, meeting.reach)
     active, slots = movie.active, movie.slots_of(inner)
     events, scores = movie.proposed(wide)

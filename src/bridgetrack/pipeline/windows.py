@@ -1,6 +1,7 @@
 """Track a movie a few frames at a time, so that memory does not grow with its length.
 
-Cells are measured, and how they move is estimated, for the whole movie: that takes little. Events
+Cells are measured, and how they move is estimated, for the whole movie, whose tables lie on disk
+then (see `bridgetrack.paged`). Events
 are proposed, described and chosen in parts of the movie; then they are chosen again around the
 frames where parts meet, farther and farther until nothing is lost there, or little enough. Parts
 do not need each other, so a cluster can share them out (see `bridgetrack.spread`).
@@ -12,7 +13,7 @@ which tell where something may be lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -25,7 +26,6 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet, compute_features
-from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT
@@ -36,7 +36,8 @@ from bridgetrack.inference.solve import SolverLimits
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.room import Room
+from bridgetrack.paged import Pages, room_on_disk
+from bridgetrack.pipeline.room import AT_ONCE, Room, free_memory
 from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
 from bridgetrack.pipeline.tracking import (
     Margins,
@@ -72,6 +73,8 @@ _FIRST = REACH + 1
 """Frames on either side of a meeting that are chosen again at first."""
 _NOTHING = 1e-9
 """Share of the objective that is rounding."""
+_AT_ONCE = 1 << 20
+"""Events that are looked at at once."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,12 @@ def track_movie(
     pieces = pieces or InPieces()
     detections = yield from measure(source, image, pieces.workers)
     labels = source if isinstance(source, Movie) else None
-    evidence = yield from gather_evidence(detections, labels, workers=pieces.workers)
+    pages = Pages(room_on_disk()) if pieces.window or _is_large(detections, pieces) else Pages()
+    detections = detections.on(pages)
+    evidence = yield from gather_evidence(
+        detections, labels, workers=pieces.workers, pages=pages
+    )
+    pages.let_go()
     cuts = _cuts(evidence, pieces)
     if len(cuts) == 1:
         yield Progress("Proposing events", 0.0)
@@ -146,9 +154,15 @@ def track_movie(
         )
     return (
         yield from track_in_windows(
-            evidence, labels, model, cuts, annotations, features, pieces, kinds
+            evidence, labels, model, cuts, annotations, features, pieces, kinds, pages
         )
     )
+
+
+def _is_large(detections: Detections, pieces: InPieces) -> bool:
+    """Whether the tables of a movie are to lie on disk."""
+    memory = free_memory() if pieces.memory is None else pieces.memory
+    return len(detections) * AT_ONCE > memory
 
 
 def _cuts(evidence: Evidence, pieces: InPieces) -> list[range]:
@@ -174,6 +188,7 @@ def track_in_windows(
     features: FeatureSet | None = None,
     pieces: InPieces | None = None,
     kinds: EventKinds = EVERYTHING,
+    pages: Pages | None = None,
 ) -> Steps[Tracking]:
     """Track a movie in windows of frames.
 
@@ -189,6 +204,8 @@ def track_in_windows(
         See `track_movie`.
     kinds
         What can happen in the movie.
+    pages
+        Where large arrays lie; in memory where None.
 
     Raises
     ------
@@ -209,12 +226,12 @@ def track_in_windows(
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     meetings = tuple(frames.start for frames in windows[1:])
-    movie = WholeMovie.of(
-        evidence, features, model.aligned(features), anchored, meetings, kinds=kinds
-    )
     # Every frame is chosen in a window, and those around meetings once more.
-    each = pieces.seconds / (2 * len(windows))
-    movie = replace(movie, limits=SolverLimits(max_seconds=each))
+    limits = SolverLimits(max_seconds=pieces.seconds / (2 * len(windows)))
+    weights = model.aligned(features)
+    movie = WholeMovie.of(
+        evidence, features, weights, anchored, meetings, kinds=kinds, limits=limits, pages=pages
+    )
     work = pieces.workers.map(solve_part, movie, windows)
     try:
         parts = yield from relayed(work, partial(Progress, "Choosing events"))
@@ -226,7 +243,7 @@ def track_in_windows(
     del parts  # the state has all of them
     yield from _mend(state, movie, windows, pieces)
     yield Progress("Joining tracks", 0.0)
-    give_back()
+    movie.let_go()
     tracking = state.result(movie, labels, model, windows)
     scene = tracking.scene
     if (tracking.solution.chosen & ~allowed_by(scene)).any():
@@ -287,6 +304,7 @@ def _turns(meetings: list[int], reach: dict[int, int]) -> list[list[int]]:
 class _State:
     """What is chosen so far, and the prices of all slots."""
 
+    pages: Pages
     active: Mask
     chosen: Chosen
     prices: Array
@@ -298,30 +316,31 @@ class _State:
     @classmethod
     def of(cls, movie: WholeMovie, parts: list[Part]) -> _State:
         """From the parts of a movie."""
-        active = movie.active
-        prices, owner = np.zeros(len(active)), np.full(len(active), -1, dtype=np.int64)
+        active, pages = movie.active, movie.pages
+        prices = pages.put(np.zeros(len(active)))
+        owner = np.full(len(active), -1, dtype=np.int32)
         for k, part in enumerate(parts):
             prices[part.slots], owner[part.slots] = part.prices, k
-        chosen = Chosen.join([part.chosen for part in parts])
+        chosen = pages.keep(Chosen.join([part.chosen for part in parts]))
         noted, scores = [p.noted for p in parts], [p.noted_scores for p in parts]
         count = sum(part.hypotheses for part in parts) + _between(movie.rare, active, owner)
-        return cls(active, chosen, prices, noted, scores, count)
+        return cls(pages, active, chosen, prices, noted, scores, count)
 
     @property
     def value(self) -> float:
         """What the choice is worth."""
         return float(self.chosen.scores.sum())
 
-    @property
-    def short(self) -> Array:
-        """How much the prices of every chosen event exceed its score."""
-        priced = self.chosen.events.incidence(self.active) @ self.prices
-        return np.maximum(priced - self.chosen.scores, 0.0)
+    def _short(self, chosen: Chosen) -> float:
+        """How much the prices of some chosen events exceed their scores, in all."""
+        priced = chosen.events.incidence(self.active) @ self.prices
+        return float(np.maximum(priced - chosen.scores, 0.0).sum())
 
     @property
     def gap(self) -> float:
         """How much better another choice may be at most."""
-        return float(self.short.sum())
+        parts = range(0, len(self.chosen.events), _AT_ONCE)
+        return sum(self._short(self.chosen.take(slice(k, k + _AT_ONCE))) for k in parts)
 
     def meeting(self, movie: WholeMovie, frame: int, reach: int) -> Meeting:
         """What is known around a frame."""
@@ -343,12 +362,12 @@ class _State:
             self.noted.append(part.noted)
             self.noted_scores.append(part.noted_scores)
         stay = self.chosen.take(~self.chosen.events.touching(again))
-        self.chosen = Chosen.join([stay, *(part.chosen for part in parts)])
+        self.chosen = self.pages.keep(Chosen.join([stay, *(part.chosen for part in parts)]))
 
     def lost(self, movie: WholeMovie, frame: int, reach: int) -> float:
         """What may be lost around a frame."""
         slots = movie.slots_of(movie.around(frame, reach))
-        return float(self.short[self.chosen.events.touching(slots)].sum())
+        return self._short(self.chosen.take(self.chosen.events.touching(slots)))
 
     def wrong(self, movie: WholeMovie) -> bool:
         """Whether some annotation is not met yet."""
@@ -360,15 +379,18 @@ class _State:
 
     def _with_noted(self) -> tuple[Events, Mask, Chosen]:
         """The chosen events with those that annotations speak of, sorted, and which are chosen."""
-        noted = Events.join(self.noted)
-        scores = np.concatenate([np.zeros(0), *self.noted_scores])
-        new = self.chosen.events.find(noted) < 0
-        nothing = np.full(int(new.sum()), np.nan)
-        others = Chosen(noted.take(new), scores[new], nothing, nothing)
-        every = Chosen.join([self.chosen, others])
-        chosen = np.arange(len(every.events)) < len(self.chosen.events)
+        noted, every = Events.join(self.noted), self.chosen
+        chosen = np.ones(len(every.events), dtype=bool)
+        if len(noted):
+            scores = np.concatenate([np.zeros(0), *self.noted_scores])
+            new = self.chosen.events.find(noted) < 0
+            nothing = np.full(int(new.sum()), np.nan)
+            others = Chosen(noted.take(new), scores[new], nothing, nothing)
+            every = Chosen.join([self.chosen, others])
+            chosen = np.arange(len(every.events)) < len(self.chosen.events)
         order = every.events.in_order()
-        return every.events.take(order), chosen[order], every.take(order)
+        every = self.pages.keep(every.take(order))
+        return every.events, chosen[order], every
 
     def result(
         self, movie: WholeMovie, labels: Movie | None, model: Model, windows: list[range]
@@ -376,12 +398,12 @@ class _State:
         """The tracks of all windows, as if they had been chosen at once."""
         evidence, anchored = movie.evidence, movie.anchored
         events, chosen, every = self._with_noted()
-        scores, margins = every.scores, every.margins.copy()
-        slots = np.flatnonzero(self.active)
-        value, nothing = float(scores[chosen].sum()), np.zeros(len(slots))
-        solution = Solution(
-            chosen, value, value + self.gap, self.prices[slots], nothing, nothing.astype(np.int64)
-        )
+        scores, margins = every.scores, every.margins
+        slots = self.pages.put(np.flatnonzero(self.active))
+        value = float(scores[chosen].sum())
+        nothing, one = np.broadcast_to(0.0, len(slots)), np.broadcast_to(np.int64(0), len(slots))
+        prices = self.pages.put(self.prices[slots])
+        solution = Solution(chosen, value, value + self.gap, prices, nothing, one)
         problem = Problem(events.covering(self.active))
         solution.check(problem, scores)
         matrix = compute_features(evidence, events, movie.features, on_demand=True)
@@ -394,7 +416,8 @@ class _State:
         margins[doubtful] = every.exact[doubtful]
         last = margins[doubtful].max(initial=-np.inf) if len(doubtful) == DOUBTFUL else np.inf
         overlooked = int((chosen & np.isnan(every.exact) & (margins < last)).sum())
-        tracks = build_tracks(evidence.detections, events, chosen, scores, margins)
+        found = events, chosen, scores, margins
+        tracks = build_tracks(evidence.detections, *found, pages=self.pages)
         tracks = tell_verified(tracks, scene, chosen)
         longest = max(len(frames) for frames in windows)
         overlap = 2 * self.reach

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.paged import Pages
 from bridgetrack.tracks.tracks import AT_LEAST, EXACT, Tracks, components
 
 Array = NDArray[np.float64]
@@ -25,6 +26,8 @@ Index = NDArray[np.int64]
 PART_AFTER = 5
 """Frames that both parts of a split must live apart to be taken for two touching cells."""
 _KEYS = np.array([event.key for event in Event], dtype=object)
+_RANK = np.argsort(np.argsort(_KEYS)).astype(np.int8)
+"""Of the kinds by their names."""
 
 
 def build_tracks(
@@ -35,6 +38,7 @@ def build_tracks(
     margins: Array | None = None,
     *,
     exact: bool = False,
+    pages: Pages | None = None,
 ) -> Tracks:
     """Join chosen events into tracks.
 
@@ -48,6 +52,8 @@ def build_tracks(
         Per hypothesis, shape (H,); NaN in the tables where None.
     exact
         Whether the margins are that, and not lower bounds.
+    pages
+        Where the tables lie; in memory where None.
 
     Returns
     -------
@@ -55,22 +61,21 @@ def build_tracks(
         Track numbers count from 1 in the order of first frame and label. A false detection
         belongs to no track.
     """
+    pages = pages or Pages()
     picked = np.flatnonzero(chosen)
-    events = hypotheses.take(picked)
-    values = pd.DataFrame(
-        {
-            "score": np.nan if scores is None else scores[picked],
-            EXACT if exact else AT_LEAST: np.nan if margins is None else margins[picked],
-        },
-        index=range(len(picked)),
-    )
+    events = pages.keep(hypotheses.take(picked))
+    unknown = np.broadcast_to(np.nan, len(picked))
+    values = {
+        "score": unknown if scores is None else scores[picked],
+        EXACT if exact else AT_LEAST: unknown if margins is None else margins[picked],
+    }
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False
     linking = events.take((events.event == Event.MOVE) | (events.event == Event.SKIP))
     chain = components(len(detections), linking.sources[:, 0], linking.targets[:, 0])
     track, links = _tracks_of_chains(detections, events, chain)
-    nodes, table = _number(detections, kept, track[chain], links)
-    edges, happened = _edges(events, values), _events(events, values, detections)
+    nodes, table = _number(detections, kept, track[chain], links, pages)
+    edges, happened = _edges(events, values, pages), _events(events, values, detections, pages)
     notes = tuple(_blanks(detections, nodes))
     return Tracks(nodes, edges, happened, table, detections.geometry, notes)
 
@@ -220,7 +225,11 @@ class Identities:
 
 
 def _number(
-    detections: Detections, kept: NDArray[np.bool_], track: Index, links: list[tuple[int, int, str]]
+    detections: Detections,
+    kept: NDArray[np.bool_],
+    track: Index,
+    links: list[tuple[int, int, str]],
+    pages: Pages,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Number tracks from 1 and make the tables of nodes and links."""
     rows = np.flatnonzero(kept)
@@ -234,11 +243,14 @@ def _number(
     table = table.sort_values(["track_id", "parent_id"], ignore_index=True)
     table = table.astype({"track_id": np.int64, "parent_id": np.int64})
     # A table read from a file may have ids of its own; here the id is the detection's row.
-    nodes = detections.table.iloc[rows].rename(columns={"id": "file_id"})
-    nodes.insert(0, "id", rows)
-    nodes["track_id"] = number[track[rows]]
-    nodes["lineage_id"] = roots(len(order), table)[nodes["track_id"].to_numpy()]
-    return nodes.reset_index(drop=True), table
+    columns: dict[str, Any] = {"id": pages.put(rows)}
+    for name in detections.table:
+        column = detections.table[name].array
+        named = "file_id" if name == "id" else str(name)
+        columns[named] = pages.put_column(column if len(rows) == len(kept) else column[rows])
+    columns["track_id"] = pages.put(number[track[rows]])
+    columns["lineage_id"] = pages.put(roots(len(order), table)[columns["track_id"]])
+    return pd.DataFrame(columns, copy=False), table
 
 
 def roots(n_tracks: int, links: pd.DataFrame) -> Index:
@@ -254,17 +266,22 @@ def roots(n_tracks: int, links: pd.DataFrame) -> Index:
     return parent
 
 
-def _edges(events: Events, values: pd.DataFrame) -> pd.DataFrame:
+def _edges(events: Events, values: dict[str, Array], pages: Pages) -> pd.DataFrame:
     """One row per link between two detections."""
-    table = values.assign(event=_KEYS[events.event])
-    parts = [
-        table.assign(source=events.sources[:, k], target=events.targets[:, m])
-        for k, m in ((0, 0), (0, 1), (1, 0))
-    ]
-    head = ["source", "target", "event", *values.columns]
-    edges = pd.concat(parts, ignore_index=True)[head]
-    edges = edges[(edges["source"] >= 0) & (edges["target"] >= 0)]
-    return edges.sort_values(["source", "target"], ignore_index=True)
+    rows, ends = [], []
+    for k, m in ((0, 0), (0, 1), (1, 0)):
+        both = np.flatnonzero((events.sources[:, k] >= 0) & (events.targets[:, m] >= 0))
+        rows.append(both)
+        ends.append((events.sources[both, k], events.targets[both, m]))
+    row = np.concatenate(rows)
+    source, target = (np.concatenate(side) for side in zip(*ends, strict=True))
+    order = np.lexsort((target, source))
+    row = row[order]
+    columns: dict[str, Any] = {"source": pages.put(source[order])}
+    columns["target"] = pages.put(target[order])
+    columns["event"] = _KEYS[events.event[row]]
+    columns |= {name: pages.put(value[row]) for name, value in values.items()}
+    return pd.DataFrame(columns, copy=False)
 
 
 def _members(rows: Index) -> NDArray[np.object_]:
@@ -283,16 +300,16 @@ def _members(rows: Index) -> NDArray[np.object_]:
     return found
 
 
-def _events(events: Events, values: pd.DataFrame, detections: Detections) -> pd.DataFrame:
+def _events(
+    events: Events, values: dict[str, Array], detections: Detections, pages: Pages
+) -> pd.DataFrame:
     """One row per chosen event."""
-    frame, first, cause = detections.frame, events.targets[:, 0], events.sources[:, 0]
-
-    table = pd.DataFrame(
-        {
-            "frame": frame[np.where(first >= 0, first, cause)],
-            "event": _KEYS[events.event],
-            "sources": _members(events.sources),
-            "targets": _members(events.targets),
-        }
-    ).join(values)
-    return table.sort_values(["frame", "event"], kind="stable", ignore_index=True)
+    first, cause = events.targets[:, 0], events.sources[:, 0]
+    frame = detections.frame[np.where(first >= 0, first, cause)]
+    order = np.lexsort((_RANK[events.event], frame))
+    columns: dict[str, Any] = {"frame": pages.put(frame[order])}
+    columns["event"] = _KEYS[events.event[order]]
+    columns["sources"] = _members(events.sources[order])
+    columns["targets"] = _members(events.targets[order])
+    columns |= {name: pages.put(value[order]) for name, value in values.items()}
+    return pd.DataFrame(columns, copy=False)
