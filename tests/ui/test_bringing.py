@@ -253,6 +253,7 @@ def test_buttons_of_step_one_open_movie_masks_and_table(viewer, qtbot, files, mo
             timeout=20_000,
         )
         third.name = "renamed"
+    assert source.image.currentText() == "renamed", "the list has the names that the layers have"
 
 
 def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):

@@ -110,3 +110,15 @@ def test_stacks_have_a_distance_of_planes(stack, viewer, qtbot):
     settled(state, qtbot)
     assert state.session.movie.geometry.scale == (3.0, 0.5, 0.5)
     assert stack.scale.tolist() == [1, 3, 0.5, 0.5]
+    # What comes without a scale is drawn where the other is, and measured alike.
+    image = viewer.add_image(np.zeros(stack.data.shape), name="unscaled")
+    qtbot.waitUntil(lambda: state.session.movie.layers == (image, stack), timeout=20_000)
+    assert image.scale.tolist() == [1, 3, 0.5, 0.5] and image.units == stack.units
+    assert viewer.layers.extent.units is not None, "napari warns where they differ"
+    masks = viewer.add_labels(stack.data.copy(), name="masks")
+    widget.segment.source.labels.choose(masks)
+    qtbot.waitUntil(lambda: state.session.movie.layers == (image, masks), timeout=20_000)
+    settled(state, qtbot)
+    assert masks.scale.tolist() == [1, 3, 0.5, 0.5]
+    assert state.session.scene.detections.geometry.scale == (3.0, 0.5, 0.5)
+    assert state.session.scene.detections.geometry.unit == "micrometer"

@@ -202,7 +202,9 @@ class ThreadRunner:
         for name in list(self._active):
             self.cancel(name)
         self._starting.stop()
-        self._again.stop()
+        # At the end of the program Qt may be gone before this is called.
+        with contextlib.suppress(RuntimeError):
+            self._again.stop()
 
 
 _PAUSE = 20

@@ -263,6 +263,8 @@ class Canvas(SliceInView):
         self._queue.stop()
         self._layers.end_warming()
         viewer, labels = self.viewer, self.labels
+        if viewer is not None and self._layers.complete:
+            self._layers.draw(Drawing())  # nothing of the movie before lies over this one
         if viewer is None or labels is None:
             return
         self._layers.fit(viewer, labels)

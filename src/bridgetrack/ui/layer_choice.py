@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,7 @@ class LayerChoice(QComboBox):
         self._panel, self._kinds, self._none, self._hidden = panel, kinds, none, hidden
         self._by_hand, self._elsewhere = by_hand, elsewhere
         self._looked: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+        self._followed: weakref.WeakSet[Any] = weakref.WeakSet()  # those whose names are
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(100)
         layers = panel.state.viewer.layers
@@ -91,6 +93,12 @@ class LayerChoice(QComboBox):
         use = type(layer).__name__.lower() == "image" and "image" in self._by_hand
         return f"{layer.name} (use as cells)" if use else str(layer.name)
 
+    def _on_name(self, _: Any = None) -> None:
+        """Somebody renamed a layer, which may outlive this list."""
+        with contextlib.suppress(RuntimeError):
+            for k, layer in enumerate(self._layers, 1):
+                self.setItemText(k, self._words(layer))
+
     def _refill(self, _: Any = None) -> None:
         viewer = self._panel.state.viewer
         if viewer is None:
@@ -100,6 +108,10 @@ class LayerChoice(QComboBox):
         new = [x for x in found if x not in self._layers and self._obvious(x)]
         self.blockSignals(True)
         self._layers = found
+        for layer in found:
+            if layer not in self._followed:
+                self._followed.add(layer)
+                layer.events.name.connect(self._on_name)
         self.clear()
         self.addItem(self._none)
         self.addItems([self._words(layer) for layer in found])

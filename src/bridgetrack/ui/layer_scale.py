@@ -18,6 +18,7 @@ from bridgetrack.ui.layers import (
     movie_of,
     name_of,
     path_of,
+    place_like,
     placed_like,
     tags_of,
 )
@@ -37,6 +38,25 @@ def set_scale(viewer: Any, image: Any, labels: Any, scale: Scale) -> None:
         role = "image" if layer is image else "labels"
         tags = {"role": role, **tags_of(layer), "frame_interval": scale.minutes}
         layer.metadata[KEY] = tags
+
+
+def share_scale(image: Any, labels: Any) -> None:
+    """Where one of a movie's layers says how large a pixel is, the other says nothing else.
+
+    Masks rarely know, and would else be drawn beside the cells that they show.
+    """
+    if image is None or labels is None or image.ndim != labels.ndim:
+        return
+    for layer, other in ((image, labels), (labels, image)):
+        if _unscaled(layer) and not _unscaled(other):
+            place_like(layer, other)
+            tags, interval = tags_of(layer), tags_of(other).get("frame_interval")
+            layer.metadata[KEY] = {**tags, "frame_interval": tags.get("frame_interval") or interval}
+
+
+def _unscaled(layer: Any) -> bool:
+    """Whether a layer is drawn in pixels, as one of which nobody said how large they are."""
+    return set(layer.scale) == {1.0} and {str(unit) for unit in layer.units} == {"pixel"}
 
 
 def _drawn_on(movie: Any, layer: Any) -> bool:
