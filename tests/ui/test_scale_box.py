@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from napari.utils.notifications import notification_manager
 from qtpy.QtCore import Qt
 from superqt import QCollapsible
 
+from bridgetrack.ui.layers import tag
 from bridgetrack.ui.panel import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -122,3 +124,11 @@ def test_stacks_have_a_distance_of_planes(stack, viewer, qtbot):
     assert masks.scale.tolist() == [1, 3, 0.5, 0.5]
     assert state.session.scene.detections.geometry.scale == (3.0, 0.5, 0.5)
     assert state.session.scene.detections.geometry.unit == "micrometer"
+    # What is opened here is so before it is drawn: napari warns where units differ.
+    warned = len(notification_manager.records)
+    brought = {"name": "brought", "metadata": tag("labels")}
+    widget.segment.bring("brought", lambda: [(stack.data.copy(), brought, "labels")])
+    qtbot.waitUntil(lambda: state.session.movie.layers[1].name == "brought", timeout=20_000)
+    qtbot.wait(100)
+    assert viewer.layers["brought"].scale.tolist() == [1, 3, 0.5, 0.5]
+    assert not [r.message for r in list(notification_manager.records)[warned:]]

@@ -373,8 +373,9 @@ def question_words(asked: Suggestion, frame: int) -> str:
     """The question as a label: what the model believes, how firmly, and the frame in view."""
     look = LOOKS[asked.kind]
     if isinstance(asked, SampleQuestion):
-        return f"{look.sign} {look.name}, frame {frame}"  # no belief, which would sway who checks
-    return f"{look.sign} {look.name}, {percent(shown_beliefs(asked)[0])}, frame {frame}"
+        # No belief, which would sway who checks.
+        return f"{look.sign} {look.name} (frame {frame} in view)"
+    return f"{look.sign} {look.name}, {percent(shown_beliefs(asked)[0])} (frame {frame} in view)"
 
 
 def draw_question(drawing: Drawing, asked: Suggestion, view: SliceShown, outline: Outline) -> None:

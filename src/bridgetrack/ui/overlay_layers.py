@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.layers import add_below, place_like, placed_like, tag
-from bridgetrack.ui.overlay import CLEAR, Drawing, Mark
+from bridgetrack.ui.overlay import CLEAR, Arrow, Drawing, Mark
 
 Array = NDArray[np.float64]
 
@@ -152,7 +152,7 @@ class OverlayLayers:
     def warming(self) -> Iterator[Callable[[], None]]:
         """Parts that make the letters ready, unseen; else the first words take long to show."""
         names = "".join(f"{k.sign}{k.name}" for k in LOOKS.values())
-        letters = sorted({*names, *"0123456789,%#", *"frame? [Enter]"})
+        letters = sorted({*names, *"0123456789,%#", *"frame? [Enter] (in view)"})
         for k in range(0, len(letters), _AT_ONCE):
             yield self._writer("".join(letters[k : k + _AT_ONCE]))
         yield self.end_warming
@@ -177,9 +177,11 @@ class OverlayLayers:
 
 
 def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
-    flat = np.array([a[:2] for a in drawing.arrows], dtype=np.float64).reshape(-1, 2, 2)
+    # Of none, napari cannot draw frames as a volume: one without length then, as at first.
+    arrows = drawing.arrows or [Arrow((0.0, 0.0), (0.0, 0.0), CLEAR)]
+    flat = np.array([a[:2] for a in arrows], dtype=np.float64)
     if layer.ndim > 2:
-        rise = np.array([a.rise for a in drawing.arrows], dtype=np.float64).reshape(-1, 2)
+        rise = np.array([a.rise for a in arrows], dtype=np.float64)
         if plane is not None:
             rise[:] = plane, 0.0
         flat = np.concatenate([rise[..., None], flat], axis=2)

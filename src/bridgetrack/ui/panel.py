@@ -23,6 +23,7 @@ from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.closing import CloseGuard
 from bridgetrack.ui.coloured_cells import ColouredCells
+from bridgetrack.ui.layer_scale import share_scale
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.looks import Looks
 from bridgetrack.ui.opening import Opening
@@ -102,12 +103,21 @@ class ViewerState:
         """Whether a panel is there."""
         return self._panels > 0
 
-    def add_layers(self, found: Sequence[LayerData]) -> list[Any]:
-        """Add what a file holds; nothing where the viewer was closed meanwhile."""
+    def add_layers(self, found: Sequence[LayerData], image: Any = None) -> list[Any]:
+        """Add what a file holds; nothing where the viewer was closed meanwhile.
+
+        `image` is the movie of cells among it, unless their movie comes along.
+        """
         from napari.layers import Layer
 
-        viewer = self.viewer
-        return [] if viewer is None else [viewer.add_layer(Layer.create(*data)) for data in found]
+        viewer, made = self.viewer, [Layer.create(*data) for data in found]
+        movie = next(
+            (x for x, (*_, kind) in zip(made, found, strict=True) if kind == "image"), image
+        )
+        for layer, (*_, kind) in zip(made, found, strict=True):
+            if kind in ("labels", "points"):
+                share_scale(movie, layer)  # before: napari warns where it draws other units
+        return [] if viewer is None else [viewer.add_layer(layer) for layer in made]
 
     def detach(self) -> None:
         """A panel is gone; with the last one all work ends."""

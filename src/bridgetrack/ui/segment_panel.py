@@ -121,7 +121,8 @@ class SegmentPanel(Panel):
         choice["points"] = self.source.labels
 
         def add(found: list[LayerData]) -> None:
-            for layer, (*_, kind) in zip(self.state.add_layers(found), found, strict=False):
+            made = self.state.add_layers(found, self.source.image.layer)
+            for layer, (*_, kind) in zip(made, found, strict=False):
                 if kind in choice:
                     choice[kind].choose(layer)
 
