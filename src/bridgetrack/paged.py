@@ -36,7 +36,7 @@ def room_on_disk() -> Path:
 
     ``/tmp`` often lies in memory, where it would be no gain.
     """
-    lasting = Path("/var/tmp")  # noqa: S108 - nothing in it has a name
+    lasting = Path("/var/tmp")
     if "TMPDIR" not in os.environ and os.access(lasting, os.W_OK):
         return lasting
     return Path(tempfile.gettempdir())
@@ -100,8 +100,10 @@ class Pages:
         if isinstance(thing, np.ndarray):
             out: Any = self.put(thing)
         elif isinstance(thing, pd.DataFrame):
-            columns = {name: self.put_column(thing[name].array) for name in thing.columns}
-            out = pd.DataFrame(columns, index=thing.index, copy=False)
+            columns = {name: self.put_column(thing[name]) for name in thing.columns}
+            out = thing
+            if not all(self._same(column, thing[name]) for name, column in columns.items()):
+                out = pd.DataFrame(columns, index=thing.index, copy=False)
         elif is_dataclass(thing) and not isinstance(thing, type):
             found = {f.name: self._keep(getattr(thing, f.name), known) for f in fields(thing)}
             changed = {n: v for n, v in found.items() if v is not getattr(thing, n)}
@@ -111,10 +113,15 @@ class Pages:
         known[id(thing)] = out
         return out
 
-    def put_column(self, column: Any) -> Any:
-        """The same column of a table (as `pandas.Series.array`), on disk where it holds numbers."""
+    def _same(self, column: Any, before: pd.Series[Any]) -> bool:
+        if not isinstance(column, np.ndarray):
+            return True
+        return bool(np.shares_memory(column, before.to_numpy()))
+
+    def put_column(self, column: pd.Series[Any]) -> Any:
+        """The values of a column, on disk where they are numbers."""
         plain = isinstance(column.dtype, np.dtype) and not column.dtype.hasobject
-        return self.put(np.asarray(column)) if plain else column
+        return self.put(column.to_numpy()) if plain else column.array
 
     def __reduce__(self) -> tuple[type[Pages], tuple[()]]:
         """On another machine arrays stay in memory."""
@@ -125,4 +132,3 @@ class Pages:
         for pages in list(self._open):
             with suppress(AttributeError, OSError, ValueError):  # only on Unix
                 pages.madvise(mmap.MADV_DONTNEED)
-

@@ -127,7 +127,7 @@ class Detections:
     def on(self, pages: Pages) -> Detections:
         """The same with its arrays on these pages."""
         found = pages.keep(self)
-        vars(found)["position"] = _fixed(pages.put(self.position))  # as if asked for before
+        vars(found)["position"] = _fixed(pages.put(found.position))  # as if asked for before
         return found
 
     @cached_property

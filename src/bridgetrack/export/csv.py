@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pandas as pd
 from bridgetrack.errors import OutputError
 from bridgetrack.files import program_version, staged_files
 from bridgetrack.movie.geometry import geometry_to_json
+from bridgetrack.paged import Pages
 from bridgetrack.tracks.table import space_unit, track_table
 from bridgetrack.tracks.tracks import Tracks
 
@@ -126,10 +128,11 @@ def write_csv(tracks: Tracks, folder: Path | str, *, preset: str = "plain") -> t
     cells, header = cells_table(tracks, preset)
     edges, edge_header = trackmate_edges(tracks) if preset == "trackmate" else (tracks.edges, None)
     with staged_files(Path(folder)) as staging:
-        _write(cells, staging / "detections.csv", header)
-        _write(edges, staging / "edges.csv", edge_header)
-        _write(tracks.events, staging / "events.csv")
-        _write(track_table(tracks), staging / "tracks.csv")
+        write = partial(_write, tracks.pages)
+        write(cells, staging / "detections.csv", header)
+        write(edges, staging / "edges.csv", edge_header)
+        write(tracks.events, staging / "events.csv")
+        write(track_table(tracks), staging / "tracks.csv")
         sidecar = _sidecar(tracks, list(cells.columns), preset, notes)
         text = json.dumps(sidecar, indent=1, allow_nan=False) + "\n"
         (staging / SIDECAR).write_text(text, encoding="utf-8")
@@ -177,7 +180,9 @@ def csv_notes(tracks: Tracks, preset: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _write(table: pd.DataFrame, path: Path, header: list[list[str]] | None = None) -> None:
+def _write(
+    pages: Pages, table: pd.DataFrame, path: Path, header: list[list[str]] | None = None
+) -> None:
     """Write a table a part at a time, as its values as Python's would take much memory at once.
 
     pandas takes half as long again, for the same digits.
@@ -188,6 +193,7 @@ def _write(table: pd.DataFrame, path: Path, header: list[list[str]] | None = Non
         for start in range(0, len(table), _AT_ONCE):
             part = table.iloc[start : start + _AT_ONCE]
             rows.writerows(zip(*(_values(part[name]) for name in part), strict=True))
+            pages.let_go()
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:

@@ -17,9 +17,12 @@ from bridgetrack.hypotheses.generate import events_between
 from bridgetrack.limits import address_space, left_in_groups
 from bridgetrack.pipeline.window import REACH
 
-_PROGRAM, _PER_CELL, _PER_HYPOTHESIS, _PER_ROW = 3.2e8, 800.0, 400.0, 1500.0
-"""Bytes that the program takes; a cell of the movie in tables and evidence; a hypothesis while it
-is chosen; and a cell of the movie while its tracks are written. See benchmarks/memory.py."""
+_PROGRAM, _PER_CELL, _PER_HYPOTHESIS = 3.2e8, 800.0, 400.0
+"""Bytes that the program takes; a cell in tables and evidence; and a hypothesis while it is chosen.
+See benchmarks/memory.py."""
+_ON_DISK, _PER_ROW = 150.0, 450.0
+"""Bytes that a cell takes whose tables lie on disk: while events are chosen, and for a moment while
+tracks are joined and written."""
 AT_ONCE = 2000.0
 """Bytes that each cell takes at least where a movie is tracked at once."""
 _SHORTEST = 2 * (2 * REACH + 1)
@@ -76,9 +79,14 @@ class Room:
         return cls(evidence, free_memory() if memory is None else memory, each, memory is not None)
 
     @property
+    def at_once(self) -> float:
+        """Bytes that the whole movie takes, its tables in memory."""
+        return _PROGRAM + (_PER_CELL + self.each * _PER_HYPOTHESIS) * len(self.evidence.detections)
+
+    @property
     def fixed(self) -> float:
-        """Bytes that are held while events are chosen."""
-        return _PROGRAM + _PER_CELL * len(self.evidence.detections)
+        """Bytes that are held while events are chosen in windows."""
+        return _PROGRAM + _ON_DISK * len(self.evidence.detections)
 
     @property
     def written(self) -> float:
@@ -86,7 +94,7 @@ class Room:
         return _PROGRAM + _PER_ROW * len(self.evidence.detections)
 
     def needed(self, cells: int) -> float:
-        """Bytes that it takes to look at so many cells at once."""
+        """Bytes that it takes to look at so many cells at a time."""
         return max(self.fixed + self.each * _PER_HYPOTHESIS * cells, self.written)
 
     def windows(self) -> list[range]:
@@ -99,7 +107,7 @@ class Room:
         """
         detections = self.evidence.detections
         offsets, n_frames = detections.offsets, detections.geometry.n_frames
-        if self.needed(len(detections)) <= self.memory:
+        if self.at_once <= self.memory:
             return [range(n_frames)]
         if self.written >= self.memory:
             raise self._too_little(self.written, f"the tables of {len(detections):,} cells")

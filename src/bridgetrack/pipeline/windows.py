@@ -13,7 +13,7 @@ which tell where something may be lost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -136,9 +136,7 @@ def track_movie(
     labels = source if isinstance(source, Movie) else None
     pages = Pages(room_on_disk()) if pieces.window or _is_large(detections, pieces) else Pages()
     detections = detections.on(pages)
-    evidence = yield from gather_evidence(
-        detections, labels, workers=pieces.workers, pages=pages
-    )
+    evidence = yield from gather_evidence(detections, labels, workers=pieces.workers, pages=pages)
     pages.let_go()
     cuts = _cuts(evidence, pieces)
     if len(cuts) == 1:
@@ -147,6 +145,9 @@ def track_movie(
         limits = SolverLimits(max_seconds=pieces.seconds)
         tracking = yield from track_scene(scene, model, limits)
         return (yield from exact_steps(tracking)) if margins == "exact" else tracking
+    if pages.folder is None:
+        pages = Pages(room_on_disk())
+        evidence = pages.keep(replace(evidence, detections=detections.on(pages)))
     if margins == "exact":
         raise InputError(
             "exact margins need the whole movie at once, and it would be tracked in windows of "
@@ -318,7 +319,7 @@ class _State:
         """From the parts of a movie."""
         active, pages = movie.active, movie.pages
         prices = pages.put(np.zeros(len(active)))
-        owner = np.full(len(active), -1, dtype=np.int32)
+        owner = pages.put(np.full(len(active), -1, dtype=np.int64))
         for k, part in enumerate(parts):
             prices[part.slots], owner[part.slots] = part.prices, k
         chosen = pages.keep(Chosen.join([part.chosen for part in parts]))

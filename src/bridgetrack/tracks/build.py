@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.paged import Pages
+from bridgetrack.tracks.cell_tuples import CellTuples
 from bridgetrack.tracks.tracks import AT_LEAST, EXACT, Tracks, components
 
 Array = NDArray[np.float64]
@@ -75,16 +76,17 @@ def build_tracks(
     chain = components(len(detections), linking.sources[:, 0], linking.targets[:, 0])
     track, links = _tracks_of_chains(detections, events, chain)
     nodes, table = _number(detections, kept, track[chain], links, pages)
-    edges, happened = _edges(events, values, pages), _events(events, values, detections, pages)
+    del chain, linking
+    pages.let_go()
+    edges = _edges(events, values, pages)
+    pages.let_go()
+    happened = _events(events, values, detections, pages)
     notes = tuple(_blanks(detections, nodes))
-    return Tracks(nodes, edges, happened, table, detections.geometry, notes)
+    return Tracks(nodes, edges, happened, table, detections.geometry, notes, pages)
 
 
 _BRIDGED = 2
 """Successive frames without a cell that a skip bridges."""
-
-
-_AT_ONCE = 50_000
 
 
 def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:
@@ -245,9 +247,9 @@ def _number(
     # A table read from a file may have ids of its own; here the id is the detection's row.
     columns: dict[str, Any] = {"id": pages.put(rows)}
     for name in detections.table:
-        column = detections.table[name].array
+        column = detections.table[name]
         named = "file_id" if name == "id" else str(name)
-        columns[named] = pages.put_column(column if len(rows) == len(kept) else column[rows])
+        columns[named] = pages.put_column(column if kept.all() else column.iloc[rows])
     columns["track_id"] = pages.put(number[track[rows]])
     columns["lineage_id"] = pages.put(roots(len(order), table)[columns["track_id"]])
     return pd.DataFrame(columns, copy=False), table
@@ -284,22 +286,6 @@ def _edges(events: Events, values: dict[str, Array], pages: Pages) -> pd.DataFra
     return pd.DataFrame(columns, copy=False)
 
 
-def _members(rows: Index) -> NDArray[np.object_]:
-    """The cells of each event as a tuple, without the -1 where it has fewer than others."""
-    found = np.empty(len(rows), dtype=object)
-    size = (rows >= 0).sum(axis=1)
-    for n in np.unique(size).tolist():
-        some = np.flatnonzero(size == n)
-        # A part at a time: lists of all rows would take more memory than what comes of them.
-        for k in range(0, len(some), _AT_ONCE):
-            part = some[k : k + _AT_ONCE]
-            kept = rows[part]
-            kept = kept[kept >= 0].reshape(len(part), n)
-            alike = zip(*kept.T.tolist(), strict=True) if n else [()] * len(part)
-            found[part] = np.fromiter(alike, dtype=object, count=len(part))
-    return found
-
-
 def _events(
     events: Events, values: dict[str, Array], detections: Detections, pages: Pages
 ) -> pd.DataFrame:
@@ -309,7 +295,7 @@ def _events(
     order = np.lexsort((_RANK[events.event], frame))
     columns: dict[str, Any] = {"frame": pages.put(frame[order])}
     columns["event"] = _KEYS[events.event[order]]
-    columns["sources"] = _members(events.sources[order])
-    columns["targets"] = _members(events.targets[order])
+    columns["sources"] = CellTuples(pages.put(events.sources[order]))
+    columns["targets"] = CellTuples(pages.put(events.targets[order]))
     columns |= {name: pages.put(value[order]) for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)

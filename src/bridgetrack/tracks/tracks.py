@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.paged import Pages
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -45,6 +46,10 @@ class Tracks:
         ``split`` or ``merge``); a track after a merge has two rows.
     geometry
         Extent, scale and units of the movie.
+    notes
+        What there is to say about them.
+    pages
+        Where the tables lie.
     """
 
     nodes: pd.DataFrame
@@ -53,6 +58,7 @@ class Tracks:
     links: pd.DataFrame
     geometry: Geometry
     notes: tuple[str, ...] = field(default=())
+    pages: Pages = field(default_factory=Pages, repr=False, compare=False)
 
     @property
     def n_tracks(self) -> int:
