@@ -39,10 +39,11 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert widget.next_words.text().startswith("Ready") and not source.notice.isVisible()
     # Nor what is no movie at all.
+    state.session.message.emit("error", "of something before")
     flat = viewer.add_labels(np.zeros((20, 20), dtype=int), name="flat")
     source.labels.choose(flat)
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
-    assert "'flat' has 2 axes" in source.notice.text()
+    assert "'flat' has 2 axes" in source.notice.text() and not widget.notice.isVisible()
     assert "Ready" not in widget.next_words.text()
 
 
@@ -84,6 +85,7 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     layer = viewer.layers["cells"]
     viewer.layers.remove(layer)
     qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    assert "Training ended before it was done" in widget.notice.text()
     pace.held = False
     qtbot.waitUntil(lambda: not session.trainer.busy, timeout=20_000)
     assert session.trainer.training is None

@@ -157,6 +157,12 @@ class Trainer:
             # While λ is chosen there is a model, and no gap yet.
             if isinstance(step, TrainingProgress) and np.isfinite(step.gap):
                 self.curve.append((step.objective, step.gap))
+            if step is None and self._movie.movie is None:
+                self._movie.message.emit(
+                    "warning",
+                    "Training ended before it was done, as its movie or its cells are not open any "
+                    "more; the answers stay, and the model in use.",
+                )
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:

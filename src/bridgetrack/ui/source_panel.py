@@ -154,6 +154,7 @@ class SourceChooser(QWidget):
         try:
             source = self._source(image, labels)
         except BridgetrackError as error:
+            session.message.emit("info", "")
             if self._opened is not None:
                 self._let_go()  # what was open before is not what is chosen now
             self.notice.say("error", str(error))
