@@ -85,6 +85,12 @@ class CellTuples(ExtensionArray):
     def __iter__(self) -> Iterator[tuple[int, ...] | None]:
         return map(_tuple, self._rows.tolist())
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        out = np.empty(len(self), dtype=object)
+        for k, one in enumerate(self):  # else numpy takes tuples for another axis
+            out[k] = one
+        return out
+
     def __eq__(self, other: object) -> NDArray[np.bool_]:  # type: ignore[override]
         if isinstance(other, CellTuples):
             return np.asarray((self._rows == other._rows).all(axis=1))
