@@ -11,7 +11,7 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.event_looks import LOOKS, rgba
-from bridgetrack.ui.overlay import Drawing, SliceShown, draw_question, draw_subject
+from bridgetrack.ui.overlay import CLEAR, Drawing, SliceShown, draw_question, draw_subject
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
 HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))
@@ -122,6 +122,12 @@ def test_words_move_off_each_other():
     drawing.keep_words_in(SliceShown(0, None, 10.0, seen=(0.0, 0.0, 100.0, 100.0), letter=2.0))
     heights = sorted(m.point[0] for m in drawing.marks)
     assert min(np.diff(heights)) > 4
+    # A sign is wider than a letter: the words keep off a name that nearly touches them.
+    near = Drawing()
+    near.mark((50.0, 30.0), "disc", 0.1, CLEAR, CLEAR, "#5", fixed=True)
+    near.ring((50.0, 50.0), 0.1, rgba("#ffffff"), "● Moves on, 99 %")
+    near.keep_words_in(SliceShown(0, None, 10.0, seen=(0.0, 0.0, 100.0, 100.0), letter=2.0))
+    assert abs(near.marks[1].point[0] - 50) > 4
 
 
 def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not():

@@ -98,6 +98,14 @@ def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot,
     qtbot.mouseClick(scores.drop, Qt.MouseButton.LeftButton)
     settled(state, qtbot)
     assert "move.link_score" not in state.session.scene.matrix.features.keys
+    # What cannot be used is told there and changes nothing.
+    for words, told in (("a,b\n1,2\n", "frame"), ("frame,source,target,score\n0,1,1,?\n", "score")):
+        path.write_text(words)
+        scores.file.value = path
+        qtbot.mouseClick(scores.use, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda: scores.words.text().startswith("✕"), timeout=20_000)
+        assert path.name in scores.words.text() and told in scores.words.text()
+    assert "move.link_score" not in state.session.scene.matrix.features.keys
 
 
 def test_stacks_have_a_distance_of_planes(stack, viewer, qtbot):

@@ -242,7 +242,8 @@ _SIDES = np.array([[1, 0], [-1, 0], [0, 1.3], [0, -1.3], [0.8, 1], [0.8, -1]], d
 def _room(point: tuple[float, float], words: str, view: SliceShown) -> Array:
     """Top, left, bottom and right of words, in pixels."""
     letter = view.letter or 2 * _LETTER * view.size
-    half = np.array([letter, letter * (len(words) + 1) / 2])
+    signed = not (words[:1].isalnum() or words.startswith("#"))  # signs are wider than letters
+    half = np.array([letter, letter * (len(words) + (4 if signed else 1)) / 2])
     return np.concatenate([np.asarray(point) - half, np.asarray(point) + half])
 
 
