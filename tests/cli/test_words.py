@@ -71,7 +71,7 @@ def test_why_weights_were_kept_is_said() -> None:
     record: dict[str, Any] = {
         "annotations": 3, "held": {"events": 40, "weight": 0.5}, "lambda": 1.0,
         "lambda_chosen_by": "user", "gap": None,
-        "reason": "the annotations agree with the starting model, which is kept",
+        "reason": "the answers agree with the starting model, which is kept",
         "estimate_words": None, "changes": {}, "seconds": {}, "model": "m.json",
     }  # fmt: skip
     notes = [Note(NoteKind.UNUSED, f"annotation {k} was not used") for k in range(8)]

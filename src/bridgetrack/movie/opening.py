@@ -184,7 +184,9 @@ def _read_path(path: Path, *, labels: bool) -> RawMovie:
         return read_folder(path.parent, path.name)
     check_readable(path)
     if not path.exists():
-        raise InputError(f"{path}: no such file or folder")
+        raise InputError(
+            f"{path}: no such file or folder; if it was moved or renamed, open it where it is now"
+        )
     if is_zarr(path):
         return read_zarr(path, labels=labels)
     if path.is_dir():

@@ -98,7 +98,9 @@ def reading(path: Path | str) -> Iterator[None]:
     except BridgetrackError:
         raise
     except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file or folder") from error
+        raise InputError(
+            f"{path}: no such file or folder; if it was moved or renamed, open it where it is now"
+        ) from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it; check its access rights") from error
     except OSError as error:

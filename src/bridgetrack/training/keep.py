@@ -110,7 +110,7 @@ def keep_better(
             "nothing was annotated in this movie: the weights of the earlier movies are taken "
             "over without a check",
         )
-    agrees = "the annotations agree with the starting model, which is kept"
+    agrees = "the answers agree with the starting model, which is kept"
     if isinstance(choice.hold, Tie) and checked is None:
         return _keep_better_tied(movies, target, w, choice)
     after = judge(target, w)
@@ -132,7 +132,7 @@ def keep_better(
         )
     return Decision(
         KeepReason.UNCHECKED,
-        "there were too few annotations to check the model on ones it had not seen; it explains "
+        "there were too few answers to check the model on ones it had not seen; it explains "
         "the given ones better than the starting model",
     )
 
