@@ -65,6 +65,7 @@ def build_tracks(
     pages = pages or Pages()
     picked = np.flatnonzero(chosen)
     events = pages.keep(hypotheses.take(picked))
+    pages.let_go()
     unknown = np.broadcast_to(np.nan, len(picked))
     values = {
         "score": unknown if scores is None else scores[picked],
@@ -74,7 +75,9 @@ def build_tracks(
     kept[events.sources[events.of(Event.FALSE), 0]] = False
     linking = events.take((events.event == Event.MOVE) | (events.event == Event.SKIP))
     chain = components(len(detections), linking.sources[:, 0], linking.targets[:, 0])
+    pages.let_go()
     track, links = _tracks_of_chains(detections, events, chain)
+    pages.let_go()
     nodes, table = _number(detections, kept, track[chain], links, pages)
     del chain, linking
     pages.let_go()
