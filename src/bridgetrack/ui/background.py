@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from napari.qt.threading import create_worker
-from qtpy.QtCore import QThreadPool, QTimer
+from qtpy.QtCore import QObject, QThreadPool, QTimer, Signal
 
 from bridgetrack.session.background import Done, Factory, Failed, Report
 
@@ -70,12 +71,57 @@ class _Ending:
     error: Exception | None = None
 
 
-def _drive(work: Factory) -> Generator[Any, None, _Ending]:
+_PAUSE_AT_MOST = 0.25
+"""Seconds that work lets the window go first where it has something to do."""
+
+
+_OFTEN = 0.005
+"""Seconds between two questions whether the window has something to do."""
+
+
+class _Asking(QObject):
+    """Asks the window's thread for an answer, which comes when it has nothing else to do."""
+
+    asked = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked.connect(lambda answer: answer.set())
+
+
+class _Rest:
+    """Lets the window go first where it has something to do; one for each work.
+
+    A thread that computes takes Python's lock from one that draws hundreds of times in a drawing,
+    each of which costs both. So work goes on once the window has drawn, or after a while.
+    """
+
+    def __init__(self, asking: _Asking) -> None:
+        self._asking = asking
+        self._answer = threading.Event()
+        self._answer.set()
+        self._last = 0.0
+
+    def wait(self) -> None:
+        """Return when the window rests; called by work between two steps."""
+        now = time.monotonic()
+        # Where there was no answer for a while, no other is waited for.
+        if now - self._last < _OFTEN or not self._answer.is_set():
+            return
+        self._answer.clear()
+        with contextlib.suppress(RuntimeError):  # Qt may be gone at the end of the program
+            self._asking.asked.emit(self._answer)
+            self._answer.wait(_PAUSE_AT_MOST)
+        self._last = time.monotonic()
+
+
+def _drive(work: Factory, rest: _Rest) -> Generator[Any, None, _Ending]:
     """Run steps in the worker's thread; closing this generator ends the work."""
     steps = work()
     last = 0.0
     try:
         while True:
+            rest.wait()
             step = next(steps)
             now = time.monotonic()
             if now - last >= _EVERY or getattr(step, "done", 0.0) in (0.0, 1.0):
@@ -111,7 +157,7 @@ class ThreadRunner:
     """
 
     def __init__(self, turns: Turns | None = None) -> None:
-        turns = turns or Turns()
+        turns, self._asking = turns or Turns(), _Asking()
         # Qt has as many as there are processors; an answer must not wait for a long training.
         pool = QThreadPool.globalInstance()
         pool.setMaxThreadCount(max(_THREADS, pool.maxThreadCount()))
@@ -131,7 +177,7 @@ class ThreadRunner:
         self.cancel(name)
         self._generation += 1
         mine = self._generation
-        worker = create_worker(_drive, work, _start_thread=False)
+        worker = create_worker(_drive, work, _Rest(self._asking), _start_thread=False)
 
         def current() -> bool:
             return name in self._active and self._active[name][0] == mine
