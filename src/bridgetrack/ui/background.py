@@ -114,14 +114,31 @@ class _Rest:
             self._answer.wait(_PAUSE_AT_MOST)
         self._last = time.monotonic()
 
+    def before_each(self, work: Factory) -> Factory:
+        """The same work, which waits before each of its steps."""
 
-def _drive(work: Factory, rest: _Rest) -> Generator[Any, None, _Ending]:
+        def steps() -> Generator[Any, None, Any]:
+            made = work()
+            try:
+                while True:
+                    self.wait()
+                    try:
+                        step = next(made)
+                    except StopIteration as stop:
+                        return stop.value
+                    yield step
+            finally:
+                made.close()
+
+        return steps
+
+
+def _drive(work: Factory) -> Generator[Any, None, _Ending]:
     """Run steps in the worker's thread; closing this generator ends the work."""
     steps = work()
     last = 0.0
     try:
         while True:
-            rest.wait()
             step = next(steps)
             now = time.monotonic()
             if now - last >= _EVERY or getattr(step, "done", 0.0) in (0.0, 1.0):
@@ -177,7 +194,8 @@ class ThreadRunner:
         self.cancel(name)
         self._generation += 1
         mine = self._generation
-        worker = create_worker(_drive, work, _Rest(self._asking), _start_thread=False)
+        polite = _Rest(self._asking).before_each(work)
+        worker = create_worker(_drive, polite, _start_thread=False)
 
         def current() -> bool:
             return name in self._active and self._active[name][0] == mine
@@ -256,7 +274,7 @@ class ThreadRunner:
 _PAUSE = 20
 """Milliseconds between two parts: time for drawing, for the mouse and for keys."""
 
-_PATIENCE = 3
+_PATIENCE = 6
 """Turns of others that a queue which can wait lets pass."""
 
 
