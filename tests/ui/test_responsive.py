@@ -80,7 +80,7 @@ def test_objects_that_others_left_out_stay_so(thawed):
 
 
 def test_what_is_drawn_comes_before_what_nobody_sees(qtbot):
-    from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns
+    from bridgetrack.ui.background import _PATIENCE, EventLoopQueue, ThreadRunner, Turns
 
     turns, done = Turns(), []
     runner, drawing = ThreadRunner(turns), EventLoopQueue(turns)
@@ -114,7 +114,7 @@ def test_what_is_drawn_comes_before_what_nobody_sees(qtbot):
         lambda: not runner.running("late"), timeout=20_000
     )  # although there is always more to draw
     drawing.stop()
-    assert 1 <= done.index("late") <= 6
+    assert 1 <= done.index("late") <= 2 * _PATIENCE
     start("never")
     runner.close()
     qtbot.wait(100)
