@@ -38,6 +38,21 @@ def test_an_image_of_another_size_is_told_and_nothing_is_called_ready(open_short
     qtbot.keyClick(source.image, Qt.Key.Key_Up)
     qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
     assert widget.next_words.text().startswith("Ready") and not source.notice.isVisible()
+    # Channels of one array have the same cells, and none is hidden where another is chosen.
+    short, cells = viewer.layers["short"], viewer.layers["cells"]
+    where = {"scale": short.scale, "blending": "additive"}
+    channel = viewer.add_image(short.data // 2, name="channel", **where)
+    source.image.choose(channel)
+    opened = (channel, cells)
+    qtbot.waitUntil(
+        lambda: state.session.movie is not None and state.session.movie.layers == opened,
+        timeout=20_000,
+    )
+    assert all(layer.visible for layer in (short, cells, channel))
+    source.image.choose(short)
+    qtbot.waitUntil(lambda: state.session.movie.layers == (short, cells), timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    assert all(layer.visible for layer in (short, cells, channel))
     # Nor what is no movie at all.
     state.session.message.emit("error", "of something before")
     flat = viewer.add_labels(np.zeros((20, 20), dtype=int), name="flat")
@@ -134,12 +149,14 @@ def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):
     qtbot.waitUntil(lambda: source.layer not in (None, *made), timeout=120_000)
     qtbot.wait(50)
     assert all(layer in viewer.layers for layer in there)
-    # The movie chosen is looked at with its cells, not another one that lies above it.
+    # The movie chosen is looked at with its cells, not another one that lies above it. What was
+    # found is hidden with its own movie; the movies are somebody's own and stay as they are.
     assert other.visible and source.layer.visible
-    assert not part.visible and not any(layer.visible for layer in there)
-    theirs = source.layer
+    assert part.visible and not any(layer.visible for layer in there)
+    theirs, layers = source.layer, viewer.layers
     image.choose(part)
     qtbot.waitUntil(lambda: source.layer is there[1], timeout=20_000)
     assert part.visible and [layer.visible for layer in there] == [False, True]
-    assert not other.visible and not theirs.visible
+    assert other.visible and not theirs.visible
+    assert layers.index(other) < layers.index(part) < layers.index(there[1])
     assert not find.estimate.text(), "what suits the other movie"

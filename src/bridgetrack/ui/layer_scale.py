@@ -35,9 +35,7 @@ def set_scale(viewer: Any, image: Any, labels: Any, scale: Scale) -> None:
         axes = [("pixel", 1.0), *((scale.unit, side) for side in scale.pixel)][-layer.ndim :]
         layer.units, layer.scale = zip(*axes, strict=True)
     for layer in shown:
-        role = "image" if layer is image else "labels"
-        tags = {"role": role, **tags_of(layer), "frame_interval": scale.minutes}
-        layer.metadata[KEY] = tags
+        layer.metadata[KEY] = {**tags_of(layer), "frame_interval": scale.minutes}
 
 
 def share_scale(image: Any, labels: Any) -> None:

@@ -193,7 +193,7 @@ class SourceChooser(QWidget):
             if labels is None and image is not None:
                 self.pairs.part(image)
             return False
-        self._show_instead(self._last, image)
+        self.pairs.show_instead(self._panel.state.viewer, self._last, image)
         self._last = image
         other, own = self.pairs.movie_of(image, labels), self.pairs.cells_of(image)
         if not other and (labels is not None or own not in self.labels):
@@ -202,18 +202,6 @@ class SourceChooser(QWidget):
         if other and self.labels.layer is None:
             self.parted.emit(str(labels.name), other)
         return self.labels.layer is not labels
-
-    def _show_instead(self, before: Any, image: Any) -> None:
-        """Look at the movie chosen, not at it through another one."""
-        viewer = self._panel.state.viewer
-        if before is None or viewer is None or not self.pairs.apart(before, image):
-            return
-        for movie in (before, image):
-            for layer in (movie, self.pairs.cells_of(movie)):
-                if layer is not None and layer in viewer.layers:
-                    layer.visible = movie is image
-        if not np.array_equal(before.extent.world, image.extent.world):
-            viewer.reset_view()
 
     def _bring_back(self, image: Any) -> None:
         if back := tuple(words for act in self.companions if (words := act())):
