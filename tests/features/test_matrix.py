@@ -91,6 +91,7 @@ def test_a_set_out_of_order() -> None:
         (lambda v: 1.0, r"move\.own returned shape \(\)"),
         (lambda v: v.offset * np.nan, r"move\.own is not a number for the event at cell row"),
         (lambda v: v.offset / 0.0, r"move\.own is not a number"),
+        (lambda v: v.offset + 1e39, r"move\.own is not a number"),  # too large to be held
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")

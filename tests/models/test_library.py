@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -348,6 +349,14 @@ def test_only_a_very_similar_model_is_preferred(library: Library) -> None:
     best = most_suitable(ranked)
     assert best is not None and best.entry.name == "near" == ranked[0].entry.name
     assert most_suitable(rank(library.entries(), None)) is None
+
+
+def test_models_that_are_as_near_but_for_rounding_are_ordered_by_name(library: Library) -> None:
+    yours = statistics_like()
+    single = yours.deviation.astype(np.float32).astype(np.float64)
+    library.save("b", untrained_model(), ModelCard(statistics=yours))
+    library.save("a", untrained_model(), ModelCard(statistics=replace(yours, deviation=single)))
+    assert [r.entry.name for r in rank(library.entries(), yours)] == ["a", "b"]
 
 
 def test_a_new_card_takes_over_the_estimate() -> None:

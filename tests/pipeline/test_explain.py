@@ -34,6 +34,12 @@ def test_a_chosen_event_adds_up_to_its_margin(tracking: Tracking, event: Event) 
     assert "was chosen" in found.words()
 
 
+def test_what_differs_by_rounding_alone_is_not_told(tracking: Tracking) -> None:
+    for column in np.flatnonzero(tracking.solution.chosen)[:60]:
+        found = explain_event(tracking, int(column))
+        assert all(abs(c.value) > 1e-6 for c in found.contributions)
+
+
 def test_a_rejected_event_adds_up_to_what_it_would_cost(tracking: Tracking) -> None:
     scene = tracking.scene
     moves = scene.hypotheses.of(Event.MOVE)

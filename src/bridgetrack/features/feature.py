@@ -19,10 +19,11 @@ from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
 
 Array = NDArray[np.float64]
+Block = NDArray[np.float32]
 
 _WORKERS = 2
 _AT_ONCE = 1 << 15
-"""Hypotheses, about, whose features are computed at once while they are not kept."""
+"""Hypotheses, about, whose features are computed, or multiplied by weights, at once."""
 
 LINK_SCORE = "link_score"
 """Name of the features that are there only where another program's scores are given."""
@@ -169,13 +170,15 @@ class FeatureMatrix:
         Hypotheses of every event, one index array per `Event`.
     blocks
         Their features, shapes (H_event, d_event); they may be computed when they are asked for.
+        They are held in single precision, as they take more memory than all else that is known of
+        a movie; what is summed of them is in double precision.
     n_hypotheses
         Total number of rows H.
     """
 
     features: FeatureSet
     rows: tuple[NDArray[np.integer], ...]
-    blocks: Sequence[Array]
+    blocks: Sequence[Block]
     n_hypotheses: int
 
     def keep(self) -> None:
@@ -191,15 +194,16 @@ class FeatureMatrix:
             if isinstance(self.blocks, BlocksOnDemand):
                 out[self.rows[event]] = self.blocks.times(event, own)
             else:
-                out[self.rows[event]] = self.blocks[event] @ own
+                out[self.rows[event]] = _times(self.blocks[event], own)
         return out
 
     def joint(self, chosen: Array) -> Array:
         """Φ' y: the joint feature of a (possibly fractional) choice of shape (H,)."""
         out = np.zeros(len(self.features))
         for event in Event:
-            part = chosen[self.rows[event]]
-            out[self.features.block(event)] = self.blocks[event].T @ part
+            part, block = chosen[self.rows[event]], self.blocks[event]
+            for some in _parts(len(block)):
+                out[self.features.block(event)] += block[some].T @ part[some]
         return out
 
     def row(self, hypothesis: int) -> Array:
@@ -231,11 +235,23 @@ class FeatureMatrix:
         return sp.csr_matrix((values, columns, begin), shape=shape)
 
 
-def _value(feature: Feature, view: EventView, available: frozenset[str]) -> Array:
+def _parts(n: int) -> list[slice]:
+    """Some rows at a time: numpy makes a copy in double precision of those that it multiplies."""
+    return [slice(k, k + _AT_ONCE) for k in range(0, n, _AT_ONCE)]
+
+
+def _times(block: Block, weights: Array) -> Array:
+    """Features times weights, shape (h,)."""
+    return np.concatenate([np.zeros(0), *(block[some] @ weights for some in _parts(len(block)))])
+
+
+def _value(feature: Feature, view: EventView, available: frozenset[str]) -> Block:
     count = len(view.source)
     if feature.needs and feature.needs not in available:
-        return np.zeros(count)
-    value = np.asarray(feature.compute(view), dtype=np.float64)
+        return np.zeros(count, dtype=np.float32)
+    computed = np.asarray(feature.compute(view))
+    with np.errstate(over="ignore"):  # what is too large is refused below
+        value = computed.astype(np.float32)
     if value.shape != (count,):
         raise InputError(
             f"feature {feature.key} returned shape {value.shape} for {count} hypotheses; it must "
@@ -256,7 +272,7 @@ def known_of(detections: Detections) -> frozenset[str]:
     return frozenset(name for name, known in there if known)
 
 
-class BlocksOnDemand(Sequence[Array]):
+class BlocksOnDemand(Sequence[Block]):
     """The features of every event, computed when they are asked for; kept from the second time on.
 
     Parameters
@@ -275,19 +291,19 @@ class BlocksOnDemand(Sequence[Array]):
         self._evidence, self._hypotheses, self._features = evidence, hypotheses, features
         if cells is not None:
             self._cells = cells
-        self._kept: dict[Event, Array] = {}
+        self._kept: dict[Event, Block] = {}
         self._asked: set[Event] = set()
 
     def __len__(self) -> int:
         return len(Event)
 
     @overload
-    def __getitem__(self, event: int) -> Array: ...
+    def __getitem__(self, event: int) -> Block: ...
 
     @overload
-    def __getitem__(self, event: slice) -> Sequence[Array]: ...
+    def __getitem__(self, event: slice) -> Sequence[Block]: ...
 
-    def __getitem__(self, event: int | slice) -> Array | Sequence[Array]:
+    def __getitem__(self, event: int | slice) -> Block | Sequence[Block]:
         if isinstance(event, slice):
             return [self[k] for k in range(len(self))[event]]
         kind = tuple(Event)[event]
@@ -302,7 +318,7 @@ class BlocksOnDemand(Sequence[Array]):
     def times(self, event: Event, weights: Array) -> Array:
         """Features of an event times weights, some frames at a time while they are not kept."""
         if event in self._asked or event in self._kept:
-            return np.asarray(self[event] @ weights)
+            return _times(self[event], weights)
         self._asked.add(event)
         _ = self._cells  # described once, before the threads need them
         with ThreadPoolExecutor(_WORKERS) as pool:
@@ -330,16 +346,16 @@ class BlocksOnDemand(Sequence[Array]):
     def _cells(self) -> CellMeasures:
         return describe_cells(self._evidence)
 
-    def _computed(self, event: Event) -> Array:
+    def _computed(self, event: Event) -> Block:
         return self._of(event, self._hypotheses.of(event))
 
-    def _of(self, event: Event, mine: NDArray[np.int64]) -> Array:
+    def _of(self, event: Event, mine: NDArray[np.int64]) -> Block:
         """Features of some hypotheses of an event."""
         sources, targets = self._hypotheses.sources[mine], self._hypotheses.targets[mine]
         named = (sources[:, 0], sources[:, 1], targets[:, 0], targets[:, 1])
         view = EventView(self._evidence, self._cells, *named)
         available, wanted = known_of(self._evidence.detections), self._features.of(event)
-        block = np.empty((len(mine), len(wanted)))
+        block = np.empty((len(mine), len(wanted)), dtype=np.float32)
         for k, feature in enumerate(wanted):
             block[:, k] = _value(feature, view, available)
         return block

@@ -256,8 +256,13 @@ def rank(entries: Iterable[ModelEntry], yours: FeatureStatistics | None) -> tupl
         Statistics of the user's movie; None where they are not known yet.
     """
     ranked = [Ranked(entry, _similarity(entry, yours)) for entry in entries]
-    ranked.sort(key=lambda r: (r.entry.damaged, r.similarity.distance, r.entry.name.casefold()))
+    ranked.sort(key=_rank)
     return tuple(ranked)
+
+
+def _rank(one: Ranked) -> tuple[bool, float, str]:
+    """Sound ones first, then the nearest; of those as near but for rounding, by name."""
+    return one.entry.damaged, round(one.similarity.distance, 5), one.entry.name.casefold()
 
 
 def most_suitable(ranked: Iterable[Ranked]) -> Ranked | None:

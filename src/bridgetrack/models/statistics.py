@@ -95,7 +95,7 @@ def summarise(
     quantiles = np.zeros((d, len(QUANTILES)))
     events = {}
     for event in Event:
-        values = matrix.blocks[event][chosen[matrix.rows[event]]]
+        values = matrix.blocks[event][chosen[matrix.rows[event]]].astype(np.float64)
         events[event.key] = len(values)
         if not len(values):
             continue

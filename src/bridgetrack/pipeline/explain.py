@@ -16,6 +16,9 @@ from bridgetrack.pipeline.tracking import Tracking, allowed_by
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_NOTHING = 1e-6
+"""Differences of scores that are rounding: features are held in single precision."""
+
 
 @dataclass(frozen=True)
 class Contribution:
@@ -155,7 +158,8 @@ def _contributions(tracking: Tracking, kept: Index, other: Index) -> tuple[Contr
     features = [(f.key, f.formula, f.unit) for f in matrix.features.features]
     rows = zip(features, ours.tolist(), theirs.tolist(), weights.tolist(), strict=True)
     found = [Contribution(*feature, *values) for feature, *values in rows]
-    return tuple(sorted((c for c in found if c.value != 0), key=lambda c: -abs(c.value)))
+    told = (c for c in found if abs(c.value) > _NOTHING)
+    return tuple(sorted(told, key=lambda c: -abs(c.value)))
 
 
 def _words(tracking: Tracking, columns: Index) -> tuple[str, ...]:
