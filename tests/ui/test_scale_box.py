@@ -11,7 +11,7 @@ from napari.utils.notifications import notification_manager
 from qtpy.QtCore import Qt
 from superqt import QCollapsible
 
-from bridgetrack.ui.layers import tag
+from bridgetrack.ui.layers import IMPORTED, scale_of, tag
 from bridgetrack.ui.panel import state_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -59,9 +59,9 @@ def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot,
     qtbot.mouseClick(box.set, Qt.MouseButton.LeftButton)
     assert channel.scale.tolist() == [1, 0.5, 0.5], "channels stay on each other"
     assert apart.scale.tolist() == [1, 3, 3]
-    viewer.layers.remove(apart)
-    # napari warns where units differ, once it draws.
+    # napari warns where units differ, once it draws; this one has none.
     assert viewer.layers.extent.units is not None
+    viewer.layers.remove(apart)
     settled(state, qtbot)
     geometry = state.session.movie.geometry
     assert geometry.scale == (0.5, 0.5) and geometry.unit == "micrometer"
@@ -139,4 +139,45 @@ def test_stacks_have_a_distance_of_planes(stack, viewer, qtbot):
     qtbot.waitUntil(lambda: state.session.movie.layers[1].name == "brought", timeout=20_000)
     qtbot.wait(100)
     assert viewer.layers["brought"].scale.tolist() == [1, 3, 0.5, 0.5]
+    # So is what is dropped on a movie and not chosen.
+    tracks = np.array([[1, t, 2.0, 15.0, 15.0 + t] for t in range(4)])
+    dropped = [
+        (stack.data.copy(), {"name": "dropped", "metadata": tag("labels")}, "labels"),
+        (tracks, {"name": "theirs", "metadata": tag(IMPORTED)}, "tracks"),
+    ]
+    for layer in state.add_layers(dropped):
+        assert layer.scale.tolist() == [1, 3, 0.5, 0.5], layer.name
+    qtbot.wait(50)
     assert not [r.message for r in list(notification_manager.records)[warned:]]
+    # Beside another movie without units, which somebody added, all are drawn in pixels; the masks
+    # of a movie in its own units.
+    viewer.add_image(np.zeros((2, 4, 9, 9), np.uint16), name="another movie")
+    qtbot.wait(50)
+    warned = len(notification_manager.records)
+    known = {"name": "with units", "metadata": tag("labels"), "scale": (1, 3, 0.5, 0.5)}
+    known["units"] = ("pixel", *["micrometer"] * 3)
+    [made] = state.add_layers([(stack.data.copy(), known, "labels")])
+    qtbot.wait(50)
+    assert {str(unit) for layer in viewer.layers for unit in layer.units} == {"pixel"}
+    assert scale_of(made) == scale_of(image) == ((3.0, 0.5, 0.5), "micrometer")
+    assert not [r.message for r in list(notification_manager.records)[warned:]]
+    # What is typed for a movie whose masks alone have a scale is there again with both.
+    source, units = widget.segment.source, ("pixel", *["micrometer"] * 3)
+    for typed in (True, False):
+        bare = viewer.add_image(np.zeros(stack.data.shape), name="bare")
+        masks = viewer.add_labels(
+            stack.data.copy(), name="scaled", scale=(1, 3, 0.5, 0.5), units=units
+        )
+        source.image.choose(bare)
+        source.labels.choose(masks)
+        qtbot.waitUntil(lambda: state.session.movie.layers == (bare, masks), timeout=20_000)  # noqa: B023
+        settled(state, qtbot)
+        if typed:
+            assert (box.pixel.value(), box.plane.value()) == (0.5, 3.0)
+            write(qtbot, box.plane, "4")
+            qtbot.keyClick(box.set, Qt.Key.Key_Space)
+            settled(state, qtbot)
+        assert box.plane.value() == 4
+        assert bare.scale.tolist() == masks.scale.tolist() == [1, 4, 0.5, 0.5]
+        for layer in (bare, masks):
+            viewer.layers.remove(layer)

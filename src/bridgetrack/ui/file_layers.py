@@ -15,7 +15,7 @@ from bridgetrack.movie import Movie, looks_like_labels, open_labels, open_movie
 from bridgetrack.movie.tiff import one_frame
 from bridgetrack.tracks.napari_tracks import to_napari
 from bridgetrack.tracks.tracks import Tracks
-from bridgetrack.ui.layers import KEY, LayerData, placement, points_data, tag
+from bridgetrack.ui.layers import IMPORTED, KEY, LayerData, placement, points_data, tag
 
 Reader = Callable[[str | list[str]], list[LayerData]]
 
@@ -43,10 +43,6 @@ def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
     where = placement(movie.geometry)
     pixels = movie.array[:, 0].compute()
     return pixels, {"name": name, "metadata": meta, "opacity": 0.3, **where}, "labels"
-
-
-IMPORTED = "imported tracks"
-"""The role of layers with tracks of other programs."""
 
 
 def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:

@@ -192,6 +192,8 @@ def look_at(viewer: Any, world: Sequence[float]) -> None:
 
 LayerData = tuple[Any, dict[str, Any], str]
 ROLE = "detections"
+IMPORTED = "imported tracks"
+"""The role of layers with tracks of other programs."""
 
 
 def points_data(detections: Detections, name: str, path: Path, **more: Any) -> LayerData:

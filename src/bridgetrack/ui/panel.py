@@ -23,7 +23,7 @@ from bridgetrack.ui.background import EventLoopQueue, ThreadRunner, Turns
 from bridgetrack.ui.canvas import Canvas
 from bridgetrack.ui.closing import CloseGuard
 from bridgetrack.ui.coloured_cells import ColouredCells
-from bridgetrack.ui.layer_scale import share_scale
+from bridgetrack.ui.layer_scale import fit_in
 from bridgetrack.ui.layers import LayerData
 from bridgetrack.ui.looks import Looks
 from bridgetrack.ui.opening import Opening
@@ -111,13 +111,10 @@ class ViewerState:
         from napari.layers import Layer
 
         viewer, made = self.viewer, [Layer.create(*data) for data in found]
-        movie = next(
-            (x for x, (*_, kind) in zip(made, found, strict=True) if kind == "image"), image
-        )
-        for layer, (*_, kind) in zip(made, found, strict=True):
-            if kind in ("labels", "points"):
-                share_scale(movie, layer)  # before: napari warns where it draws other units
-        return [] if viewer is None else [viewer.add_layer(layer) for layer in made]
+        if viewer is None:
+            return []
+        fit_in(viewer.layers, made, image)
+        return [viewer.add_layer(layer) for layer in made]
 
     def detach(self) -> None:
         """A panel is gone; with the last one all work ends."""

@@ -11,9 +11,9 @@ from qtpy.QtWidgets import QFileDialog
 from superqt.utils import qdebounced
 
 from bridgetrack.session.tracked_movie import unlooked
-from bridgetrack.ui.file_layers import IMPORTED, layers_of, masks_of, table_of
+from bridgetrack.ui.file_layers import layers_of, masks_of, table_of
 from bridgetrack.ui.find_cells import FindCells
-from bridgetrack.ui.layers import LayerData, find_role
+from bridgetrack.ui.layers import IMPORTED, LayerData, find_role
 from bridgetrack.ui.link_scores_box import LinkScoresBox
 from bridgetrack.ui.opening import JOB
 from bridgetrack.ui.panel import Panel, Work

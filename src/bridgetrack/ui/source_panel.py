@@ -25,7 +25,7 @@ from bridgetrack.session.kept_cells import kept_cells
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import resume
 from bridgetrack.ui.layer_choice import LayerChoice
-from bridgetrack.ui.layer_scale import share_scale, take_scale
+from bridgetrack.ui.layer_scale import take_scale
 from bridgetrack.ui.layers import (
     check_extent,
     detections_of,
@@ -122,7 +122,6 @@ class SourceChooser(QWidget):
             return  # to come back with them
         if self._opened != (image, labels):
             take_scale(self._panel.state.viewer, image, labels)
-            share_scale(image, labels)
         back: tuple[str, ...] | None = None
         with self._panel.session.hearing() as warnings:
             if labels is None:
