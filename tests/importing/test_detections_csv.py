@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.importing.detections_csv import read_detections_csv
+from bridgetrack.importing.text_table import read_text_table
 
 TRACKMATE = """LABEL,ID,TRACK_ID,POSITION_X,POSITION_Y,POSITION_Z,POSITION_T,FRAME,RADIUS
 Label,Spot ID,Track ID,X,Y,Z,T,Frame,Radius
@@ -137,3 +140,32 @@ def test_unreadable_files(tmp_path: Path) -> None:
         read_detections_csv(good, n_frames=3)
     with pytest.raises(InputError, match="2 spatial columns"):
         read_detections_csv(good, scale=(1.0, 1.0, 1.0))
+
+
+def test_a_table_is_read_some_rows_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{k // 50},{k % 50},{0.1 * k:.3f},{k + 1}" for k in range(20_000)]
+    path = tmp_path / "cells.csv"
+    path.write_text("\n".join(["t,y,x,area", *rows]) + "\n")
+    whole = read_detections_csv(path).table
+    monkeypatch.setattr("bridgetrack.importing.text_table._AT_ONCE", 700)
+    tracemalloc.start()
+    try:
+        read_text_table(path)
+        highest = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    if isinstance(read_text_table(path).cells["x"].array, pd.arrays.ArrowStringArray):
+        assert highest < 3 * path.stat().st_size  # of text alone, five times as much were taken
+    pd.testing.assert_frame_equal(read_detections_csv(path).table, whole)
+    path.write_text("\n".join(["t,y,x,area", *rows[:5_000], "100,1,one,2", *rows[:1]]) + "\n")
+    with pytest.raises(InputError, match="row 5002, column 'x': 'one' is not a number"):
+        read_detections_csv(path)
+
+
+def test_columns_of_one_name_but_for_blanks(tmp_path: Path) -> None:
+    path = tmp_path / "cells.csv"
+    path.write_text("t,y,x, x,x \n0,1,2,3,4\n1,1,2,3,4\n")
+    assert read_text_table(path).header == ["t", "y", "x", "x.1", "x.2"]
+    assert read_detections_csv(path).table["x"].tolist() == [2.0, 2.0]

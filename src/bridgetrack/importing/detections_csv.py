@@ -84,13 +84,22 @@ def read_detections_csv(
         warnings.warn(f"{path}: {note}", BridgetrackWarning, stacklevel=2)
     geometry = cells.geometry
     table = cells.table[["frame", "label", *geometry.axes, "area", "id"]]
-    table = table.sort_values(["frame", "label"], kind="stable").reset_index(drop=True)
+    del cells  # its text takes as much again
+    if not _in_order(table):
+        table = table.sort_values(["frame", "label"], kind="stable")
+    table = table.reset_index(drop=True)
     if geometry.shape is not None:
         table["border_distance"] = border_distance(table, geometry)
     try:
         return Detections(table, geometry, has_masks=False)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def _in_order(table: pd.DataFrame) -> bool:
+    """Whether rows ascend by frame and then by label."""
+    frame, label = (np.diff(table[name].to_numpy()) for name in ("frame", "label"))
+    return not ((frame < 0) | ((frame == 0) & (label < 0))).any()
 
 
 class Sidecar(OpenEntry):
@@ -177,7 +186,8 @@ def read_cells(
     _identities(cells, text, columns)
     keep, notes = _sizes(cells, text, columns, to_pixels)
     cells["label"], numbered = _labels(cells, columns)
-    return CellTable(cells[keep], columns, text, geometry, sidecar, (*notes, *numbered))
+    cells = cells if keep.all() else cells[keep]
+    return CellTable(cells, columns, text, geometry, sidecar, (*notes, *numbered))
 
 
 def _read_sidecar(table: Path) -> Sidecar | None:

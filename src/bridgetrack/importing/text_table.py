@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -35,6 +35,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 _NUMBERED = (("centroid", "zyx"), ("center_of_the_object", "xyz"), ("object_center", "xyz"))
 _SHOWN = 20
+_AT_ONCE = 1 << 16
+"""Rows that are read, and turned into numbers, at once."""
 _EMPTY = ("", "nan", "NaN", "None", "null", "NA")
 
 
@@ -168,7 +170,15 @@ class TextTable:
 
         `empty` stands for an empty cell, which is wrong where None; `infinite` lets ``inf`` pass.
         """
-        text = self.cells[column].str.strip()
+        cells, values = self.cells[column], np.empty(len(self.cells))
+        for start in range(0, len(cells), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            values[some] = self._numbers(cells.iloc[some], empty, infinite)
+        return values
+
+    def _numbers(self, cells: pd.Series[Any], empty: float | None, infinite: bool) -> Any:
+        """Some cells of a column as numbers, see `numbers`."""
+        text = cells.str.strip()
         blank = text.isin(_EMPTY).to_numpy(dtype=bool)
         values = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, copy=True)
         # some versions of pandas are wrong in the last digit
@@ -177,8 +187,8 @@ class TextTable:
         wrong = (np.isnan(values) if infinite else ~np.isfinite(values)) & ~blank
         if empty is None:
             wrong |= blank
-        where = f", column {column!r}"
-        self.refuse(wrong, lambda k: f"{text.iloc[k]!r} is not a number", where=where)
+        said = partial(self.refuse, where=f", column {cells.name!r}", lines=cells.index)
+        said(wrong, lambda k: f"{text.iloc[k]!r} is not a number")
         if empty is not None:
             values[blank] = empty
         return values
@@ -234,22 +244,17 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     check_readable(path)
     try:
         with path.open(encoding="utf-8-sig") as file:
-            text = file.read() if rows is None else "".join(islice(file, rows + 1))
+            separator = max(",;\t", key=next(file, "").count)
+            file.seek(0)
+            cells = _read_rows(file, separator, rows)
+        _refuse_nameless(path, separator, rows, len(cells.columns))
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
-    separator = max(",;\t", key=text.split("\n", 1)[0].count)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pd.errors.ParserWarning)  # see `_refuse_nameless`
-            cells = pd.read_csv(
-                io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False
-            )
-    except (ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (ValueError, csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from error
-    _refuse_nameless(path, text, separator, len(cells.columns))
-    cells.columns = pd.Index([str(c).strip() for c in cells.columns])
+    cells.columns = pd.Index(_unlike([str(c).strip() for c in cells.columns]))
     cells.index = pd.RangeIndex(2, 2 + len(cells))
     units = {}
     if _more_header(cells):
@@ -258,18 +263,41 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     return TextTable(cells.fillna(""), units, str(path))
 
 
-def _refuse_nameless(path: Path, text: str, separator: str, columns: int) -> None:
+def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
+    """The rows of a table as text, some at a time: the parser takes many times what they hold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # see `_refuse_nameless`
+        pieces = pd.read_csv(
+            file, sep=separator, dtype=str, keep_default_na=False, index_col=False,
+            nrows=rows, chunksize=_AT_ONCE,
+        )  # fmt: skip
+        with pieces:
+            return pd.concat(pieces, ignore_index=True)
+
+
+def _unlike(names: list[str]) -> list[str]:
+    """Names of columns, those that stood before numbered, as pandas does but for blanks."""
+    found: list[str] = []
+    for name in names:
+        more = (f"{name}.{k}" for k in count(1))
+        found.append(
+            name if name not in found else next(n for n in more if n not in {*names, *found})
+        )
+    return found
+
+
+def _refuse_nameless(path: Path, separator: str, rows: int | None, columns: int) -> None:
     """Refuse rows with more cells than there are columns, which pandas leaves out."""
-    if max((line.count(separator) for line in text.splitlines()), default=0) < columns:
-        return
-    try:
-        rows = list(csv.reader(io.StringIO(text), delimiter=separator))
-    except csv.Error as error:
-        raise InputError(f"{path}: cannot be read as a table ({error})") from error
-    long = next((row for row in rows if any(cell.strip() for cell in row[columns:])), None)
-    if long is not None:
+    stop = None if rows is None else rows + 1
+    with path.open(encoding="utf-8-sig") as file:
+        if max((line.count(separator) for line in islice(file, stop)), default=0) < columns:
+            return
+        file.seek(0)
+        long = (row for row in csv.reader(islice(file, stop), delimiter=separator) if row[columns:])
+        wrong = next((row for row in long if any(cell.strip() for cell in row[columns:])), None)
+    if wrong is not None:
         raise InputError(
-            f"{path}: a row holds {len(long)} cells, and the first only {columns} names of "
+            f"{path}: a row holds {len(wrong)} cells, and the first only {columns} names of "
             "columns; give every column a name"
         )
 
