@@ -82,7 +82,7 @@ def test_cancelling_says_so(open_short, viewer, qtbot, pace):
 
 
 def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
-    open_short, viewer, qtbot, pace
+    open_short, viewer, qtbot, pace, tmp_path
 ):
     widget = open_short("Bridgetrack")
     state = state_of(viewer)
@@ -108,6 +108,22 @@ def test_deleting_the_cells_during_training_ends_it_and_keeps_the_answers(
     viewer.add_layer(layer)
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
     assert session.answers.path == path and len(session.annotations) == given
+    # Results go on being written where the movie is left meanwhile, and that is told.
+    widget.open_step(3)
+    widget.track.go.click()
+    export = widget.track.export
+    qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
+    export.write(tmp_path / "out")
+    pace.held = True
+    widget.segment.source.labels.choose(None)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    assert export.words.text() == "Writing…"
+    export.write(tmp_path / "other")
+    pace.held = False
+    told = f"The results of “short” are written to {tmp_path / 'out'}."
+    qtbot.waitUntil(lambda: told in widget.notice.text(), timeout=60_000)
+    assert "Written" in export.words.text() and (tmp_path / "out" / "tracks.csv").exists()
+    assert not (tmp_path / "other").exists()
 
 
 def test_of_several_searches_the_last_is_seen(viewer, pixels, qtbot):

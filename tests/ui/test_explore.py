@@ -132,7 +132,8 @@ def test_trees_plots_and_colours(opened, viewer, qtbot, tmp_path):
     assert set(panel.tree.drawn.branches["track_id"]) == set(own)
     for name in ("one.nwk", "one.svg"):
         panel.save_trees(tmp_path / name)
-        qtbot.waitUntil(lambda name=name: (tmp_path / name).exists(), timeout=20_000)
+        qtbot.waitUntil(lambda: not state.elsewhere.busy("trees"), timeout=20_000)
+        assert (tmp_path / name).exists()
     assert (tmp_path / "one.nwk").read_text() == newick(tracks, [int(branch["lineage_id"])])
     # One choice of colours for lines, cells and trees; along the tracks where it changes.
     layer, cells = find_role(viewer.layers, "tracks"), find_role(viewer.layers, "coloured")

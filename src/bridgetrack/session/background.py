@@ -82,10 +82,21 @@ class BackgroundWork:
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._begun: set[str] = set()
+        self._begun: dict[str, str] = {}  # what is told of each if it is not finished
 
-    def run(self, name: str, work: Factory, done: Done, failed: Failed | None = None) -> None:
-        """Do named work, reporting through `progress` and `message`."""
+    def run(
+        self,
+        name: str,
+        work: Factory,
+        done: Done,
+        failed: Failed | None = None,
+        *,
+        unfinished: str = "",
+    ) -> None:
+        """Do named work, reporting through `progress` and `message`.
+
+        `unfinished` is what people are told where its movie is left before it is done.
+        """
 
         def on_done(result: Any) -> None:
             self.progress.emit(name, None)
@@ -99,7 +110,7 @@ class BackgroundWork:
                 raise error
             self.tell(error)
 
-        self._begun.add(name)
+        self._begun[name] = unfinished
         self._runner.start(
             name, work, on_done, on_failed, lambda step: self.progress.emit(name, step)
         )
@@ -109,6 +120,12 @@ class BackgroundWork:
         if self._runner.running(name):
             self._runner.cancel(name)
             self.progress.emit(name, None)
+
+    @property
+    def unfinished(self) -> str:
+        """What people are to be told of the work under way if it ends now, a sentence each."""
+        told = [words for name, words in self._begun.items() if words and self.busy(name)]
+        return " ".join(dict.fromkeys(told))
 
     def close(self) -> None:
         """End all work."""

@@ -90,7 +90,14 @@ class ModelKeeper:
             picture = preview_picture(tracking, image)
             return library.save(name, model, card, preview_png(card, picture))
 
-        movie.run(JOB, work, self._kept, self._failed)
+        movie.run(
+            JOB,
+            work,
+            self._kept,
+            self._failed,
+            unfinished=f"Keeping the model as {name} ended, as its movie or its cells are not open "
+            "any more; open them to keep it.",
+        )
         self.changed.emit()
         return True
 

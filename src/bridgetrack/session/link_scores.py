@@ -70,7 +70,14 @@ class GivenLinkScores:
             yield Progress("Reading scores of links", 0.0)
             return read_link_scores(path)
 
-        self._movie.run(JOB, work, self._take, self._failed)
+        self._movie.run(
+            JOB,
+            work,
+            self._take,
+            self._failed,
+            unfinished=f"Reading {path.name} ended before it was done, as its movie or its cells "
+            "are not open any more; the scores are not used.",
+        )
         self.changed.emit()
 
     def drop(self) -> None:

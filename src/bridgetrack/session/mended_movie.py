@@ -236,6 +236,8 @@ class MendedMovie(TrackedMovie):
             "choose",
             lambda: chosen_again(movie, answers, weights, named, learned),
             lambda chosen: self._on_chosen(answers, *chosen),
+            unfinished="Choosing the masks again ended before it was done, as its movie or its "
+            "cells are not open any more; the masks are as they were.",
         )
 
     def _on_chosen(

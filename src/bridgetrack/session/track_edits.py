@@ -160,7 +160,13 @@ class TrackEdits:
             )
             return taken_over(theirs, ours, scene.detections, scene.labels)
 
-        self._movie.run(JOB, work, lambda found: self._taken(found, path))
+        self._movie.run(
+            JOB,
+            work,
+            lambda found: self._taken(found, path),
+            unfinished=f"Taking over {path.name} ended before it was done, as its movie or its "
+            "cells are not open any more; none of its tracks were taken.",
+        )
 
     def _taken(self, found: TakenOver, path: Path) -> None:
         movie = self._movie

@@ -161,6 +161,7 @@ class TrackedMovie(BackgroundWork):
         except (BridgetrackError, OSError) as error:
             self.tell(error)
             return False
+        unfinished = self.unfinished
         self.close()
         self.movie, self.answers, self.masks = movie, answers, masks
         self.kinds, self.features = EVERYTHING, None
@@ -178,6 +179,7 @@ class TrackedMovie(BackgroundWork):
                 "warning",
                 f"In {lost} frames the masks are others than those that you mended; they stay.",
             )
+        self._tell_unfinished(unfinished)
         self.answers_changed.emit()
         self.measure()
         return True
@@ -195,10 +197,17 @@ class TrackedMovie(BackgroundWork):
     def forget(self) -> None:
         """Let go of the movie and say so."""
         if self.movie is not None:
+            unfinished = self.unfinished
             self.close()
             self.movie_changed.emit()
             self.answers_changed.emit()
             self.tracking_changed.emit()
+            self._tell_unfinished(unfinished)
+
+    def _tell_unfinished(self, words: str) -> None:
+        """Tell of work that ended with its movie."""
+        if words:
+            self.message.emit("warning", words)
 
     def measure(
         self, movie: MovieAndCells | None = None, touched: Collection[int] | None = None
@@ -424,20 +433,33 @@ class TrackedMovie(BackgroundWork):
 
         self.run("correct", work, lambda c: self._tracked(c.tracking, annotations))
 
-    def finish_correcting(self, then: Callable[[Scene], None]) -> None:
-        """Call `then` with a scene of all frames that holds all present answers."""
-        base, annotations = self._base, self.annotations
-        if base is None or annotations is None:
+    def finish_correcting(self, then: Callable[[Scene], None], unfinished: str = "") -> None:
+        """Call `then` with a scene of all frames that holds all present answers.
+
+        `unfinished` is told where the movie is left before that.
+        """
+        answered = self.answered()
+        if answered is None:
             return
-        if self.tracking is not None and annotations is self._tracked_answers:
+        if self.tracking is not None and self.annotations is self._tracked_answers:
             then(self.tracking.scene)
             return
+        self.run("collect", answered, then, unfinished=unfinished)
+
+    def answered(self) -> Callable[[], Steps[Scene]] | None:
+        """What makes a scene of all frames that holds all present answers.
+
+        It goes on where another movie is opened. None while the frames are looked at.
+        """
+        base, annotations = self._base, self.annotations
+        if base is None or annotations is None:
+            return None
 
         def work() -> Steps[Scene]:
             yield Progress("Collecting your answers", 0.0)
             return annotate(base, annotations)
 
-        self.run("collect", work, then)
+        return work
 
     # ------------------------------------------------------------------ tracking
 

@@ -147,8 +147,13 @@ class Trainer:
         train = steps or usual
         movie.finish_correcting(
             lambda ready: movie.run(
-                JOB, lambda: train(ready), lambda made: self._done(made, start), self._failed
-            )
+                JOB,
+                lambda: train(ready),
+                lambda made: self._done(made, start),
+                self._failed,
+                unfinished=_UNFINISHED,
+            ),
+            _UNFINISHED,
         )
         self.changed.emit()
 
@@ -157,12 +162,6 @@ class Trainer:
             # While λ is chosen there is a model, and no gap yet.
             if isinstance(step, TrainingProgress) and np.isfinite(step.gap):
                 self.curve.append((step.objective, step.gap))
-            if step is None and self._movie.movie is None:
-                self._movie.message.emit(
-                    "warning",
-                    "Training ended before it was done, as its movie or its cells are not open any "
-                    "more; the answers stay, and the model in use.",
-                )
             self.changed.emit()
 
     def _done(self, training: Training, start: Model | None) -> None:
@@ -265,6 +264,11 @@ class Trainer:
                 words.append(f"{noun.capitalize()}: {counts[event]} so far; {_HOW[event]}.")
         return words
 
+
+_UNFINISHED = (
+    "Training ended before it was done, as its movie or its cells are not open any more; the "
+    "answers stay, and the model in use."
+)
 
 WIDEST = 0.4
 """Width of the interval up to which an estimate is told and drawn; wider ones alarm for nothing."""

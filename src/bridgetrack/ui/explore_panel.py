@@ -71,7 +71,7 @@ class ExplorePanel(Panel):
             self._ask_coloured, icon="save",
         )  # fmt: skip
         self.add(row(self.colour, self.by_click, self.paint))
-        self.add(Work(self, "coloured", "trees"))
+        self.add(Work(self, "coloured", "trees", doer=self.state.elsewhere))
         self.hint = self.add(text())
         self.tabs = QTabWidget()
         self.column.addWidget(self.tabs, 1)
@@ -172,7 +172,10 @@ class ExplorePanel(Panel):
 
     def _take(self, numbers: TrackNumbers | None) -> None:
         self.numbers, self.cycles, self.samples = numbers, None, []
-        self.session.cancel("samples")
+        if self.session.busy("samples"):
+            self.session.cancel("samples")
+            words = "The tracks have changed: to see how far numbers hang on chance, ask again."
+            self.session.message.emit("info", words)
         self.hint.setVisible(numbers is None)
         self.tabs.setEnabled(numbers is not None)
         if numbers is None:
@@ -266,7 +269,11 @@ class ExplorePanel(Panel):
         """Draw solutions around the present one, in the background."""
         tracking = self.session.tracking
         if tracking is not None and self.numbers is not None:
-            self.session.run("samples", lambda: sampled_tracks(tracking, SAMPLES), self._sampled)
+            self.session.run(
+                "samples", lambda: sampled_tracks(tracking, SAMPLES), self._sampled,
+                unfinished="How far numbers hang on chance is not known yet, as their movie or its "
+                "cells are not open any more.",
+            )  # fmt: skip
 
     def _sampled(self, found: list[Tracks]) -> None:
         self.samples = found
@@ -394,7 +401,7 @@ class ExplorePanel(Panel):
         def work() -> Steps[Colouring]:
             return save_coloured(numbers.tracks, labels, path, colour)
 
-        self.session.run("coloured", work, lambda _: self._saved(path))
+        self._write("coloured", work, path)
 
     def save_trees(self, path: Path) -> None:
         """Write the trees that are shown, in the background."""
@@ -407,7 +414,16 @@ class ExplorePanel(Panel):
             yield Progress("Drawing family trees", 0.0)
             save_lineages(numbers.tracks, path, families=families, colour=colour)
 
-        self.session.run("trees", work, lambda _: self._saved(path))
+        self._write("trees", work, path)
+
+    def _write(self, name: str, work: Callable[[], Steps[Any]], path: Path) -> None:
+        """Write a file beside the window, also where another movie is chosen meanwhile."""
+        doer = self.state.elsewhere
+        if doer.busy(name):
+            words = f"Another file is still being written; save {path.name} when that is done."
+            self.session.message.emit("warning", words)
+            return
+        doer.run(name, work, lambda _: self._saved(path))
 
     def save_plot(self, path: Path) -> None:
         """Write the plot as it is, or its numbers."""

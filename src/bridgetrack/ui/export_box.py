@@ -20,7 +20,6 @@ from qtpy.QtWidgets import (
 from bridgetrack.export.csv import cells_table
 from bridgetrack.export.results import ExportOptions, write_results
 from bridgetrack.pipeline.methods import methods_text
-from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.ui.forms import SettingsForm
@@ -60,7 +59,7 @@ class ExportBox(QWidget):
             "Export to a folder…", "Write the chosen formats", self.ask, icon="export", hot="Alt+X"
         )
         box.addWidget(self.save)
-        box.addWidget(Work(panel, "export", cancel=False))
+        box.addWidget(Work(panel, "export", cancel=False, doer=panel.state.elsewhere))
         self.words = text()
         box.addWidget(self.words)
         self.set_tracking(None)
@@ -72,7 +71,8 @@ class ExportBox(QWidget):
 
     def set_tracking(self, tracking: Tracking | None) -> None:
         """Show what would be written."""
-        if tracking is None or self._tracking is None:
+        writing = self._panel.state.elsewhere.busy("export")
+        if not writing and (tracking is None or self._tracking is None):
             # What came of an export stays in view while the tracks change.
             self.words.setText("" if tracking is not None else "There is nothing to export yet.")
         self._tracking = tracking
@@ -103,16 +103,17 @@ class ExportBox(QWidget):
 
     def write(self, folder: Path) -> None:
         """Write the chosen formats in the background, with all answers given so far."""
-        if self._tracking is None:
+        session, options = self._panel.session, self.options
+        answered = session.answered()
+        if self._tracking is None or answered is None:
             return
-        if not self.options.formats:
+        if not options.formats:
             self._tell("Tick at least one format.")
             return
+        if self._panel.state.elsewhere.busy("export"):
+            self._tell("Other results are still being written; export these when that is done.")
+            return
         self._tell("Writing…")
-        self._panel.session.finish_correcting(lambda scene: self._write(scene, folder))
-
-    def _write(self, scene: Scene, folder: Path) -> None:
-        session, options = self._panel.session, self.options
         model, movie = session.model, session.movie
         checked = session.questions.check.finished
         files = (None, None) if movie is None else movie.files
@@ -120,6 +121,7 @@ class ExportBox(QWidget):
         found = None if movie is None else movie.found
 
         def work() -> Steps[tuple[str, ...]]:
+            scene = yield from answered()
             # Solved in full, so that repeating the project gives the same files.
             final = yield from track_scene(scene, model)
             yield Progress("Writing", 0.0)
@@ -132,8 +134,13 @@ class ExportBox(QWidget):
         def done(notes: tuple[str, ...]) -> None:
             more = "".join(f"\n{n}" for n in notes)
             self._tell(f"Written to {folder}.{more}")
+            now = session.movie
+            if movie is not None and (now is None or now.layers != movie.layers):
+                words = f"The results of “{movie.name}” are written to {folder}."
+                session.message.emit("info", words)
 
-        session.run("export", work, done, lambda e: self._tell(str(e)))
+        # Goes on where another movie is chosen meanwhile.
+        self._panel.state.elsewhere.run("export", work, done, lambda e: self._tell(str(e)))
 
     def _tell(self, words: str) -> None:
         self.words.setText(words)

@@ -46,7 +46,7 @@ class ViewerState:
         self.turns = Turns()
         self.session = Session(runner=ThreadRunner(self.turns))
         self.files = Opening(ThreadRunner(), self.session)
-        # Work on other movies than the open one, which goes on when another is opened.
+        # Work that goes on when another movie is opened: on many movies, and writing files.
         self.elsewhere = BackgroundWork(ThreadRunner())
         self.elsewhere.message.connect(self.session.message.emit)
         self.kept = KeptCells(self.session)

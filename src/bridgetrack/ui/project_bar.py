@@ -39,7 +39,7 @@ class ProjectBar(QWidget):
             self.ask_save, icon="save", hot="Alt+S",
         )  # fmt: skip
         box.addWidget(row(self.open, self.save))
-        self.work = Work(panel, "project", cancel=False)
+        self.work = Work(panel, "project", cancel=False, doer=panel.state.elsewhere)
         box.addWidget(self.work)
         self.reading = Work(panel, JOB, doer=panel.state.files)
         box.addWidget(self.reading)
@@ -72,6 +72,9 @@ class ProjectBar(QWidget):
         if path.suffix.lower() != ".json":
             path = path.with_name(f"{path.name}.json")
         session, options = self._panel.session, self._options()
+        if self._panel.state.elsewhere.busy("project"):
+            self._say("Another project is still being saved; save this one when that is done.")
+            return
         try:
             steps = saving(session, path, options.formats, options.preset)
         except BridgetrackError as error:
@@ -82,7 +85,7 @@ class ProjectBar(QWidget):
         def done(notes: list[str]) -> None:
             self._say(f"Saved {path}.{''.join(chr(10) + n for n in notes)}")
 
-        session.run("project", lambda: steps, done, lambda e: self._say(str(e)))
+        self._panel.state.elsewhere.run("project", lambda: steps, done, lambda e: self._say(str(e)))
 
     # ------------------------------------------------------------------ opening
 

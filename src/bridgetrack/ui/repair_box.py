@@ -204,6 +204,8 @@ class RepairBox(QWidget):
             lambda: repair(movie, model, answers),
             lambda found: self._add(found, layer),
             self._failed,
+            unfinished=f"The repair of “{layer.name}” ended before it was done, as these cells or "
+            "their movie are not open any more; they are as they were.",
         )
 
     def _failed(self, error: Exception) -> None:

@@ -1,0 +1,62 @@
+"""Work that ends because its movie is left says so, each in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import bridgetrack as bt
+from bridgetrack.annotations.annotation import Kind
+from bridgetrack.session.background import InlineRunner
+
+SLOW = {
+    "choose": "Choosing the masks again ended before it was done",
+    "take over": "none of its tracks were taken",
+    "train": "Training ended before it was done",
+    "link scores": "the scores are not used",
+    "keep the model": "Keeping the model as mine ended",
+}
+"""Work that does not come to its end here, and what is told of it."""
+
+
+class Slow(InlineRunner):
+    """Does some work only up to its beginning."""
+
+    def start(self, name, work, done, failed, report) -> None:
+        """Leave slow work where it is."""
+        if name in SLOW:
+            self._active[name] = work()
+        else:
+            super().start(name, work, done, failed, report)
+
+
+@pytest.mark.parametrize("other", [True, False], ids=["another movie", "no movie"])
+def test_what_ends_with_its_movie_is_told(source, tmp_path, other) -> None:
+    session = bt.Session(runner=Slow())
+    heard: list[tuple[str, str]] = []
+    session.message.connect(lambda level, words: heard.append((level, words)))
+    assert session.open(source, tmp_path / "a.annotations.json")
+    session.note(Kind.CONFIRM, session.ask().event, "click")
+    session.set_model(replace(session.model, weights=1.1 * session.model.weights, loss="hamming"))
+    assert session.keeper.keep("mine"), session.keeper.problem
+    session.choose_again()
+    session.edits.take_over(tmp_path / "theirs.csv")
+    session.trainer.train()
+    session.link_scores.use(tmp_path / "scores.csv")
+    assert session.busy(*SLOW) and all(session.busy(name) for name in SLOW)
+    heard.clear()
+    if other:
+        assert session.open(source, tmp_path / "b.annotations.json")
+    else:
+        session.forget()
+    told = [words for level, words in heard if level == "warning"]
+    assert len(told) == 1
+    for words in SLOW.values():
+        assert words in told[0]
+    assert "theirs.csv" in told[0] and "scores.csv" in told[0]
+    # Once it is told, it is told.
+    heard.clear()
+    session.forget()
+    assert not [words for level, words in heard if level == "warning"]
+    session.close()
