@@ -8,7 +8,7 @@ only intensities need the pixels themselves.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -127,13 +127,38 @@ def assemble(tables: list[pd.DataFrame], labels: Movie, image: Movie | None = No
     InputError
         Where no frame has a single cell.
     """
-    framed = [table.assign(frame=t) for t, table in enumerate(tables) if len(table)]
-    if not framed:
+    return _joined(
+        [table.assign(frame=t) for t, table in enumerate(tables) if len(table)], labels, image
+    )
+
+
+def assemble_anew(
+    old: Detections, anew: Mapping[int, pd.DataFrame], labels: Movie, image: Movie | None = None
+) -> Detections:
+    """A table in which some frames were measured anew; the others are taken over in one piece.
+
+    Raises
+    ------
+    InputError
+        Where no frame has a single cell.
+    """
+    parts, last = [], 0
+    for t, table in sorted(anew.items()):
+        rows = old.rows(t)
+        parts += [old.table.iloc[last : rows.start], table.assign(frame=t)]
+        last = rows.stop
+    parts.append(old.table.iloc[last:])
+    return _joined([part for part in parts if len(part)], labels, image)
+
+
+def _joined(parts: list[pd.DataFrame], labels: Movie, image: Movie | None) -> Detections:
+    """Tables in order of their frames as one."""
+    if not parts:
         raise InputError(
             f"{labels.source}: there is no cell in any of the {labels.n_frames} frames; "
             "check that this is the label movie (0 is background, every cell has a number)"
         )
-    table = pd.concat(framed, ignore_index=True)
+    table = pd.concat(parts, ignore_index=True)
     first = ["frame", "label"]
     table = table[first + [c for c in table.columns if c not in first]]
     return Detections(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -183,8 +183,13 @@ class FeatureMatrix:
 
     def keep(self) -> None:
         """Compute all blocks that are not there yet, for work that asks for them often."""
+        for _ in self.keeping():
+            pass
+
+    def keeping(self) -> Iterator[Event]:
+        """As `keep`, one block at a time; yields what is computed next."""
         if isinstance(self.blocks, BlocksOnDemand):
-            self.blocks.keep()
+            yield from self.blocks.keeping()
 
     def scores(self, weights: Array) -> Array:
         """Φ w, shape (H,)."""
@@ -336,10 +341,11 @@ class BlocksOnDemand(Sequence[Block]):
         cuts = np.searchsorted(frame, frame[_AT_ONCE::_AT_ONCE])
         return np.split(mine, np.unique(cuts))
 
-    def keep(self) -> None:
-        """Compute what is not there yet."""
+    def keeping(self) -> Iterator[Event]:
+        """Compute what is not there yet; yields what is next."""
         for event in Event:
             if event not in self._kept:
+                yield event
                 self._kept[event] = self._computed(event)
 
     @cached_property
@@ -388,6 +394,7 @@ def compute_features(
     """
     blocks = BlocksOnDemand(evidence, hypotheses, features, cells)
     if not on_demand:
-        blocks.keep()
+        for _ in blocks.keeping():
+            pass
     rows = tuple(hypotheses.of(event).astype(np.int32) for event in Event)
     return FeatureMatrix(features, rows, blocks, len(hypotheses))

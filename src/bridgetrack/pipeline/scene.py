@@ -19,6 +19,7 @@ from bridgetrack.annotations.words import describe
 from bridgetrack.detections.labels import checked_labels, refuse_image
 from bridgetrack.detections.measure import (
     assemble,
+    assemble_anew,
     checked_table,
     measure_frame,
     measure_frames,
@@ -327,14 +328,13 @@ def remeasure(
     old = scene.detections
     if old.geometry != labels.geometry:
         raise InputError("the segmentation has another extent than before; measure it anew")
-    tables = []
-    for t in range(labels.n_frames):
-        if t in frames:
-            yield Progress("Measuring cells", t / labels.n_frames)
-            pixels = None if image is None else image.frame(t)
-            tables.append(measure_frame(checked_labels(labels, t), pixels, labels.geometry.scale))
-        else:
-            tables.append(old.table.iloc[old.rows(t)].drop(columns="frame"))
-    detections = assemble(tables, labels, image)
+    anew = {}
+    for k, t in enumerate(sorted(frames)):
+        yield Progress("Measuring cells", k / len(frames))
+        pixels = None if image is None else image.frame(t)
+        anew[t] = measure_frame(checked_labels(labels, t), pixels, labels.geometry.scale)
+    yield Progress("Measuring cells", 1.0)
+    detections = assemble_anew(old, anew, labels, image)
     evidence = yield from gather_evidence(detections, labels, (scene.evidence, frames))
+    yield Progress("Proposing events", 0.0)
     return propose(evidence, labels, None, features or scene.matrix.features, scene.kinds)

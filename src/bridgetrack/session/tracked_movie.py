@@ -13,6 +13,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.taken_over import Said
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.features.feature import FeatureSet
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds, kind_words
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -495,7 +496,9 @@ class TrackedMovie(BackgroundWork):
         def work() -> Steps[Tracking]:
             yield Progress("Choosing events", 0.0)
             tracking = yield from track_scene(annotate(base, annotations), model)
-            tracking.scene.matrix.keep()  # every click asks for the features again
+            # Every click asks for the features again.
+            for event in tracking.scene.matrix.keeping():
+                yield Progress("Joining tracks", event / len(Event))
             return tracking
 
         def failed(error: Exception) -> None:
