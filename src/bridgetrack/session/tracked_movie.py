@@ -430,7 +430,9 @@ class TrackedMovie(BackgroundWork):
 
         def work() -> Steps[Correction]:
             yield Progress("Honouring your answer", 0.0)
-            return resolve_tracking(tracking, annotate(base, annotations))
+            answered = annotate(base, annotations)
+            yield Progress("Honouring your answer", 0.5)
+            return resolve_tracking(tracking, answered)
 
         self.run("correct", work, lambda c: self._tracked(c.tracking, annotations))
 
