@@ -6,6 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("however slow the machine", deadline=None)
+settings.load_profile("however slow the machine")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 PROJECT = Path(__file__).parents[1]
 
@@ -50,14 +53,44 @@ def test_every_widget_opens_beside_napari_alone(tmp_path: Path) -> None:
     linked = _link([*wanted, Requirement("napari[pyqt6]")], packages)
     assert "bridgetrack" not in linked
     assert len(linked) > 50
-    # pip refuses where something that is declared is not there, for it may not load anything
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-compile"]
-    _run([*pip, "--no-index", str(wheel), "napari[pyqt6]"], tmp_path)
+    # they refuse where something that is declared is not there, for they may not load anything
+    _run([*_installer(python), "-q", "--no-index", str(wheel), "napari[pyqt6]"], tmp_path)
     home = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "PYTHONPATH": ""}
     opened = _run([python, "-P", "-c", OPEN_EVERY_WIDGET], tmp_path, home)
     manifest = (PROJECT / "napari.yaml").read_text()
     expected = manifest.split("\n  widgets:\n")[1].split("\n  sample_data:")[0].count("- command")
     assert opened.count("opened ") == expected > 0
+
+
+def _installer(python: str) -> list[str]:
+    """pip, or uv where that made the environment: it leaves pip out."""
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip", "--python", python, "install", "--no-compile"]
+    uv = shutil.which("uv")
+    if uv is None:
+        pytest.skip("neither pip nor uv is there")
+    return [uv, "pip", "install", "--python", python, "--offline"]
+
+
+UNTRIED = {"cellpose", "stardist", "bioio"}
+"""What the tests go without."""
+
+
+def test_the_lowest_versions_asked_for_are_those_that_the_tests_passed_with() -> None:
+    pinned = PROJECT / ".ci" / "lowest.txt"
+    if not pinned.is_file():
+        pytest.skip("tests run without the project's source")
+    lines = [line for line in pinned.read_text().splitlines() if not line.startswith("#")]
+    passed = {name: Version(version) for name, version in (line.split("==") for line in lines)}
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = [Requirement(r) for group in (project["dependencies"], *extras) for r in group]
+    asked = {}
+    for requirement in wanted:
+        if requirement.name not in {"bridgetrack", *UNTRIED}:
+            [low] = [s.version for s in requirement.specifier if s.operator == ">="]
+            asked[requirement.name.lower()] = Version(low)
+    assert asked == passed, "see the head of .ci/lowest.txt"
 
 
 def _unpacked(wheel: Path, folder: Path) -> str:

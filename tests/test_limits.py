@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from bridgetrack.freed import give_back
 from bridgetrack.limits import TO_BEGIN, address_space, left_in_groups
 
 LIMITED = """
@@ -28,6 +30,64 @@ def test_a_limit_below_what_libraries_take_is_refused_before_they_are_loaded(lim
     assert done.stderr.count("\n") == 1
     assert f"limits a program to {limit / 1e6:,.0f} MB" in done.stderr
     assert f"needs {TO_BEGIN / 1e6:,.0f} MB" in done.stderr and "ulimit" in done.stderr
+
+
+SIDE_BY_SIDE = """
+import os, resource, sys, threading
+resource.setrlimit(resource.RLIMIT_AS, (1 << 40, resource.RLIM_INFINITY))
+import bridgetrack.__main__ as program
+if sys.argv[1] == "not together":
+    program.keep_together = lambda: None
+program._has_room()
+threading.stack_size(1 << 18)
+done, held = threading.Event(), []
+
+def allocate():
+    held.append(b"x" * 10_000 + os.urandom(1))
+    done.wait()
+
+def addresses():
+    return int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+before, threads = addresses(), [threading.Thread(target=allocate) for _ in range(6)]
+for one in threads:
+    one.start()
+while len(held) < 6:
+    pass
+print(addresses() - before)
+done.set()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="of the C library of Linux")
+def test_threads_share_their_freed_memory_where_addresses_are_few() -> None:
+    def taken(how: str) -> int:
+        words = [sys.executable, "-c", SIDE_BY_SIDE, how]
+        return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+    assert taken("together") < 2e7
+    if platform.libc_ver()[0] == "glibc":
+        assert taken("not together") > 6 * 6e7
+
+
+def test_text_that_pandas_let_go_goes_back_to_the_system() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    pool = pyarrow.default_memory_pool()
+    if pool.backend_name == "system" or not Path("/proc/self/status").exists():
+        pytest.skip("it keeps nothing, or the system does not say what is held")
+
+    def held() -> int:
+        text = Path("/proc/self/status").read_text()
+        return 1024 * int(text.split("RssAnon:")[1].split()[0])
+
+    give_back()
+    before = held()
+    tables = [pyarrow.array(["a cell that is a row of a table"] * 50_000) for _ in range(40)]
+    highest = held()
+    assert highest > before + 6e7
+    del tables
+    give_back()
+    assert held() < (before + highest) / 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import re
+import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pandas as pd
@@ -36,11 +38,53 @@ def test_arrays_stay_what_they_are(n: int, kind: str, width: int) -> None:
     assert pages.put(found[: n // 2 + 1]) is not None
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 60_000), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_what_is_joined_and_taken_piece_by_piece(lengths: list[int], chance: Random) -> None:
+    draw = np.random.default_rng(chance.randrange(1000))
+    parts = [Pair(draw.integers(0, 9, (n, 2)), Inner(draw.normal(size=n))) for n in lengths]
+    both = np.concatenate([part.rows for part in parts])
+    numbers = np.concatenate([part.inner.numbers for part in parts])
+    order = draw.permutation(len(both))[: chance.randint(0, len(both))]
+    mask = draw.random(len(both)) < 0.7
+    for pages in (Pages(), Pages(room_on_disk())):
+        whole = pages.join(parts)
+        np.testing.assert_array_equal(whole.rows, both)
+        np.testing.assert_array_equal(whole.inner.numbers, numbers)
+        for some in (order, mask):
+            found = pages.take(whole, some)
+            np.testing.assert_array_equal(found.rows, both[some])
+            np.testing.assert_array_equal(found.inner.numbers, numbers[some])
+
+
+def test_joining_and_taking_hold_little_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridgetrack.paged._AT_ONCE", 1 << 16)
+    pages = Pages(room_on_disk())
+    array = pages.put(np.arange(1_000_000.0))
+    tracemalloc.start()
+    try:
+        twice = pages.join([array, array])
+        back = pages.take(twice, np.arange(len(twice) - 1, -1, -1))
+        highest = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert back[0] == array[-1] and len(back) == 2_000_000
+    assert highest < 1.1 * back.nbytes, "the numbers of the rows; 16 MB each of what is made"
+
+
 @dataclass(frozen=True)
 class Inner:
     """Something with an array."""
 
     numbers: np.ndarray
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two arrays of a length."""
+
+    rows: np.ndarray
+    inner: Inner
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from contextlib import suppress
 
 
 def give_back() -> None:
-    """Hand memory that was freed back to the system, where the C library keeps it for later.
+    """Hand memory that was freed back to the system, where libraries keep it for later.
 
-    Solvers run in short-lived threads, and glibc keeps what each of them freed.
+    Solvers run in short-lived threads, and glibc keeps what each of them freed; pandas holds text
+    by pyarrow, which keeps what a table took that was read.
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
+    with suppress(AttributeError, KeyError):
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 def keep_together() -> None:

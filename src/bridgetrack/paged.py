@@ -7,9 +7,11 @@ ends. To all other code they are ordinary arrays.
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -63,14 +65,55 @@ class Pages:
         BridgetrackError
             Where the disk is full.
         """
-        small = array.nbytes < _SMALL or array.dtype.hasobject
-        if self.folder is None or small or self._holds(array):
-            return array
-        rows = max(_AT_ONCE // max(array.nbytes // len(array), 1), 1)
+        return array if self._holds(array) else self._gathered(array, None)
+
+    def take(self, thing: Thing, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Thing:
+        """Some rows of an array, or of a dataclass of arrays, by index or by mask, put here.
+
+        Few are in memory at a time.
+        """
+        named: NDArray[Any] = np.flatnonzero(rows) if rows.dtype == bool else rows
+        return self._each([thing], lambda arrays: self._gathered(arrays[0], named))
+
+    def join(self, parts: Sequence[Thing]) -> Thing:
+        """Arrays, or dataclasses of arrays, one after another, put here."""
+        return self._each(parts, self._joined)
+
+    def _each(self, things: Sequence[Any], what: Callable[[Sequence[Any]], Any]) -> Any:
+        """What is made of arrays, or of those in each field of dataclasses."""
+        one = things[0]
+        if isinstance(one, np.ndarray):
+            return what(things)
+        names = [f.name for f in fields(one)]
+        found = {n: self._each([getattr(thing, n) for thing in things], what) for n in names}
+        return replace(one, **found)
+
+    def _joined(self, parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
+        if not self._worth(sum(part.nbytes for part in parts), parts[0].dtype):
+            return np.concatenate(parts)
+        shape = (sum(len(part) for part in parts), *parts[0].shape[1:])
+        pieces = (piece for part in parts for piece in _pieces(part, None))
+        return self._written(pieces, parts[0].dtype, shape)
+
+    def _gathered(
+        self, array: NDArray[Scalar], rows: NDArray[np.integer] | None
+    ) -> NDArray[Scalar]:
+        shape = (len(array if rows is None else rows), *array.shape[1:])
+        if not self._worth(array.dtype.itemsize * math.prod(shape), array.dtype):
+            return array if rows is None else array[rows]
+        return self._written(_pieces(array, rows), array.dtype, shape)
+
+    def _worth(self, size: int, kind: np.dtype[Any]) -> bool:
+        return self.folder is not None and size >= _SMALL and not kind.hasobject
+
+    def _written(
+        self, pieces: Iterable[NDArray[Scalar]], kind: np.dtype[Scalar], shape: tuple[int, ...]
+    ) -> NDArray[Scalar]:
+        """Pieces of an array, one after another in a file."""
         try:
             with tempfile.TemporaryFile(dir=self.folder) as file:
-                for first in range(0, len(array), rows):
-                    file.write(np.ascontiguousarray(array[first : first + rows]).data)
+                for piece in pieces:
+                    file.write(np.ascontiguousarray(piece).data)
                 file.flush()
                 pages = mmap.mmap(file.fileno(), 0)
         except OSError as error:
@@ -79,7 +122,7 @@ class Pages:
                 f"({error}); make room there, or name another folder in TMPDIR"
             ) from error
         self._open.add(pages)
-        return np.frombuffer(pages, dtype=array.dtype).reshape(array.shape)
+        return np.frombuffer(pages, dtype=kind).reshape(shape)
 
     def _holds(self, array: NDArray[Any]) -> bool:
         base: Any = array
@@ -132,3 +175,13 @@ class Pages:
         for pages in list(self._open):
             with suppress(AttributeError, OSError, ValueError):  # only on Unix
                 pages.madvise(mmap.MADV_DONTNEED)
+
+
+def _pieces(array: NDArray[Scalar], rows: NDArray[np.integer] | None) -> Iterator[NDArray[Scalar]]:
+    """The array, or some rows of it, a few at a time."""
+    length = len(array if rows is None else rows)
+    each = array.dtype.itemsize * math.prod(array.shape[1:])
+    step = max(_AT_ONCE // max(each, 1), 1)
+    for first in range(0, length, step):
+        some = slice(first, first + step)
+        yield array[some] if rows is None else array[rows[some]]

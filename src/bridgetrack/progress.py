@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from bridgetrack.freed import give_back
+
 Step = TypeVar("Step")
 Told = TypeVar("Told")
 Result = TypeVar("Result")
@@ -55,6 +57,12 @@ class Progress:
 
     def __str__(self) -> str:
         return f"{self.stage}: {self.done:.0%}"
+
+
+def begin(stage: str) -> Progress:
+    """The first step of a stage; what the one before freed has gone back to the system."""
+    give_back()
+    return Progress(stage, 0.0)
 
 
 Steps = Generator[Progress, None, Result]

@@ -22,7 +22,6 @@ from bridgetrack.active.suggester import believe_steps, rank
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
@@ -31,7 +30,7 @@ from bridgetrack.learning import TrainingResult, TrainingState
 from bridgetrack.models.model import Model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, allowed_by, known_solution
-from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.components import AnnotatedComponents, build_training_set
 from bridgetrack.training.fit import Movies
@@ -129,7 +128,7 @@ def update_steps(
     ``due`` the ids of the random answers to judge by models that have not seen them, and
     ``tracking`` the movie as it is tracked now, where that is known.
     """
-    yield Progress("Collecting answers", 0.0)
+    yield begin("Collecting answers")
     scene = annotate(scene, annotations)
     population, earlier, components = np.zeros(len(Event)), None, None
     if last is not None:
@@ -145,7 +144,6 @@ def update_steps(
         errors = yield from judge_unseen(scene, learned, due, options.learn)
     known = learned.solution or known_solution(tracking, scene, learned.weights)
     beliefs = yield from believe_steps(scene, learned.weights, options.suggest, known)
-    give_back()  # else a long session would seem to need more and more
     suggestions = rank(scene, beliefs, options.queue, options.suggest, skipped, clicks)
     return Update(
         number,

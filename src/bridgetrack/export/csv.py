@@ -149,20 +149,25 @@ def cells_table(tracks: Tracks, preset: str) -> tuple[pd.DataFrame, list[list[st
 def plain_cells(tracks: Tracks) -> pd.DataFrame:
     """One row per detection: ``t,[z],y,x,id,parent_id,track_id,label,lineage_id,area,...``."""
     nodes = tracks.nodes
-    axes = list(tracks.geometry.axes)
-    table = nodes[["frame", *axes, "id"]].rename(columns={"frame": "t"})
-    table["parent_id"] = first_parents(tracks)
-    table["track_id"] = nodes["track_id"]
-    head = ["label", "lineage_id", "area"]
-    rest = [c for c in nodes.columns if c not in (*_STANDARD, *head)]
-    return pd.concat([table, nodes[head + rest]], axis=1)
+    columns: dict[str, Any] = {"t": nodes["frame"]}
+    columns |= {axis: nodes[axis] for axis in tracks.geometry.axes}
+    columns |= {"id": nodes["id"], "parent_id": first_parents(tracks)}
+    columns |= {name: nodes[name] for name in ("track_id", "label", "lineage_id", "area")}
+    columns |= {name: nodes[name] for name in nodes.columns if name not in {*_STANDARD, *columns}}
+    # Columns as they are: those of a large movie lie on disk.
+    return pd.DataFrame({name: column.array for name, column in columns.items()}, copy=False)
 
 
 def first_parents(tracks: Tracks) -> pd.Series[Any]:
     """Id of the (first) parent of every node, missing at roots; nullable integers."""
-    first = tracks.edges.sort_values(["target", "source"]).drop_duplicates("target")
-    parent = pd.Series(first["source"].to_numpy(), index=first["target"].to_numpy())
-    return parent.reindex(tracks.nodes["id"]).astype("Int64").reset_index(drop=True)
+    ids, edges = tracks.nodes["id"].to_numpy(), tracks.edges
+    source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
+    order = np.argsort(source, kind="stable")[::-1]  # the first of several is written last
+    rank = np.argsort(ids, kind="stable")
+    place = rank[np.searchsorted(ids, target[order], sorter=rank)]
+    parent, root = np.zeros(len(ids), dtype=np.int64), np.ones(len(ids), dtype=bool)
+    parent[place], root[place] = source[order], False
+    return pd.Series(pd.arrays.IntegerArray(parent, root))
 
 
 def csv_notes(tracks: Tracks, preset: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from bridgetrack.detections.table import Detections, cell_diameter, equivalent_d
 from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.movie.movie import Movie
 from bridgetrack.paged import Pages
-from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.spread import Here, Workers
 
 Array = NDArray[np.float64]
@@ -220,7 +220,7 @@ def gather_evidence(
     -------
     Evidence
     """
-    yield Progress("Comparing frames", 0.0)
+    yield begin("Comparing frames")
     pages = pages or Pages()
     motion = estimate_motion(detections, pages)
     offsets, n = detections.offsets, len(detections)

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InfeasibleError
-from bridgetrack.freed import give_back
 from bridgetrack.inference.branch import greedy_choice
 from bridgetrack.inference.problem import Problem, components, members
 
@@ -56,7 +55,6 @@ def sifted(
     """
     x, prices = np.zeros(problem.n_columns), guessed_prices(problem, scores)
     inside = _promising(problem, problem.incidence @ prices - scores)
-    give_back()
     again, done = np.ones(problem.n_slots, dtype=bool), 0.0
     while again.any():
         taken = np.flatnonzero(inside)

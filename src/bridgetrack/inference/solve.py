@@ -224,7 +224,7 @@ def _relaxed(
         part = useful.part(*inside)
         if not turns:
             del useful  # the last part is most of it, and solving takes memory
-        give_back()
+        give_back()  # the solver takes as much as all before it
         share = partial(_share, done, len(inside[0]) / every)
         yield from relayed(_relax_part(part, score, inside, found, limits, until), share)
         done += len(inside[0]) / every

@@ -34,7 +34,6 @@ from bridgetrack.errors import (
 )
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import LINK_SCORE, FeatureMatrix, FeatureSet, compute_features
-from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT, generate_hypotheses
@@ -43,7 +42,7 @@ from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie, check_same_extent
-from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.spread import Here, Workers
 
 Index = NDArray[np.int64]
@@ -137,7 +136,7 @@ def prepare(
     labels = source if isinstance(source, Movie) else None
     detections = yield from measure(source, image)
     evidence = yield from gather_evidence(detections, labels)
-    yield Progress("Proposing events", 0.0)
+    yield begin("Proposing events")
     return propose(evidence, labels, annotations, features, kinds)
 
 
@@ -171,7 +170,7 @@ def measure(
             stacklevel=2,
         )
     tables = []
-    yield Progress("Measuring cells", 0.0)
+    yield begin("Measuring cells")
     if workers is not None and not isinstance(workers, Here):
         work = workers.map(measure_one, (source, image), range(source.n_frames))
         found = yield from relayed(work, partial(Progress, "Measuring cells"))
@@ -199,7 +198,6 @@ def propose(
     check_kinds(annotations, kinds)
     anchored = anchor(annotations, evidence.detections, labels)
     hypotheses = generate_hypotheses(evidence, required_events(anchored), kinds=kinds)
-    give_back()  # proposing takes as much memory as what is proposed
     active = slots_within(evidence.detections, frames)
     if frames is not None:
         hypotheses = hypotheses.take(hypotheses.touching(active))

@@ -19,7 +19,6 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import ContradictionError, InfeasibleError, InputError
 from bridgetrack.export.results import write_results
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.inference.exact_margins import exact_margins
@@ -31,7 +30,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.tracks.table import track_table
 from bridgetrack.tracks.tracks import Tracks, lineage_graph
@@ -204,11 +203,10 @@ def track_scene(
     """
     model = model or shipped_model(scene.matrix.features)
     scores, allowed = scene.matrix.scores(model.aligned(scene.matrix.features)), allowed_by(scene)
-    give_back()  # as much was held for the features as the choice will take
     solution = yield from choose_events(scene, scores, allowed, limits)
-    yield Progress("Joining tracks", 0.0)
-    give_back()
-    return _tracked(scene, model, scores, allowed, solution)
+    margins = margin_bounds(scene.problem, scores, solution, allowed)
+    yield begin("Joining tracks")
+    return _tracked(scene, model, scores, solution, margins)
 
 
 def known_solution(tracking: Tracking | None, scene: Scene, weights: Array) -> Solution | None:
@@ -226,7 +224,7 @@ def choose_events(
     scene: Scene, scores: Array, allowed: Mask, limits: SolverLimits | None = None
 ) -> Steps[Solution]:
     """Solve the problem of a scene; raises as `track_scene`."""
-    yield Progress("Choosing events", 0.0)
+    yield begin("Choosing events")
     work = solve_steps(scene.problem, scores, allowed, limits)
     try:
         return (yield from relayed(work, _told))
@@ -242,10 +240,8 @@ def _told(share: float) -> Progress:
 
 
 def _tracked(
-    scene: Scene, model: Model, scores: Array, allowed: Mask, solution: Solution
+    scene: Scene, model: Model, scores: Array, solution: Solution, margins: Array
 ) -> Tracking:
-    margins = margin_bounds(scene.problem, scores, solution, allowed)
-    give_back()
     tracks = build_tracks(scene.detections, scene.hypotheses, solution.chosen, scores, margins)
     tracks = tell_verified(tracks, scene, solution.chosen)
     return Tracking(scene, model, scores, solution, margins, tracks)
@@ -373,7 +369,8 @@ def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
         solution, touched = resolve(scene.problem, scores, allowed, chosen, tracking.solution)
     except InfeasibleError as error:
         raise explain_contradiction(scene) from error
-    return Correction(_tracked(scene, model, scores, allowed, solution), touched)
+    margins = margin_bounds(scene.problem, scores, solution, allowed)
+    return Correction(_tracked(scene, model, scores, solution, margins), touched)
 
 
 def explain_contradiction(scene: Scene) -> ContradictionError:

@@ -61,7 +61,7 @@ from bridgetrack.pipeline.window import (
     mend_meeting,
     solve_part,
 )
-from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.spread import Here, Workers
 from bridgetrack.tracks.build import build_tracks
 
@@ -140,7 +140,7 @@ def track_movie(
     pages.let_go()
     cuts = _cuts(evidence, pieces)
     if len(cuts) == 1:
-        yield Progress("Proposing events", 0.0)
+        yield begin("Proposing events")
         scene = propose(evidence, labels, annotations, features, kinds)
         limits = SolverLimits(max_seconds=pieces.seconds)
         tracking = yield from track_scene(scene, model, limits)
@@ -243,8 +243,8 @@ def track_in_windows(
     state = _State.of(movie, parts)
     del parts  # the state has all of them
     yield from _mend(state, movie, windows, pieces)
-    yield Progress("Joining tracks", 0.0)
-    movie.let_go()
+    yield begin("Joining tracks")
+    movie.pages.let_go()
     tracking = state.result(movie, labels, model, windows)
     scene = tracking.scene
     if (tracking.solution.chosen & ~allowed_by(scene)).any():
@@ -322,7 +322,7 @@ class _State:
         owner = pages.put(np.full(len(active), -1, dtype=np.int64))
         for k, part in enumerate(parts):
             prices[part.slots], owner[part.slots] = part.prices, k
-        chosen = pages.keep(Chosen.join([part.chosen for part in parts]))
+        chosen = pages.join([part.chosen for part in parts])
         noted, scores = [p.noted for p in parts], [p.noted_scores for p in parts]
         count = sum(part.hypotheses for part in parts) + _between(movie.rare, active, owner)
         return cls(pages, active, chosen, prices, noted, scores, count)
@@ -362,8 +362,8 @@ class _State:
             self.prices[part.slots] = part.prices
             self.noted.append(part.noted)
             self.noted_scores.append(part.noted_scores)
-        stay = self.chosen.take(~self.chosen.events.touching(again))
-        self.chosen = self.pages.keep(Chosen.join([stay, *(part.chosen for part in parts)]))
+        stay = self.pages.take(self.chosen, ~self.chosen.events.touching(again))
+        self.chosen = self.pages.join([stay, *(part.chosen for part in parts)])
 
     def lost(self, movie: WholeMovie, frame: int, reach: int) -> float:
         """What may be lost around a frame."""
@@ -387,10 +387,10 @@ class _State:
             new = self.chosen.events.find(noted) < 0
             nothing = np.full(int(new.sum()), np.nan)
             others = Chosen(noted.take(new), scores[new], nothing, nothing)
-            every = Chosen.join([self.chosen, others])
+            every = self.pages.join([self.chosen, others])
             chosen = np.arange(len(every.events)) < len(self.chosen.events)
         order = every.events.in_order()
-        every = self.pages.keep(every.take(order))
+        every = self.pages.take(every, order)
         return every.events, chosen[order], every
 
     def result(

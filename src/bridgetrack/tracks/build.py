@@ -64,16 +64,16 @@ def build_tracks(
     """
     pages = pages or Pages()
     picked = np.flatnonzero(chosen)
-    events = pages.keep(hypotheses.take(picked))
+    events = pages.take(hypotheses, picked)
     pages.let_go()
     unknown = np.broadcast_to(np.nan, len(picked))
     values = {
-        "score": unknown if scores is None else scores[picked],
-        EXACT if exact else AT_LEAST: unknown if margins is None else margins[picked],
+        "score": unknown if scores is None else pages.take(scores, picked),
+        EXACT if exact else AT_LEAST: unknown if margins is None else pages.take(margins, picked),
     }
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False
-    linking = events.take((events.event == Event.MOVE) | (events.event == Event.SKIP))
+    linking = pages.take(events, (events.event == Event.MOVE) | (events.event == Event.SKIP))
     chain = components(len(detections), linking.sources[:, 0], linking.targets[:, 0])
     pages.let_go()
     track, links = _tracks_of_chains(detections, events, chain)
@@ -253,8 +253,8 @@ def _number(
         column = detections.table[name]
         named = "file_id" if name == "id" else str(name)
         columns[named] = pages.put_column(column if kept.all() else column.iloc[rows])
-    columns["track_id"] = pages.put(number[track[rows]])
-    columns["lineage_id"] = pages.put(roots(len(order), table)[columns["track_id"]])
+    columns["track_id"] = pages.take(number, pages.take(track, rows))
+    columns["lineage_id"] = pages.take(roots(len(order), table), columns["track_id"])
     return pd.DataFrame(columns, copy=False), table
 
 
@@ -282,10 +282,10 @@ def _edges(events: Events, values: dict[str, Array], pages: Pages) -> pd.DataFra
     source, target = (np.concatenate(side) for side in zip(*ends, strict=True))
     order = np.lexsort((target, source))
     row = row[order]
-    columns: dict[str, Any] = {"source": pages.put(source[order])}
-    columns["target"] = pages.put(target[order])
+    columns: dict[str, Any] = {"source": pages.take(source, order)}
+    columns["target"] = pages.take(target, order)
     columns["event"] = _KEYS[events.event[row]]
-    columns |= {name: pages.put(value[row]) for name, value in values.items()}
+    columns |= {name: pages.take(value, row) for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)
 
 
@@ -296,9 +296,9 @@ def _events(
     first, cause = events.targets[:, 0], events.sources[:, 0]
     frame = detections.frame[np.where(first >= 0, first, cause)]
     order = np.lexsort((_RANK[events.event], frame))
-    columns: dict[str, Any] = {"frame": pages.put(frame[order])}
+    columns: dict[str, Any] = {"frame": pages.take(frame, order)}
     columns["event"] = _KEYS[events.event[order]]
-    columns["sources"] = CellTuples(pages.put(events.sources[order]))
-    columns["targets"] = CellTuples(pages.put(events.targets[order]))
-    columns |= {name: pages.put(value[order]) for name, value in values.items()}
+    columns["sources"] = CellTuples(pages.take(events.sources, order))
+    columns["targets"] = CellTuples(pages.take(events.targets, order))
+    columns |= {name: pages.take(value, order) for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)

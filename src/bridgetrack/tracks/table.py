@@ -15,6 +15,9 @@ from bridgetrack.tracks.verified import VERIFIED
 Rows = NDArray[np.int64]
 Array = NDArray[np.float64]
 
+_AT_ONCE = 1 << 16
+"""Events that are looked at at once."""
+
 
 def space_unit(geometry: Geometry) -> str:
     """``um`` where the scale is known, else ``px``."""
@@ -139,12 +142,19 @@ def node_margins(tracks: Tracks) -> Array:
     A lower bound on it, where that is all that is known of the events.
     """
     margin = margin_column(tracks.events)
-    long = pd.concat(
-        [tracks.events[[side, margin]].explode(side).set_axis(["id", "margin"], axis=1)
-         for side in ("sources", "targets")]
-    ).dropna()  # fmt: skip
-    least = long["margin"].astype(np.float64).groupby(long["id"].astype(np.int64)).min()
-    return np.asarray(least.reindex(tracks.nodes["id"]), dtype=np.float64)
+    ids = tracks.nodes["id"].to_numpy(dtype=np.int64)
+    rank = np.argsort(ids, kind="stable")
+    least, seen = np.full(len(ids), np.inf), np.zeros(len(ids), dtype=bool)
+    for start in range(0, len(tracks.events) if len(ids) else 0, _AT_ONCE):
+        some = tracks.events.iloc[start : start + _AT_ONCE]
+        for side in ("sources", "targets"):
+            named = some[[side, margin]].explode(side).dropna().to_numpy(dtype=np.float64)
+            cell = named[:, 0].astype(np.int64)
+            place = rank[np.minimum(np.searchsorted(ids, cell, sorter=rank), len(ids) - 1)]
+            known = ids[place] == cell  # events of false detections name what is no node
+            seen[place[known]] = True
+            np.minimum.at(least, place[known], named[known, 1])
+    return np.where(seen, least, np.nan)
 
 
 def cells_by_track(tracks: Tracks) -> pd.DataFrame:

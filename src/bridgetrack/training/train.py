@@ -36,7 +36,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.spread import Workers
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
@@ -260,7 +260,7 @@ def _train(
 ) -> Steps[Training]:
     """Collect, choose, fit, compare, conclude."""
     _check(targets, sources, options)
-    yield Progress("Collecting annotations", 0.0)
+    yield begin("Collecting annotations")
     features = common_features([*targets, *sources])
     start = prior.aligned(features)
     before = choices(targets, start) if chosen is None else list(chosen)
