@@ -119,7 +119,7 @@ class Camera:
         from qtpy.QtTest import QTest
 
         QTest.keyClick(self.canvas, getattr(Qt.Key, f"Key_{name}"))
-        self.wait(60)
+        self.wait(300)  # no question is answered before it was in view for a moment
 
     def picture(self) -> Any:
         """The window as it is."""

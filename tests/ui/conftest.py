@@ -117,6 +117,12 @@ def closing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr("bridgetrack.ui.closing.may_close", lambda *_: True)
 
 
+@pytest.fixture(autouse=True)
+def quick_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests answer questions as soon as these are there."""
+    monkeypatch.setattr("bridgetrack.ui.annotator.GLANCE", 0.0)
+
+
 @pytest.fixture
 def hand(viewer: Any, qtbot: Any) -> Hand:
     """A hand for the viewer's mouse and keyboard."""

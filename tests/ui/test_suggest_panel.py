@@ -98,6 +98,17 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     camera = camera_of(viewer)
     camera.zoom = camera.zoom / 2
     zoom = camera.zoom
+    # Who presses a key twice has not seen what comes then.
+    with pytest.MonkeyPatch.context() as slow:
+        slow.setattr("bridgetrack.ui.annotator.GLANCE", 1e6)
+        for key in ("Return", "2", "Backspace", "U"):
+            hand.key(key)
+            assert "look at it, then answer" in asked.widget.notice.text(), key
+            asked.widget.notice.say("", "")
+        asked.annotator.choose_answer(1)  # a click in the list
+        assert "look at it, then answer" in asked.widget.notice.text()
+        assert not len(asked.session.annotations)
+        assert asked.session.questions.current is question
     hand.key("Return")
     assert camera.zoom == zoom, "the zoom chosen stays"
     assert len(asked.session.annotations) == 1

@@ -128,6 +128,11 @@ class Questions:
             self._report = report_of(self.active, self.masks.n_answered)
         return self._report
 
+    @property
+    def in_view(self) -> float:
+        """Seconds since the question came into view."""
+        return time.monotonic() - self._since
+
     # ------------------------------------------------------------------ from one to the next
 
     def prepare(self) -> None:
@@ -295,7 +300,7 @@ class Questions:
         active = self.active
         if active is None:
             return
-        seconds = round(min(time.monotonic() - self._since, PAUSE), 2)
+        seconds = round(min(self.in_view, PAUSE), 2)
         self.settling.emit(True)
         try:
             if self._write(asked, lambda: give(active, seconds)):

@@ -29,6 +29,9 @@ _CORRECTION = "correction"
 _LONGEST = 600.0
 """Seconds; who thinks longer about a cell was away."""
 
+GLANCE = 0.25
+"""Seconds that a question is in view before it is answered: nobody sees and answers sooner."""
+
 _FATE = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.MERGE, Mode.SPLIT, Mode.FALSE)
 _HISTORY = (Mode.APPEAR, Mode.FALSE)
 _SAME = {
@@ -456,6 +459,17 @@ class Annotator:
         if self.asking and self._question() is not None:
             self.turned.emit()
 
+    def _to_answer(self) -> Question | None:
+        """The question that is answered; none where nobody can have seen it yet.
+
+        A key that is pressed twice, or a double click, would else answer the next question, too.
+        """
+        asked = self._question()
+        if asked is None or self._questions.in_view >= GLANCE:
+            return asked
+        self._say("This question came into view just now: look at it, then answer.")
+        return None
+
     def _question(self) -> Question | None:
         """The question in view; says so where there is none."""
         if self._questions.current is None:
@@ -486,7 +500,7 @@ class Annotator:
 
     def choose_answer(self, number: int) -> None:
         """What the question lists under this number holds, from 1, what was proposed or drawn."""
-        asked = self._question()
+        asked = self._to_answer()
         if isinstance(asked, MaskQuestion):
             if number in (1, 2):
                 (self._questions.confirm if number == 1 else self._questions.reject)(asked)
@@ -497,7 +511,7 @@ class Annotator:
     def reject(self) -> None:
         """Backspace: the proposal is wrong; or forget what was picked."""
         if self.asking:
-            asked = self._question()
+            asked = self._to_answer()
             if asked is not None:
                 self._questions.reject(asked)
         elif self.picking.mode == Mode.DRAW and len(self.picking.sources) > 1:
@@ -513,7 +527,7 @@ class Annotator:
     def cannot_tell(self) -> None:
         """U: somebody looked and could not say."""
         if self.asking:
-            asked = self._question()
+            asked = self._to_answer()
             if asked is not None:
                 self._questions.cannot_tell(asked)
         elif self.proposals and self.outlined >= 0:
