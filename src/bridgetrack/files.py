@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
-from bridgetrack.errors import OutputError
+from bridgetrack.errors import NotWrittenError, OutputError
 from bridgetrack.leftovers import exchange, flush, locked, spare_name
 from bridgetrack.placing import NEW, place, recover, remove, spare_for
 from bridgetrack.readable import IN_CIRCLES, resolved
@@ -211,9 +211,9 @@ def writing(path: Path, what: str = "") -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or error
-        raise OutputError(f"{path}: {what}cannot be written ({why}); {cure(error)}") from error
+        raise NotWrittenError(path, f"{what}cannot be written ({why}); {cure(error)}") from error
     except (ValueError, struct.error) as error:
-        raise OutputError(f"{path}: {what}cannot be written ({error})") from error
+        raise NotWrittenError(path, f"{what}cannot be written ({error})") from error
 
 
 def cure(error: OSError) -> str:
@@ -244,10 +244,10 @@ def _told_of(path: Path, spare: Path) -> Iterator[None]:
     """Failures to write under a spare name are told of the name that is meant."""
     try:
         yield
-    except OutputError as error:
-        if str(spare) not in str(error):
+    except NotWrittenError as error:
+        if not error.path.is_relative_to(spare):
             raise
-        raise OutputError(str(error).replace(str(spare), str(path))) from error
+        raise NotWrittenError(path / error.path.relative_to(spare), error.why) from error
 
 
 def _read_from(given: Path) -> Iterator[Path]:

@@ -31,6 +31,13 @@ _SMALL = 1 << 16
 """Bytes below which an array is not worth a file."""
 _AT_ONCE = 1 << 24
 """Bytes that are written at once."""
+ROWS_AT_ONCE = 1 << 16
+"""Rows of a table that are worked on at once where that takes much memory for each."""
+
+
+def in_parts(rows: int) -> Iterator[slice]:
+    """So many rows, some at a time."""
+    return (slice(k, k + ROWS_AT_ONCE) for k in range(0, rows, ROWS_AT_ONCE))
 
 
 def room_on_disk() -> Path:

@@ -22,6 +22,10 @@ from bridgetrack.files import program_version
 from bridgetrack.limits import address_space
 from bridgetrack.progress import relayed, run
 
+THREADS = 2
+"""Threads that work beside each other in one process. Numpy and the solvers let others go on
+meanwhile; more of them gain little, and each holds what it works on."""
+
 Shared = TypeVar("Shared")
 Part = TypeVar("Part")
 Result = TypeVar("Result")

@@ -149,7 +149,7 @@ def test_a_table_is_read_some_rows_at_a_time(
     path = tmp_path / "cells.csv"
     path.write_text("\n".join(["t,y,x,area", *rows]) + "\n")
     whole = read_detections_csv(path).table
-    monkeypatch.setattr("bridgetrack.importing.text_table._AT_ONCE", 700)
+    monkeypatch.setattr("bridgetrack.paged.ROWS_AT_ONCE", 700)
     tracemalloc.start()
     try:
         read_text_table(path)

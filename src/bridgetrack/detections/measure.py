@@ -23,9 +23,9 @@ from bridgetrack.detections.labels import Array, Foreground, Index, checked_labe
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.movie.movie import Movie, check_same_extent
+from bridgetrack.spread import THREADS
 
 Measured = tuple[pd.DataFrame, Index]
-_WORKERS = 2
 _FILLED = 0.5
 _APART = 1.5
 
@@ -67,11 +67,11 @@ def measure_frames(labels: Movie, image: Movie | None = None) -> Iterator[tuple[
     def checked(t: int, future: Future[Measured]) -> pd.DataFrame:
         return checked_table(labels, t, future.result())
 
-    with ThreadPoolExecutor(_WORKERS) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         pending = {}
         for t in range(labels.n_frames):
             pending[t] = pool.submit(_measured, labels, image, t)
-            done = t - 2 * _WORKERS
+            done = t - 2 * THREADS
             if done >= 0:
                 yield done, checked(done, pending.pop(done))
         for t in sorted(pending):

@@ -17,11 +17,11 @@ from bridgetrack.errors import InputError, ModelError
 from bridgetrack.features.view import CellMeasures, EventView, describe_cells
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.spread import THREADS
 
 Array = NDArray[np.float64]
 Block = NDArray[np.float32]
 
-_WORKERS = 2
 _AT_ONCE = 1 << 15
 """Hypotheses, about, whose features are computed, or multiplied by weights, at once."""
 
@@ -326,7 +326,7 @@ class BlocksOnDemand(Sequence[Block]):
             return _times(self[event], weights)
         self._asked.add(event)
         _ = self._cells  # described once, before the threads need them
-        with ThreadPoolExecutor(_WORKERS) as pool:
+        with ThreadPoolExecutor(THREADS) as pool:
             parts = pool.map(lambda m: self._of(event, m) @ weights, self._some_frames(event))
             return np.concatenate([np.zeros(0), *parts])
 

@@ -13,12 +13,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
+from bridgetrack.paged import in_parts
 
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_AT_ONCE = 1 << 17
-"""Events whose slots are looked up at once."""
 _HIGHEST = int(np.iinfo(np.int64).max)
 
 
@@ -221,8 +220,7 @@ class Events:
 
     def _parts(self) -> Iterator[Events]:
         """All events, some at a time, for work that takes much memory for each."""
-        for first in range(0, len(self), _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
+        for some in in_parts(len(self)):
             yield Events(self.event[some], self.sources[some], self.targets[some])
 
     def _active_slots(self, active: Mask) -> tuple[NDArray[np.int32], Mask]:

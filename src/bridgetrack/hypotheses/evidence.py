@@ -22,11 +22,10 @@ from bridgetrack.hypotheses.motion import Motion, estimate_motion
 from bridgetrack.movie.movie import Movie
 from bridgetrack.paged import Pages
 from bridgetrack.progress import Progress, Steps, begin, relayed
-from bridgetrack.spread import Here, Workers
+from bridgetrack.spread import THREADS, Here, Workers
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-_WORKERS = 2
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def _pair_overlaps(
     def one(t: int, *cells: Future[Foreground]) -> tuple[Index, Array]:
         return movie.compare(t, *(c.result() for c in cells))
 
-    with ThreadPoolExecutor(_WORKERS) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         for t in range(movie.labels.n_frames - 1):
             shift = movie.shift[movie.offsets[t] : movie.offsets[t + 1]]
             found = None if known is None else _known_overlaps(known, detections, t, shift)
@@ -156,7 +155,7 @@ def _pair_overlaps(
                 if frame not in cells:
                     cells[frame] = pool.submit(movie.cells, frame)
             pairs.append(pool.submit(one, t, cells.pop(t), cells[t + 1]))
-            if len(pairs) > _WORKERS:
+            if len(pairs) > THREADS:
                 yield pairs.popleft().result()
         yield from (f.result() for f in pairs)
 

@@ -22,12 +22,12 @@ from bridgetrack.hypotheses.candidates import (
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
+from bridgetrack.spread import THREADS
 
 LAST_RESORT = frozenset((Event.APPEAR, Event.DISAPPEAR))
 """Without events of these kinds there may be no choice at all."""
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-_WORKERS = 2
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def events_between(
     def direct(pair: _Pair) -> list[Events]:
         return [e.unique() for e in _direct_events(pair, gate, motion.diameter, limits)]
 
-    with ThreadPoolExecutor(_WORKERS) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         parts = list(pool.map(direct, _pairs(evidence, frames)))
     offsets = evidence.detections.offsets
     first, last = offsets[frames.start], offsets[frames.stop]

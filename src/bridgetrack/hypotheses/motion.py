@@ -17,13 +17,13 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.paged import Pages
+from bridgetrack.spread import THREADS
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _NEIGHBOURS = 8
 _ROUNDS = 4
-_WORKERS = 2
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def estimate_motion(detections: Detections, pages: Pages | None = None) -> Motio
         after = position[offsets[t + 1] : offsets[t + 2]]
         return pair_motion(before, after, diameter, spacing)
 
-    with ThreadPoolExecutor(_WORKERS) as pool:  # trees of places are searched beside each other
+    with ThreadPoolExecutor(THREADS) as pool:  # trees of places are searched beside each other
         pairs = list(pool.map(pair, range(detections.geometry.n_frames - 1)))
     residual = np.concatenate([p.residual for p in pairs]) if pairs else np.zeros(0)
     residual = residual[np.isfinite(residual)]

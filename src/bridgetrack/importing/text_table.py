@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack import paged
 from bridgetrack.errors import InputError
+from bridgetrack.paged import in_parts
 from bridgetrack.readable import check_readable
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -35,8 +37,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 _NUMBERED = (("centroid", "zyx"), ("center_of_the_object", "xyz"), ("object_center", "xyz"))
 _SHOWN = 20
-_AT_ONCE = 1 << 16
-"""Rows that are read, and turned into numbers, at once."""
 _EMPTY = ("", "nan", "NaN", "None", "null", "NA")
 
 
@@ -171,8 +171,7 @@ class TextTable:
         `empty` stands for an empty cell, which is wrong where None; `infinite` lets ``inf`` pass.
         """
         cells, values = self.cells[column], np.empty(len(self.cells))
-        for start in range(0, len(cells), _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
+        for some in in_parts(len(cells)):
             values[some] = self._numbers(cells.iloc[some], empty, infinite)
         return values
 
@@ -269,7 +268,7 @@ def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
         warnings.simplefilter("ignore", pd.errors.ParserWarning)  # see `_refuse_nameless`
         pieces = pd.read_csv(
             file, sep=separator, dtype=str, keep_default_na=False, index_col=False,
-            nrows=rows, chunksize=_AT_ONCE,
+            nrows=rows, chunksize=paged.ROWS_AT_ONCE,
         )  # fmt: skip
         with pieces:
             return pd.concat(pieces, ignore_index=True)

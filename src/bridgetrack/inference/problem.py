@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from bridgetrack.errors import SolverError
+from bridgetrack.paged import in_parts
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Narrow = NDArray[np.int32]
-
-_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Problem:
 
     def pieces(self) -> list[slice]:
         """All columns, some at a time, for work that takes much memory for each."""
-        return [slice(k, k + _AT_ONCE) for k in range(0, max(self.n_columns, 1), _AT_ONCE)]
+        return list(in_parts(max(self.n_columns, 1)))
 
     def covered(self, columns: Mask) -> Array:
         """How many of the columns cover every slot, shape (S,)."""

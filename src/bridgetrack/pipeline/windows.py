@@ -36,7 +36,7 @@ from bridgetrack.inference.solve import SolverLimits
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.paged import Pages, room_on_disk
+from bridgetrack.paged import Pages, in_parts, room_on_disk
 from bridgetrack.pipeline.room import AT_ONCE, Room, free_memory
 from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
 from bridgetrack.pipeline.tracking import (
@@ -73,8 +73,6 @@ _FIRST = REACH + 1
 """Frames on either side of a meeting that are chosen again at first."""
 _NOTHING = 1e-9
 """Share of the objective that is rounding."""
-_AT_ONCE = 1 << 20
-"""Events that are looked at at once."""
 
 
 @dataclass(frozen=True)
@@ -340,8 +338,8 @@ class _State:
     @property
     def gap(self) -> float:
         """How much better another choice may be at most."""
-        parts = range(0, len(self.chosen.events), _AT_ONCE)
-        return sum(self._short(self.chosen.take(slice(k, k + _AT_ONCE))) for k in parts)
+        parts = in_parts(len(self.chosen.events))
+        return sum(self._short(self.chosen.take(some)) for some in parts)
 
     def meeting(self, movie: WholeMovie, frame: int, reach: int) -> Meeting:
         """What is known around a frame."""

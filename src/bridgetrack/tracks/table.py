@@ -9,14 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.paged import in_parts
 from bridgetrack.tracks.tracks import Tracks, margin_column
 from bridgetrack.tracks.verified import VERIFIED
 
 Rows = NDArray[np.int64]
 Array = NDArray[np.float64]
-
-_AT_ONCE = 1 << 16
-"""Events that are looked at at once."""
 
 
 def space_unit(geometry: Geometry) -> str:
@@ -145,8 +143,8 @@ def node_margins(tracks: Tracks) -> Array:
     ids = tracks.nodes["id"].to_numpy(dtype=np.int64)
     rank = np.argsort(ids, kind="stable")
     least, seen = np.full(len(ids), np.inf), np.zeros(len(ids), dtype=bool)
-    for start in range(0, len(tracks.events) if len(ids) else 0, _AT_ONCE):
-        some = tracks.events.iloc[start : start + _AT_ONCE]
+    for part in in_parts(len(tracks.events) if len(ids) else 0):
+        some = tracks.events.iloc[part]
         for side in ("sources", "targets"):
             named = some[[side, margin]].explode(side).dropna().to_numpy(dtype=np.float64)
             cell = named[:, 0].astype(np.int64)
@@ -202,13 +200,15 @@ def sights(tracks: Tracks, more: Sequence[str] = ()) -> pd.DataFrame:
     nodes, axes = tracks.nodes, list(tracks.geometry.axes)
     weight = np.maximum(nodes["area"].to_numpy(dtype=np.float64), 1e-9)
     order = np.lexsort((-weight, nodes["frame"].to_numpy(), nodes["track_id"].to_numpy()))
-    table = nodes[["track_id", "frame", "id", "lineage_id"]].iloc[order].reset_index(drop=True)
-    weight = weight[order]
-    new = ~table.duplicated(["track_id", "frame"]).to_numpy()
+    weight, new = weight[order], np.arange(len(order)) == 0
+    for name in ("track_id", "frame"):
+        values = nodes[name].to_numpy()[order]
+        new[1:] |= values[1:] != values[:-1]
     starts, sights = np.flatnonzero(new), np.cumsum(new) - 1
     total = np.bincount(sights, weights=weight, minlength=len(starts))
-    found = table.iloc[starts].reset_index(drop=True)
-    found["area"] = total
+    head = ("track_id", "frame", "id", "lineage_id")
+    columns = {name: nodes[name].to_numpy()[order[starts]] for name in head}
+    found = pd.DataFrame(columns | {"area": total}, copy=False)
     scales = dict(zip(axes, tracks.geometry.scale, strict=True))
     for name in (*axes, *more):
         values = nodes[name].to_numpy(dtype=np.float64)[order] * scales.get(name, 1.0)

@@ -24,6 +24,7 @@ from bridgetrack.inference.margins import cheapest_flip
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning.model import Inferred, InferredBatch, Sample, Sign
+from bridgetrack.spread import THREADS
 from bridgetrack.training.programs import Chunk, Programs
 from bridgetrack.training.training_set import TrainingSet
 
@@ -31,8 +32,6 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Index = NDArray[np.int64]
 
-
-_WORKERS = 2
 
 _PROBLEMS = 1_000
 """Problems of single samples that are kept."""
@@ -150,7 +149,7 @@ class TrackingModel:
         wanted, needed = _numbers(samples), self._needed(samples, chunks)
         x = np.zeros(len(scores))
         solver = self._solve_exactly if self.exact else Chunk.solve
-        with ThreadPoolExecutor(_WORKERS) as pool:
+        with ThreadPoolExecutor(THREADS) as pool:
             jobs = [pool.submit(solver, chunk, augmented) for chunk in needed]
             for chunk, job in zip(needed, jobs, strict=True):
                 x[chunk.columns] = job.result()
