@@ -116,12 +116,13 @@ def test_daughters_close_together_have_names_that_can_be_read(frame, letter):
 
 
 def test_words_move_off_each_other():
-    drawing = Drawing()
-    for words in ("two cells? [Enter]", "two cells? [P]", "a third"):
-        drawing.ring((50.0, 50.0), 0.1, rgba("#ffffff"), words)
-    drawing.keep_words_in(SliceShown(0, None, 10.0, seen=(0.0, 0.0, 100.0, 100.0), letter=2.0))
-    heights = sorted(m.point[0] for m in drawing.marks)
-    assert min(np.diff(heights)) > 4
+    for seen in ((0.0, 0.0, 100.0, 100.0), None):  # None: a volume
+        drawing = Drawing()
+        for words in ("two cells? [Enter]", "two cells? [P]", "a third"):
+            drawing.ring((50.0, 50.0), 0.1, rgba("#ffffff"), words)
+        drawing.keep_words_in(SliceShown(0, None, 10.0, seen=seen, letter=2.0))
+        heights = sorted(m.point[0] for m in drawing.marks)
+        assert min(np.diff(heights)) > 4, seen
     # A sign is wider than a letter: the words keep off a name that nearly touches them.
     near = Drawing()
     near.mark((50.0, 30.0), "disc", 0.1, CLEAR, CLEAR, "#5", fixed=True)

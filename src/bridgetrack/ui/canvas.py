@@ -130,18 +130,23 @@ class SliceInView:
 
     @property
     def _screen(self) -> tuple[tuple[float, float, float, float] | None, float]:
-        """Top, left, bottom and right of what is on the screen in pixels, and a letter's width."""
+        """Top, left, bottom and right of what is on the screen in pixels, and a letter's width.
+
+        The first are None where a volume is in view.
+        """
         viewer, labels = self.viewer, self.labels
         widget = None if self._widget is None else self._widget()
-        if viewer is None or labels is None or widget is None or viewer.dims.ndisplay != 2:
+        if viewer is None or labels is None or widget is None:
             return None, 0.0
         camera, point = camera_of(viewer), list(viewer.dims.point)
+        letter = _LETTER / (camera.zoom * float(labels.scale[-1]))
+        if viewer.dims.ndisplay != 2:
+            return None, letter
         half = np.array([widget.height(), widget.width()]) / 2 / camera.zoom
         corners = []
         for side in (-1, 1):
             point[-2:] = (np.asarray(camera.center[-2:]) + side * half).tolist()
             corners += [float(p) for p in labels.world_to_data(point)[-2:]]
-        letter = _LETTER / (camera.zoom * float(labels.scale[-1]))
         top, left, bottom, right = corners
         return (top, left, bottom, right), letter
 
@@ -401,7 +406,10 @@ class Canvas(SliceInView):
             self._queue.stop()
             self._layers.end_warming()
         if not self._queue.busy:
-            self._layers.draw(drawing, self._screen[1] / _LETTER, self.plane)
+            seen, letter = self._screen
+            # Rims of words lie in the plane that is looked at.
+            dot = 0.0 if seen is None else letter / _LETTER
+            self._layers.draw(drawing, dot, self.plane)
 
     def _draw(self) -> Drawing:
         height, width = self.extent if self.labels is not None else (np.inf, np.inf)

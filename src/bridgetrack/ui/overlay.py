@@ -80,10 +80,13 @@ class Drawing:
         self.arrows.append(Arrow((y, x), (v - y, u - x), colour, (low, high - low)))
 
     def keep_words_in(self, view: SliceShown) -> None:
-        """Move words that the edges would cut inwards, and off each other; names stay."""
-        if view.seen is None:
+        """Move words that the edges would cut inwards, and off each other; names stay.
+
+        Of a volume the edges are not known, and words keep off each other as seen from above.
+        """
+        if not view.letter:
             return
-        top, left, bottom, right = view.seen
+        top, left, bottom, right = view.seen or (-np.inf, -np.inf, np.inf, np.inf)
         taken = [_room(m.point, m.text, view) for m in self.marks if m.text and m.fixed]
         for k, mark in enumerate(self.marks):
             if mark.fixed or not mark.text:
