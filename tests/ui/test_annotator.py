@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
@@ -33,6 +35,12 @@ def test_rejecting_changes_the_proposal_and_undo_brings_it_back(session, annotat
     after = chosen_event(session.tracking, row)
     assert after.key != before.key
     assert annotator.proposals[0].event.key == after.key
+    # Pressed twice, a key says nothing of what it brought into view.
+    with pytest.MonkeyPatch.context() as slow:
+        slow.setattr("bridgetrack.ui.annotator.GLANCE", 1e6)
+        for again in (annotator.reject, annotator.cannot_tell, annotator.accept):
+            again()
+    assert [a.kind for a in session.annotations] == [Kind.REJECT]
     annotator.undo()
     assert chosen_event(session.tracking, row).key == before.key
     annotator.redo()

@@ -155,6 +155,11 @@ def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
     first = state.canvas.frame
     assert any("two cells" in str(t) for t in state.canvas.marks_layer.features["text"])
     np.testing.assert_array_equal(cells(viewer)[first], before[first])
+    with pytest.MonkeyPatch.context() as slow:  # nobody can have looked at it yet
+        slow.setattr("bridgetrack.ui.annotator.GLANCE", 1e6)
+        hand.key("P")
+    assert "look at it, then press P again" in widget.annotate.notice.text()
+    np.testing.assert_array_equal(cells(viewer)[first], before[first])
     hand.key("P")
     assert (cells(viewer)[first] != before[first]).any()
     settled(state, qtbot)

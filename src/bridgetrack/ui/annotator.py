@@ -73,6 +73,8 @@ class Annotator:
         self.proposals: list[Proposal] = []  # what could happen to it, best first
         self._swap = -1
         self._since = time.monotonic()
+        self._noted = -1, False  # the cell and its side that was answered about last
+        self._moved = float("-inf")  # when the view went to what is proposed for another frame
         session.movie_changed.connect(self._on_movie)
         session.scene_changed.connect(self._on_scene)
         session.answers_changed.connect(self._refresh)
@@ -412,11 +414,15 @@ class Annotator:
             self._say("Nothing is proposed for the masks of other frames.")
             return
         here = next((m for m in session.proposed if m.frame == self.frame), None)
+        if here is not None and time.monotonic() - self._moved < GLANCE:
+            self._say("This frame came into view just now: look at it, then press P again.")
+            return
         if here is not None:
             with session.telling():
                 session.accept(here)
         if session.proposed:
             near = min(session.proposed, key=lambda m: abs(m.frame - self.frame))
+            self._moved = time.monotonic()
             self.show.emit(near.frame, None)
 
     def do_all_the_same(self) -> None:
@@ -495,7 +501,7 @@ class Annotator:
         """Pick the alternative with this number, from 1."""
         if self.asking:
             self.choose_answer(number)
-        elif 1 <= number <= len(self.proposals) and self.outlined >= 0:
+        elif 1 <= number <= len(self.proposals) and self.outlined >= 0 and self._looked_at:
             self._note(Kind.CONFIRM, self.proposals[number - 1].event, "review")
 
     def choose_answer(self, number: int) -> None:
@@ -521,7 +527,7 @@ class Annotator:
             self._refresh()
         elif self.picking.mode != Mode.REVIEW:
             self.cancel()
-        elif self.proposals and self.outlined >= 0:
+        elif self.proposals and self.outlined >= 0 and self._looked_at:
             self._note(Kind.REJECT, self.proposals[0].event, "review")
 
     def cannot_tell(self) -> None:
@@ -530,7 +536,7 @@ class Annotator:
             asked = self._to_answer()
             if asked is not None:
                 self._questions.cannot_tell(asked)
-        elif self.proposals and self.outlined >= 0:
+        elif self.proposals and self.outlined >= 0 and self._looked_at:
             self._note(Kind.CANNOT_TELL, self.proposals[0].event, "review")
 
     def _break_link(self, row: int) -> None:
@@ -585,7 +591,17 @@ class Annotator:
         else:
             self.cancel()
 
+    @property
+    def _looked_at(self) -> bool:
+        """Whether somebody can have seen what is proposed; an answer brings other proposals.
+
+        What the first press of a key or a button said stays in view where there is a second.
+        """
+        again = self._noted == (self.outlined, self.history)
+        return not again or time.monotonic() - self._since >= GLANCE
+
     def _note(self, kind: Kind, event: EventRef, source: str) -> None:
+        self._noted = self.outlined, self.history
         now = time.monotonic()
         seconds, self._since = min(round(now - self._since, 2), _LONGEST), now
         self._session.note(kind, event, source, seconds)
