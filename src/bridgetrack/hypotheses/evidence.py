@@ -18,7 +18,7 @@ from bridgetrack.detections.labels import (
     shifted_overlap,
 )
 from bridgetrack.detections.table import Detections, cell_diameter, equivalent_diameter
-from bridgetrack.hypotheses.motion import Motion, estimate_motion
+from bridgetrack.hypotheses.motion import Motion, motion_steps
 from bridgetrack.movie.movie import Movie
 from bridgetrack.paged import Pages
 from bridgetrack.progress import Progress, Steps, begin, relayed
@@ -221,7 +221,7 @@ def gather_evidence(
     """
     yield begin("Comparing frames")
     pages = pages or Pages()
-    motion = estimate_motion(detections, pages)
+    motion = yield from motion_steps(detections, pages)
     offsets, n = detections.offsets, len(detections)
     predicted = detections.position.copy()
     following, previous = np.full((2, n), -1, dtype=np.int64)

@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.paged import Pages
+from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.spread import THREADS
 
 Array = NDArray[np.float64]
@@ -24,6 +25,8 @@ Index = NDArray[np.int64]
 
 _NEIGHBOURS = 8
 _ROUNDS = 4
+_AT_ONCE = 8
+"""Pairs of frames after which a window may draw, and work be cancelled."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,11 @@ def _spacing(detections: Detections, position: Array, diameter: float) -> float:
 
 
 def estimate_motion(detections: Detections, pages: Pages | None = None) -> Motion:
+    """Estimate the motion of a whole movie at once, see `motion_steps`."""
+    return run(motion_steps(detections, pages))
+
+
+def motion_steps(detections: Detections, pages: Pages | None = None) -> Steps[Motion]:
     """Estimate the motion of a whole movie, frame pair by frame pair.
 
     Its arrays lie in these pages, in memory where None.
@@ -210,7 +218,11 @@ def estimate_motion(detections: Detections, pages: Pages | None = None) -> Motio
         return pair_motion(before, after, diameter, spacing)
 
     with ThreadPoolExecutor(THREADS) as pool:  # trees of places are searched beside each other
-        pairs = list(pool.map(pair, range(detections.geometry.n_frames - 1)))
+        pairs: list[PairMotion] = []
+        last = detections.geometry.n_frames - 1
+        for t in range(0, last, _AT_ONCE):
+            pairs += pool.map(pair, range(t, min(t + _AT_ONCE, last)))
+            yield Progress("Comparing frames", 0.0)
     residual = np.concatenate([p.residual for p in pairs]) if pairs else np.zeros(0)
     residual = residual[np.isfinite(residual)]
     step = float(np.median(residual)) if len(residual) else 0.1 * diameter
