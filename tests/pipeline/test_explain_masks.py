@@ -87,7 +87,7 @@ class _OnlySupport:
 
     column = list(FEATURES).index("support")
 
-    def decision_function(self, features: np.ndarray) -> np.ndarray:
+    def log_odds(self, features: np.ndarray) -> np.ndarray:
         return 6.0 * np.tanh(features[:, self.column] - 2.0)
 
 

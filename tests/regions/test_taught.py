@@ -42,7 +42,7 @@ def test_what_is_learned_holds_for_other_candidates_and_is_not_all() -> None:
     change = after - before
     assert change[yes].mean() > change[~yes].mean() + 2
     # half of the say remains with the start
-    own = taught.trees.decision_function(FEATURE[rest])
+    own = taught.trees.log_odds(FEATURE[rest])
     np.testing.assert_allclose(after, (before + np.clip(own, -12, 12)) / 2)
 
 
@@ -52,10 +52,10 @@ def test_the_more_often_the_start_is_wrong_the_more_of_a_say_has_what_was_checke
     assert [share_of(n, wrong) for n, wrong in given] == pytest.approx([0, 0, 0.5, 1, 1])
     assert 0 < share_of(40, 0.12) < share_of(40, 0.3) < share_of(80, 0.3) < 1
     full = teach(START, FEATURE, told, 1.0)
-    own = full.trees.decision_function(FEATURE)
+    own = full.trees.log_odds(FEATURE)
     clipped = np.clip(own, -12, 12)
     np.testing.assert_allclose(odds(full), np.where(clipped > 0, clipped / 2, clipped))
-    np.testing.assert_array_equal(teach(START, FEATURE, told).trees.decision_function(FEATURE), own)
+    np.testing.assert_array_equal(teach(START, FEATURE, told).trees.log_odds(FEATURE), own)
 
 
 def test_a_choice_says_nothing_of_what_is_like_the_chosen() -> None:

@@ -22,7 +22,7 @@ from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
 from bridgetrack.regions.size import CellSize
 
 if TYPE_CHECKING:
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 _ALIKE = 0.6
 FEW = 25
@@ -34,6 +34,31 @@ _OFTEN = 0.2
 _SELDOM = 0.1
 """The same, up to which it has all of the say: the movie's own trees know less than it does."""
 HALF = 0.5
+_SUREST = 0.998
+"""More than this, or less than the rest, averaged trees of few examples cannot say."""
+
+
+@dataclass(frozen=True)
+class MovieTrees:
+    """Trees learned from the candidates of one movie: boosted ones and averaged ones, by halves.
+
+    Few examples leave open where exactly to split. Boosted trees settle that in one way or another,
+    averaged random ones leave it open; together they are right more often than either.
+
+    Parameters
+    ----------
+    boosted, averaged
+        Fitted to the same examples.
+    """
+
+    boosted: HistGradientBoostingClassifier
+    averaged: ExtraTreesClassifier
+
+    def log_odds(self, features: Array) -> Array:
+        """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
+        likely = self.averaged.predict_proba(features)[:, 1].clip(1 - _SUREST, _SUREST)
+        odds = (self.boosted.decision_function(features) + np.log(likely / (1 - likely))) / 2
+        return np.asarray(np.clip(odds, -MOST_ODDS, MOST_ODDS))
 
 
 @dataclass(frozen=True)
@@ -56,7 +81,7 @@ class MovieScore:
 
     start: RegionScore
     size: CellSize | None = None
-    trees: HistGradientBoostingClassifier | None = None
+    trees: MovieTrees | None = None
     share: float = 0.0
     taught_reads: bool = False
 
@@ -73,7 +98,7 @@ class MovieScore:
         """Log-odds by their features alone, shape (R,)."""
         odds = self.start.log_odds(features) - doubt_of_tight(features)
         if self.trees is not None and len(odds):
-            trees = np.clip(self.trees.decision_function(features), -MOST_ODDS, MOST_ODDS)
+            trees = self.trees.log_odds(features)
             # Alone they are so sure of cells that the frames around could no longer decide
             # between one cell and two.
             trees = np.where(trees > 0, (1 - HALF * self.own) * trees, trees)
@@ -127,12 +152,12 @@ def teach(score: MovieScore, features: Array, targets: Targets, share: float = H
     share
         How much of a say the trees shall have.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
     known = targets >= 0
     if len(np.unique(targets[known])) < 2:
         return replace(score, trees=None, share=0.0)
-    trees = HistGradientBoostingClassifier(
+    boosted = HistGradientBoostingClassifier(
         max_iter=100,
         learning_rate=0.08,
         max_leaf_nodes=7,
@@ -141,5 +166,8 @@ def teach(score: MovieScore, features: Array, targets: Targets, share: float = H
         early_stopping=False,
         random_state=0,
     )
-    trees.fit(features[known], targets[known])
-    return replace(score, trees=trees, share=share)
+    averaged = ExtraTreesClassifier(
+        n_estimators=200, min_samples_leaf=3, max_features=0.4, random_state=0
+    )
+    seen = features[known], targets[known]
+    return replace(score, trees=MovieTrees(boosted.fit(*seen), averaged.fit(*seen)), share=share)
