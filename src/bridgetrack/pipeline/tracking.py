@@ -30,7 +30,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.scene import Scene, prepare
-from bridgetrack.progress import Progress, Steps, begin, relayed
+from bridgetrack.progress import Progress, Steps, begin, relayed, run
 from bridgetrack.tracks.build import build_tracks
 from bridgetrack.tracks.table import track_table
 from bridgetrack.tracks.tracks import Tracks, lineage_graph
@@ -338,6 +338,11 @@ class Correction:
 
 
 def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
+    """Track again under other annotations at once, see `resolve_steps`."""
+    return run(resolve_steps(tracking, scene))
+
+
+def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Correction]:
     """Track again under other annotations, solving only what they touch.
 
     The objective is that of a full solve.
@@ -356,6 +361,7 @@ def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
     ContradictionError
         Where annotations exclude each other; the message names them.
     """
+    yield Progress("Honouring your answer", 0.0)
     old, model = tracking.scene, tracking.model
     if not np.array_equal(old.slots, scene.slots):
         raise InputError("the cells have changed since this movie was tracked; track it again")
@@ -370,6 +376,7 @@ def resolve_tracking(tracking: Tracking, scene: Scene) -> Correction:
     except InfeasibleError as error:
         raise explain_contradiction(scene) from error
     margins = margin_bounds(scene.problem, scores, solution, allowed)
+    yield Progress("Honouring your answer", 0.5)
     return Correction(_tracked(scene, model, scores, solution, margins), touched)
 
 

@@ -20,7 +20,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
 from bridgetrack.pipeline.near import LARGE, prepare_near
 from bridgetrack.pipeline.scene import Scene, annotate, check_kinds
-from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_tracking, track_scene
+from bridgetrack.pipeline.tracking import Correction, Tracking, resolve_steps, track_scene
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend
 from bridgetrack.segmentation.pixels import PixelModel
@@ -430,9 +430,7 @@ class TrackedMovie(BackgroundWork):
 
         def work() -> Steps[Correction]:
             yield Progress("Honouring your answer", 0.0)
-            answered = annotate(base, annotations)
-            yield Progress("Honouring your answer", 0.5)
-            return resolve_tracking(tracking, answered)
+            return (yield from resolve_steps(tracking, annotate(base, annotations)))
 
         self.run("correct", work, lambda c: self._tracked(c.tracking, annotations))
 
