@@ -97,15 +97,6 @@ def test_cells_that_are_joined_all_the_time_are_one() -> None:
     assert solve(scores)[1] == [{"both", "alone"}] * N_FRAMES
 
 
-def test_two_cells_drawn_as_one_at_first_do_not_divide_for_little() -> None:
-    """A reading of the first frame costs a division or the cut, whichever is cheaper."""
-    scores = {(0, "both"): 3.5, (0, "left"): -0.4, (0, "right"): -0.4}
-    bold = solve(scores, settings=JointSettings(caution=0.0))[1]
-    careful = solve(scores, settings=JointSettings(caution=3.0))[1]
-    assert bold == [{"both", "alone"}, *[set(TRUE)] * (N_FRAMES - 1)]
-    assert careful == [set(TRUE)] * N_FRAMES
-
-
 def test_pins_are_honoured_and_carry_over() -> None:
     scores = {(t, n): s for t in range(N_FRAMES) for n, s in (("both", 1.0), ("left", -0.5))}
     pins = {(1, "left"): 1, (1, "right"): 1, (3, "alone"): -1}

@@ -67,9 +67,6 @@ class JointSettings:
     bias
         Taken off the score of every region, so that two small regions do not win over a large
         one by having two events.
-    caution
-        Taken off the score of every division: two cells that are drawn as one for some frames look
-        like one that divides, and so does a cell beside debris.
     doubts
         Alternatives worked out per frame, for questions and explanations.
     doubtful
@@ -80,7 +77,6 @@ class JointSettings:
     overlap: int = 3
     trust: float = 1.5
     bias: float = -0.5
-    caution: float = 1.5
     doubts: int = 0
     doubtful: float = 3.0
 
@@ -221,7 +217,6 @@ class RegionScene:
         weights = model.aligned(features).copy()
         weights[[features.keys.index(key) for key in _COMPARING]] = 0.0
         out = self.matrix.scores(weights)
-        out[self.hypotheses.of(Event.DIVIDE)] -= settings.caution
         absent = self.hypotheses.of(Event.FALSE)
         row = self.hypotheses.sources[absent, 0]
         out[absent] = settings.bias - settings.trust * region_scores[row]

@@ -45,7 +45,7 @@ class MaskSettings:
         Candidates among which to choose, for every cell.
     loyalty
         Added to the log-odds of labels brought along.
-    trust, bias, caution, window, overlap, doubts
+    trust, bias, window, overlap, doubts
         See `JointSettings`; window counts frames.
     """
 
@@ -54,7 +54,6 @@ class MaskSettings:
     loyalty: float = option(2.0, least=0)
     trust: float = option(1.5, above=0)
     bias: float = -0.5
-    caution: float = 1.5
     window: int = option(8, least=2)
     overlap: int = option(3, least=1)
     doubts: int = option(0, least=0)
@@ -63,7 +62,7 @@ class MaskSettings:
     def joint(self) -> JointSettings:
         """Those of the integer program."""
         overlap = min(self.overlap, self.window - 1)
-        return JointSettings(self.window, overlap, self.trust, self.bias, self.caution, self.doubts)
+        return JointSettings(self.window, overlap, self.trust, self.bias, self.doubts)
 
 
 def choose_masks(
