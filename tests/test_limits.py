@@ -15,7 +15,7 @@ from bridgetrack.limits import TO_BEGIN, address_space, left_in_groups
 
 LIMITED = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
 from bridgetrack.__main__ import main
 sys.exit(main())
 """
@@ -88,6 +88,19 @@ def test_text_that_pandas_let_go_goes_back_to_the_system() -> None:
     del tables
     give_back()
     assert held() < (before + highest) / 2
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="others do not keep the limit")
+def test_a_limit_above_what_libraries_take_is_enough_for_a_few_cells(tmp_path: Path) -> None:
+    table = tmp_path / "cells.csv"
+    rows = (f"{t},{10 * k},{10 * k + t}" for t in range(4) for k in range(20))
+    table.write_text("\n".join(["t,y,x", *rows]) + "\n")
+    words = [sys.executable, "-c", LIMITED, str(int(1.3e9)), "track", str(table)]
+    done = subprocess.run(
+        [*words, "--out", str(tmp_path / "out")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "run.json").is_file()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")

@@ -49,6 +49,8 @@ def _has_room() -> bool:
         # every thread takes addresses whether it works or not; read where numpy is loaded
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
             os.environ.setdefault(name, "1")
+        # pandas holds text by pyarrow, which takes the addresses of a gigabyte beforehand
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
         keep_together()
     return True
 

@@ -113,6 +113,7 @@ def test_empty_cells_at_the_ends_of_rows_are_nothing(tmp_path: Path) -> None:
         ("t,y,x\n0,1,1,9,8\n", "a row holds 5 cells, and the first only 3 names"),
         ("t,y,x\n", "no rows"),
         ("", "cannot be read as a table"),
+        ("t,y,x\n0,1,2\n1,1,2,5,6\n", "a row holds 5 cells, and the first only 3 names"),
     ],
 )
 def test_bad_tables_are_explained(tmp_path: Path, text: str, message: str) -> None:

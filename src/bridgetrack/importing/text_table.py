@@ -6,6 +6,7 @@ import csv
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import count, islice
@@ -247,11 +248,15 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
             file.seek(0)
             cells = _read_rows(file, separator, rows)
         _refuse_nameless(path, separator, rows, len(cells.columns))
+    except pd.errors.ParserError as error:  # of rows that are too long, for instance
+        with suppress(OSError, ValueError, csv.Error):
+            _refuse_nameless(path, separator, rows, _first_width(path, separator))
+        raise InputError(f"{path}: cannot be read as a table ({error})") from error
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a text file ({error})") from error
-    except (ValueError, csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (ValueError, csv.Error, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path}: cannot be read as a table ({error})") from error
     cells.columns = pd.Index(_unlike([str(c).strip() for c in cells.columns]))
     cells.index = pd.RangeIndex(2, 2 + len(cells))
@@ -283,6 +288,12 @@ def _unlike(names: list[str]) -> list[str]:
             name if name not in found else next(n for n in more if n not in {*names, *found})
         )
     return found
+
+
+def _first_width(path: Path, separator: str) -> int:
+    """Cells of the first row that has any."""
+    with path.open(encoding="utf-8-sig") as file:
+        return next((len(line.split(separator)) for line in file if line.strip()), 0)
 
 
 def _refuse_nameless(path: Path, separator: str, rows: int | None, columns: int) -> None:
