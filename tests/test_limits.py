@@ -95,7 +95,7 @@ def test_a_limit_above_what_libraries_take_is_enough_for_a_few_cells(tmp_path: P
     table = tmp_path / "cells.csv"
     rows = (f"{t},{10 * k},{10 * k + t}" for t in range(4) for k in range(20))
     table.write_text("\n".join(["t,y,x", *rows]) + "\n")
-    words = [sys.executable, "-c", LIMITED, str(int(1.3e9)), "track", str(table)]
+    words = [sys.executable, "-c", LIMITED, str(int(1.55e9)), "track", str(table)]
     done = subprocess.run(
         [*words, "--out", str(tmp_path / "out")], capture_output=True, text=True, check=False
     )
