@@ -35,8 +35,8 @@ def test_a_habit_is_what_most_corrections_share(ratios: list[float], usual: floa
 
 
 def test_few_corrections_among_many_cells_found_right_are_no_habit() -> None:
-    assert usual_ratio([1.5] * 6, checked=120) == pytest.approx(1.5)
-    assert usual_ratio([1.5] * 6, checked=130) == 1.0
+    assert usual_ratio([1.5] * 6, checked=190) == pytest.approx(1.5)
+    assert usual_ratio([1.5] * 6, checked=210) == 1.0
 
 
 def test_a_cell_is_redrawn_by_the_candidate_of_the_wanted_size_around_it() -> None:
