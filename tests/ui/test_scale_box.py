@@ -83,10 +83,13 @@ def test_what_is_typed_is_used_and_answers_stay(open_short, viewer, hand, qtbot,
     scores = widget.segment.scores
     section = next(s for s in widget.segment.findChildren(QCollapsible) if s.isAncestorOf(scores))
     section.expand(animate=False)
-    qtbot.wait(50)
     assert not scores.drop.isEnabled()
-    qtbot.mouseClick(scores.use, Qt.MouseButton.LeftButton)
-    assert "Choose a file first" in scores.words.text()
+
+    def asks_for_a_file() -> None:  # once the section is laid out
+        qtbot.mouseClick(scores.use, Qt.MouseButton.LeftButton)
+        assert "Choose a file first" in scores.words.text()
+
+    qtbot.waitUntil(asks_for_a_file, timeout=20_000)
     path = tmp_path / "scores.csv"
     path.write_text("frame,source,target,score\n0,1,1,0.9\n0,2,77777,0.5\n")
     scores.file.value = path
