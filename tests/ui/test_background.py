@@ -33,7 +33,7 @@ def test_work_that_has_ended_says_nothing_more(qtbot):
 
 def test_short_work_does_not_wait_for_long_work(qtbot, monkeypatch):
     from bridgetrack.ui import background
-    from bridgetrack.ui.background import ThreadRunner
+    from bridgetrack.ui.background import PICTURES, ThreadRunner
 
     end, begun, made = threading.Event(), [], []
 
@@ -52,9 +52,11 @@ def test_short_work_does_not_wait_for_long_work(qtbot, monkeypatch):
         for k in range(many):
             runner.start(f"long {k}", lambda k=k: long_work(k), made.append, made.append, print)
         qtbot.waitUntil(lambda: len(begun) == 2, timeout=20_000)
-        # An answer is tracked at once; other work waits until there is room.
-        runner.start("correct", short_work, made.append, made.append, lambda _: None)
-        qtbot.waitUntil(lambda: made == ["made"], timeout=20_000)
+        # An answer is tracked, and a question shown, at once; other work waits until there is room.
+        for name in ("correct", PICTURES):
+            made.clear()
+            runner.start(name, short_work, made.append, made.append, lambda _: None)
+            qtbot.waitUntil(lambda: made == ["made"], timeout=20_000)
         assert len(begun) == 2
         monkeypatch.setattr(background, "_LONG", 0.0)  # as if some seconds had gone by
         qtbot.waitUntil(lambda: len(begun) == many, timeout=20_000)

@@ -161,8 +161,10 @@ _AT_ONCE, _LONG = 2, 5.0
 """Works that begin one beside the other but for pressing ones, and seconds after which one does not
 count any more: the more threads compute, the longer the window's own waits for its turn."""
 
-PRESSING = frozenset({"measure", "collect", "track", "correct"})
-"""Names of works that somebody waits for at the image: they do not wait for others."""
+PICTURES = "pictures of the question"
+"""Name of the work that cuts them out."""
+PRESSING = frozenset({"measure", "collect", "track", "correct", PICTURES})
+"""Names of works that somebody waits for: they do not wait for others."""
 
 
 class ThreadRunner:

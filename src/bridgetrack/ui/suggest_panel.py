@@ -15,6 +15,7 @@ from bridgetrack.session.check import SampleQuestion
 from bridgetrack.session.names import Name, choice_words, question_words
 from bridgetrack.session.proposals import shown_beliefs
 from bridgetrack.session.questions import JOB, Question
+from bridgetrack.ui.background import PICTURES
 from bridgetrack.ui.event_looks import LOOKS
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.overlay import percent
@@ -23,9 +24,6 @@ from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import Picture, TwoFrames, mask_picture_steps, picture_steps
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import button, heading, row, text
-
-PICTURES = "pictures of the question"
-"""Name of the background work."""
 
 
 class SuggestPanel(Panel):
