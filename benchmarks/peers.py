@@ -13,9 +13,9 @@ any, go to Bridgetrack alone, once with and once without them. *Development* mov
 looked at while setting Bridgetrack's weights; *unseen* ones had no part in any choice.
 
 Edge and division F1 and AOGM (with the Cell Tracking Challenge's weights) are traccuracy's, cell by
-cell; seconds are of the processor, imports left out. Finished runs are kept in ``--log`` and
-``--others`` (delete it where their versions changed). Draws
-``docs/evidence/data/peers.svg``.
+cell; a last table says what kinds of links are wrong. Seconds are of the processor, imports left
+out. Finished runs are kept in ``--log`` and ``--others`` (delete it where their versions changed).
+Draws ``docs/evidence/data/peers.svg``.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from bridgetrack.annotations.truth import draw_annotations, read_events
 from bridgetrack.evaluation.graph import graph_of
 from common import DATA, header, row, save_figure
 from graph_errors import graph_errors
+from link_kinds import KINDS, link_kinds
 from peer_runner import NEED_MASKS, TOOLS
 
 OTHERS = Path(__file__).resolve().parents[1] / "build" / "evidence" / "other_trackers.jsonl"
@@ -326,6 +327,7 @@ def measure(name: str, tools: list[str], given: argparse.Namespace) -> None:
             line |= graph_errors(
                 cells.frame, cells.position, cells.links, found["links"], found.get("lost", ())
             )
+            line |= link_kinds(cells.frame, cells.links.tolist(), found["links"])
         print(line, file=sys.stderr, flush=True)
         log = given.log if tool in OURS else given.others
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -414,6 +416,20 @@ def behind(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools:
     return "\n".join(lines)
 
 
+def kinds(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: list[str]) -> str:
+    """Which links are wrong: Bridgetrack's, and those of the other tool with the best edge F1."""
+    lines = [header("movie", "tool", *KINDS.values())]
+    for name in names:
+        others = [t for t in tools if t not in OURS and "edge_f1" in rows.get((name, t), {})]
+        top = sorted(others, key=lambda t: rows[name, t]["edge_f1"])[-1:]
+        first = name
+        for tool in (*OURS, *top):
+            if "edge_f1" in (r := rows.get((name, tool), {})):
+                lines.append(row(first, tool, *(f"{r[k]:,}" for k in KINDS)))
+                first = ""
+    return "\n".join(lines)
+
+
 def picture(
     names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools: list[str]
 ) -> None:
@@ -498,7 +514,8 @@ def main() -> None:
     if not names:
         sys.exit(f"none of these movies is in {given.data}")
     print(behind(names, rows, given.tools) + "\n")
-    print(table(names, rows, given.tools))
+    print(table(names, rows, given.tools) + "\n")
+    print(kinds(names, rows, given.tools))
     picture(names, rows, given.tools)
 
 
