@@ -442,9 +442,9 @@ def picture(
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 0.46 * len(names) + 1.6), sharey=True)
     marks = "oDPsv^<>X*p"
-    for axis, key, title in (
-        (axes[0], "edge_f1", "1 - edge F1, %"),
-        (axes[1], "division_f1", "1 - division F1, %"),
+    for axis, key, title, none, ticks in (
+        (axes[0], "edge_f1", "1 - edge F1, %", 0.003, (0.01, 0.1, 1, 10)),
+        (axes[1], "division_f1", "1 - division F1, %", 0.3, (1, 3, 10, 30, 100)),
     ):
         for k, tool in enumerate(tools):
             points = [
@@ -457,13 +457,12 @@ def picture(
             x, y = np.asarray(points).T
             ours = tool in OURS
             axis.plot(
-                np.maximum(x, 0.003 if key == "edge_f1" else 0.3), y, marks[k % len(marks)],
+                np.maximum(x, none), y, marks[k % len(marks)],
                 color=f"C{k % 10}", ms=9 if ours else 6, alpha=0.95 if ours else 0.7,
                 label=tool, mec="black" if ours else "none",
             )  # fmt: skip
         axis.set(xscale="log", xlabel=f"{title} (less is better)")
-        axis.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_xticks([none, *ticks], ["none", *(f"{tick:g}" for tick in ticks)])
         axis.xaxis.set_minor_formatter(ticker.NullFormatter())
         axis.set_ylim(-0.5, len(names) - 0.5)
         axis.grid(axis="y", color="0.9")

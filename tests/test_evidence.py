@@ -99,3 +99,26 @@ def test_pages_name_scripts_and_folders_that_are_there(pages: Any) -> None:
             assert [s for s in result.scripts if not (PROJECT / "benchmarks" / s).is_file()] == []
             package = PROJECT / "src" / "bridgetrack"
             assert [f for f in result.folders if not (package / f).is_dir()] == []
+
+
+def test_wrong_and_missed_links_are_told_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cell 1 divides into 3 and 4; 2 goes on as 5; 0 ends, 6 begins; 8 comes two frames after 3."""
+    monkeypatch.syspath_prepend(str(PROJECT / "benchmarks"))
+    link_kinds = importlib.import_module("link_kinds").link_kinds
+    frame = [0, 0, 0, 1, 1, 1, 1, 2, 3]
+    true = [(1, 3), (1, 4), (2, 5), (4, 7)]
+    assert set(link_kinds(frame, true, true).values()) == {0}
+    found = [(0, 6), (1, 3), (2, 5), (2, 4), (3, 8), (5, 7)]
+    assert link_kinds(frame, true, found) == {
+        "missed_moves": 1,  # 4 to 7
+        "missed_daughters": 1,  # 1 to 4
+        "over_a_gap": 1,  # 3 to 8
+        "false_daughters": 1,  # 2 to 4, beside 2 to 5
+        "joined": 2,  # 0 to 6, and 5, which ends, to 7
+        "exchanged": 0,
+    }
+    swapped = [(1, 3), (1, 5), (2, 4), (4, 7)]
+    assert link_kinds(frame, true, swapped) == {
+        "missed_moves": 1, "missed_daughters": 1, "over_a_gap": 0,
+        "false_daughters": 0, "joined": 0, "exchanged": 2,
+    }  # fmt: skip
