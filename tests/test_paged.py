@@ -72,6 +72,29 @@ def test_joining_and_taking_hold_little_in_memory(monkeypatch: pytest.MonkeyPatc
     assert highest < 1.1 * back.nbytes, "the numbers of the rows; 16 MB each of what is made"
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 30_000), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_what_comes_in_pieces_is_stacked_ordered_and_has_a_middle(
+    lengths: list[int], chance: Random
+) -> None:
+    draw = np.random.default_rng(chance.randrange(1000))
+    pieces = [Pair(draw.integers(0, 9, (n, 2)), Inner(draw.normal(size=n))) for n in lengths]
+    numbers = np.concatenate([piece.inner.numbers for piece in pieces])
+    keys = draw.integers(-50, chance.choice([0, 10, 100_000]), sum(lengths))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bridgetrack.paged._AT_ONCE", 1 << 16)
+        patch.setattr("bridgetrack.paged.ROWS_AT_ONCE", 5_000)
+        for pages in (Pages(), Pages(room_on_disk())):
+            whole = pages.stack(iter(pieces))
+            np.testing.assert_array_equal(whole.rows, np.concatenate([p.rows for p in pieces]))
+            np.testing.assert_array_equal(whole.inner.numbers, numbers)
+            np.testing.assert_array_equal(pages.argsort(keys), np.argsort(keys, kind="stable"))
+            assert not pages.zeros((len(keys), 2), np.int32).any()
+            if len(numbers):
+                some = (p.inner.numbers for p in pieces)
+                assert pages.median(some, len(numbers)) == np.median(numbers)
+
+
 @dataclass(frozen=True)
 class Inner:
     """Something with an array."""

@@ -12,15 +12,16 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from bridgetrack.errors import BridgetrackError
 
@@ -74,6 +75,67 @@ class Pages:
         """
         return array if self._holds(array) else self._gathered(array, None)
 
+    def zeros(self, shape: int | tuple[int, ...], kind: DTypeLike = np.float64) -> NDArray[Any]:
+        """An array to be filled, on disk where that is worth it."""
+        shape = (shape,) if isinstance(shape, int) else shape
+        kind = np.dtype(kind)
+        size = kind.itemsize * math.prod(shape)
+        if not self._worth(size, kind):
+            return np.zeros(shape, dtype=kind)
+        count, step = math.prod(shape), max(_AT_ONCE // kind.itemsize, 1)
+        # Written, as a page that a full disk has no room for ends the program when it is filled.
+        empty = (np.zeros(min(step, count - k), dtype=kind) for k in range(0, count, step))
+        return self._written(empty, kind, shape)
+
+    def stack(self, pieces: Iterable[Thing]) -> Thing:
+        """As `join`, of pieces that are made one after another; there must be one at least."""
+        found: list[Any] = []
+        piles: dict[str, _Pile] = {}
+        for piece in pieces:
+            found = found or [piece]
+            for name, array in _leaves(piece):
+                if name not in piles:
+                    piles[name] = _Pile(self, array)
+                piles[name].add(array)
+        arrays = {name: pile.done() for name, pile in piles.items()}
+        whole: Thing = _rebuilt(found[0], arrays)
+        return whole
+
+    def argsort(self, keys: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Stable order of many integers, put here; few are in memory unless most are alike."""
+        n = len(keys)
+        if not self._worth(8 * n, np.dtype(np.int64)) or n <= ROWS_AT_ONCE:
+            return np.argsort(keys, kind="stable")
+        parts = list(in_parts(n))
+        low, high = min(int(keys[p].min()) for p in parts), max(int(keys[p].max()) for p in parts)
+        count = -(-n // ROWS_AT_ONCE)
+        wide = -(-(high - low + 1) // count)  # integers of a bucket
+        sizes = np.zeros(count + 1, dtype=np.int64)
+        for p in parts:
+            sizes[1:] += np.bincount((keys[p] - low) // wide, minlength=count)
+        ends = np.cumsum(sizes)
+        free = ends[:-1].copy()
+        order, sorted_ = self.zeros(n, np.int64), self.zeros(n, keys.dtype)
+        for p in parts:
+            bucket = (keys[p] - low) // wide
+            by = np.argsort(bucket, kind="stable")
+            many = np.bincount(bucket, minlength=count)
+            begin = np.cumsum(many) - many
+            place = np.arange(len(by)) + np.repeat(free - begin, many)
+            order[place], sorted_[place] = by + p.start, keys[p][by]
+            free += many
+        for a, b in pairwise(ends.tolist()):
+            order[a:b] = order[a:b][np.argsort(sorted_[a:b], kind="stable")]
+        return order
+
+    def median(self, pieces: Iterable[NDArray[np.float64]], count: int) -> float:
+        """Median of so many numbers, which come in pieces and need not fit into memory."""
+        room, at = self.zeros(count), 0
+        for piece in pieces:
+            room[at : at + len(piece)] = piece
+            at += len(piece)
+        return float(np.median(room, overwrite_input=True))
+
     def take(self, thing: Thing, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Thing:
         """Some rows of an array, or of a dataclass of arrays, by index or by mask, put here.
 
@@ -117,17 +179,33 @@ class Pages:
         self, pieces: Iterable[NDArray[Scalar]], kind: np.dtype[Scalar], shape: tuple[int, ...]
     ) -> NDArray[Scalar]:
         """Pieces of an array, one after another in a file."""
+        with self._file() as file:
+            for piece in pieces:
+                file.write(np.ascontiguousarray(piece).data)
+            return self._mapped(file, kind, shape)
+
+    @contextmanager
+    def _file(self) -> Iterator[IO[bytes]]:
+        """A file without a name."""
+        with self._told(), tempfile.TemporaryFile(dir=self.folder) as file:
+            yield file
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What is said where the disk is full."""
         try:
-            with tempfile.TemporaryFile(dir=self.folder) as file:
-                for piece in pieces:
-                    file.write(np.ascontiguousarray(piece).data)
-                file.flush()
-                pages = mmap.mmap(file.fileno(), 0)
+            yield
         except OSError as error:
             raise BridgetrackError(
                 f"{self.folder} has no room for the tables of a movie that is larger than memory "
                 f"({error}); make room there, or name another folder in TMPDIR"
             ) from error
+
+    def _mapped(
+        self, file: IO[bytes], kind: np.dtype[Scalar], shape: tuple[int, ...]
+    ) -> NDArray[Scalar]:
+        file.flush()
+        pages = mmap.mmap(file.fileno(), 0)
         self._open.add(pages)
         return np.frombuffer(pages, dtype=kind).reshape(shape)
 
@@ -182,6 +260,60 @@ class Pages:
         for pages in list(self._open):
             with suppress(AttributeError, OSError, ValueError):  # only on Unix
                 pages.madvise(mmap.MADV_DONTNEED)
+
+
+@dataclass
+class _Pile:
+    """An array that grows: in memory while it is small, then in a file."""
+
+    pages: Pages
+    like: NDArray[Any]
+    parts: list[NDArray[Any]] = field(default_factory=list)
+    rows: int = 0
+    held: int = 0
+    file: IO[bytes] | None = None
+
+    def add(self, array: NDArray[Any]) -> None:
+        """Put some rows at the end."""
+        self.parts.append(array)
+        self.rows += len(array)
+        self.held += array.nbytes
+        if self.pages._worth(self.held, self.like.dtype) and self.held > _AT_ONCE // 16:
+            self._write()
+
+    def _write(self) -> None:
+        with self.pages._told():
+            if self.file is None:
+                self.file = tempfile.TemporaryFile(dir=self.pages.folder)  # noqa: SIM115
+            for part in self.parts:
+                self.file.write(np.ascontiguousarray(part).data)
+        self.parts, self.held = [], 0
+
+    def done(self) -> NDArray[Any]:
+        """All rows."""
+        if self.file is None:
+            return self.pages._joined(self.parts)
+        self._write()
+        with self.file as file, self.pages._told():
+            return self.pages._mapped(file, self.like.dtype, (self.rows, *self.like.shape[1:]))
+
+
+def _leaves(thing: Any, above: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays of an array, or of a dataclass of arrays, by where they are in it."""
+    if isinstance(thing, np.ndarray):
+        yield above, thing
+    else:
+        for f in fields(thing):
+            yield from _leaves(getattr(thing, f.name), f"{above}.{f.name}")
+
+
+def _rebuilt(thing: Any, arrays: dict[str, NDArray[Any]], above: str = "") -> Any:
+    """The same with other arrays, named as by `_leaves`."""
+    if isinstance(thing, np.ndarray):
+        return arrays[above]
+    inner = {f.name: getattr(thing, f.name) for f in fields(thing)}
+    found = {n: _rebuilt(one, arrays, f"{above}.{n}") for n, one in inner.items()}
+    return replace(thing, **found)
 
 
 def _pieces(array: NDArray[Scalar], rows: NDArray[np.integer] | None) -> Iterator[NDArray[Scalar]]:

@@ -13,16 +13,18 @@ import pandas as pd
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.annotations.anchor import cell_refs, event_refs
+from bridgetrack.annotations.anchor import anchor, cell_refs, event_refs
 from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.room import Room, free_memory, parse_memory
 from bridgetrack.pipeline.summary import least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
+from bridgetrack.pipeline.window import WholeMovie
 from bridgetrack.pipeline.windows import track_in_windows
 
 
@@ -80,6 +82,32 @@ def test_the_tracks_are_those_of_the_whole_movie(
     assert found.windows is not None
     assert found.windows.hypotheses == len(whole.scene.hypotheses)
     assert found.windows.count == len(cuts)
+
+
+def test_a_window_knows_its_own_cells_and_proposes_what_the_whole_movie_would(
+    table: Path, whole: Tracking
+) -> None:
+    evidence, matrix = whole.scene.evidence, whole.scene.matrix
+    answers = anchor(answers_that_change(whole), evidence.detections)
+    known = matrix.features, shipped_model().aligned(matrix.features)
+    movie = WholeMovie.of(evidence, *known, answers, (12, 24))
+    n = len(evidence.detections)
+    for frames in (range(13), range(12, 25), range(24, 40)):
+        near, start = movie.near(frames), movie.start(frames)
+        assert len(near.evidence.detections) < 0.6 * n
+        assert 0 < len(near.rare) < len(movie.rare)
+        found, scores = near.proposed(frames)
+        wanted, wanted_scores = movie.proposed(frames)
+        for one, other in zip(
+            (found.event, found.moved(start).sources, found.moved(start).targets),
+            (wanted.event, wanted.sources, wanted.targets),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(scores, wanted_scores)
+        allowed = near.allowed(found, near.slots_of(frames))
+        np.testing.assert_array_equal(allowed, movie.allowed(wanted, movie.slots_of(frames)))
+        assert not allowed.all()
 
 
 def test_windows_reach_farther_into_each_other_until_nothing_is_lost(
@@ -224,7 +252,7 @@ def test_what_windows_and_empty_frames_cost_is_said(
     assert "not proven to be the best" not in said
     assert "frames 6 to 9 hold no cell: tracks go on across 2 such frames at most" in said
     few[~few["t"].between(6, 7)].to_csv(tmp_path / "cells.csv", index=False)
-    monkeypatch.setattr("bridgetrack.pipeline.windows._State.gap", property(lambda _: 12.5))
+    monkeypatch.setattr("bridgetrack.pipeline.shelves.Shelves.gap", property(lambda _: 12.5))
     assert main([*words, "--window", "5"]) == 0
     said = capsys.readouterr().out
     assert "not proven to be the best: the score is" in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack import paged
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.paged import Pages
@@ -130,6 +133,21 @@ class Detections:
         vars(found)["position"] = _fixed(pages.put(found.position))  # as if asked for before
         return found
 
+    def within(self, frames: range) -> Detections:
+        """The same movie with the cells of some frames alone; rows count from the first of them."""
+        first, stop = int(self.offsets[frames.start]), int(self.offsets[frames.stop])
+        found = copy(self)  # what was checked once is not checked again
+        vars(found).clear()
+        vars(found).update(
+            table=self.table.iloc[first:stop].reset_index(drop=True),
+            geometry=self.geometry,
+            channels=self.channels,
+            has_masks=self.has_masks,
+            position=self.position[first:stop],
+            offsets=_fixed(np.clip(self.offsets, first, stop) - first),
+        )
+        return found
+
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """First row of every frame and the total at the end, shape (n_frames + 1,)."""
@@ -140,6 +158,16 @@ class Detections:
         """Rows of frame `t`."""
         offsets = self.offsets
         return slice(int(offsets[t]), int(offsets[t + 1]))
+
+    def some_frames(self) -> Iterator[range]:
+        """All frames, some at a time, for work that takes much memory for each cell."""
+        start, n_frames = 0, self.geometry.n_frames
+        while start < n_frames:
+            full = int(self.offsets[start]) + paged.ROWS_AT_ONCE
+            stop = int(np.searchsorted(self.offsets, full, side="right")) - 1
+            stop = min(max(stop, start + 1), n_frames)
+            yield range(start, stop)
+            start = stop
 
     def row_of(self, frame: int, label: int) -> int:
         """Row of the detection with this identity.
@@ -200,11 +228,17 @@ def border_distance(table: pd.DataFrame, geometry: Geometry) -> NDArray[np.float
     return np.asarray(np.maximum(gaps.min(axis=1), 0.0))
 
 
-def cell_diameter(detections: Detections) -> float:
+def median_diameter(detections: Detections, pages: Pages) -> float:
+    """Median equivalent diameter of the cells, few of which are in memory at a time."""
+    some = (equivalent_diameter(detections.within(t)) for t in detections.some_frames())
+    return pages.median(some, len(detections))
+
+
+def cell_diameter(detections: Detections, pages: Pages | None = None) -> float:
     """Median equivalent diameter of the movie, in its unit; positive.
 
     Where there are no masks, the areas of a table may be unknown (all the same); then half the
     median distance between neighbours stands in.
     """
-    diameter = float(np.median(equivalent_diameter(detections))) if len(detections) else 1.0
+    diameter = median_diameter(detections, pages or Pages()) if len(detections) else 1.0
     return max(diameter, 1e-6)

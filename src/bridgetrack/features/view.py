@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.paged import Pages
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -61,15 +63,59 @@ class CellMeasures:
     childless: Array
 
 
-def _robust_by_frame(values: Array, frame: NDArray[np.int64]) -> Array:
-    """Values as robust z-scores within their frame; the spread is the movie's."""
-    series = pd.Series(values)
-    median = series.groupby(frame).transform("median").to_numpy()
-    deviation = values - median
-    spread = 1.4826 * float(np.median(np.abs(deviation)))
-    # where most cells are equally bright, rounding errors must not count as differences
-    least = 1e-6 * float(np.max(np.abs(values), initial=0.0)) + 1e-12
-    return np.asarray(np.clip(deviation / max(spread, least), -_CLIP, _CLIP))
+@dataclass(frozen=True)
+class Usual:
+    """What is usual in a movie, with which its cells are compared.
+
+    Parameters
+    ----------
+    size
+        Median logarithm of the area.
+    level, spread
+        For every channel the median of the mean intensities, and their robust standard deviation
+        within a frame.
+    """
+
+    size: float
+    level: tuple[float, ...]
+    spread: tuple[float, ...]
+
+    @classmethod
+    def of(cls, detections: Detections, pages: Pages | None = None) -> Usual:
+        """Of all cells, few of which are in memory at a time where pages are given."""
+        pages, n = pages or Pages(), len(detections)
+        if not n:
+            return cls(0.0, (), ())
+        size = pages.median((np.log(_area(part.table)) for part in _parts(detections)), n)
+        level, spread = [], []
+        for k in range(len(detections.channels)):
+            level.append(pages.median((np.abs(_mean(p, k)) for p in _parts(detections)), n))
+            off = pages.median((np.abs(_deviation(p, k)) for p in _parts(detections)), n)
+            # where most cells are equally bright, rounding errors must not count as differences
+            least = 1e-6 * max(float(np.abs(_mean(p, k)).max()) for p in _parts(detections))
+            spread.append(max(1.4826 * off, least + 1e-12))
+        return cls(size, tuple(level), tuple(spread))
+
+
+def _parts(detections: Detections) -> Iterator[Detections]:
+    parts = (detections.within(frames) for frames in detections.some_frames())
+    return (part for part in parts if len(part))
+
+
+def _area(table: pd.DataFrame) -> Array:
+    return np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9)
+
+
+def _mean(detections: Detections, channel: int) -> Array:
+    """Mean intensity of every cell, shape (n,)."""
+    return _column(detections.table, f"mean_{channel}")
+
+
+def _deviation(detections: Detections, channel: int) -> Array:
+    """Mean intensity above the median of the cell's frame, shape (n,)."""
+    values = _mean(detections, channel)
+    median = pd.Series(values).groupby(detections.frame).transform("median").to_numpy()
+    return np.asarray(values - median)
 
 
 def _column(table: pd.DataFrame, name: str) -> Array:
@@ -78,27 +124,30 @@ def _column(table: pd.DataFrame, name: str) -> Array:
     return np.zeros(len(table))
 
 
-def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
+def _intensity(detections: Detections, usual: Usual) -> tuple[Array, Array, Array]:
     """Brightness, level and contrast, averaged over the channels."""
     table, n = detections.table, len(detections)
     brightness, level, contrast = np.zeros(n), np.zeros(n), np.zeros(n)
-    for k in range(len(detections.channels)):
-        mean, std = _column(table, f"mean_{k}"), _column(table, f"std_{k}")
-        reference = max(float(np.median(np.abs(mean))), 1e-12)
-        brightness += _robust_by_frame(mean, detections.frame)
+    for k in range(len(detections.channels) if n else 0):
+        mean, std, reference = (
+            _mean(detections, k),
+            _column(table, f"std_{k}"),
+            max(usual.level[k], 1e-12),
+        )
+        brightness += np.clip(_deviation(detections, k) / usual.spread[k], -_CLIP, _CLIP)
         level += np.arcsinh(2.0 * mean / reference)
         contrast += np.clip(std / np.maximum(np.abs(mean), 0.1 * reference), 0, 3)
     channels = max(len(detections.channels), 1)
     return brightness / channels, level / channels, contrast / channels
 
 
-def describe_cells(evidence: Evidence) -> CellMeasures:
-    """Compute the measures of all cells of a movie."""
+def describe_cells(evidence: Evidence, usual: Usual | None = None) -> CellMeasures:
+    """Compute the measures of all cells, by what is usual in a movie; by default in theirs."""
     detections = evidence.detections
+    usual = usual or Usual.of(detections)
     table, geometry = detections.table, detections.geometry
-    area = np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9)
-    size = np.log(area)
-    brightness, level, contrast = _intensity(detections)
+    size = np.log(_area(table))
+    brightness, level, contrast = _intensity(detections, usual)
     masks = detections.has_masks and "major" in table.columns
     major, minor = _column(table, "major"), _column(table, "minor")
     axis = np.stack([_column(table, f"axis_{a}") for a in geometry.axes], axis=1)
@@ -109,7 +158,7 @@ def describe_cells(evidence: Evidence) -> CellMeasures:
     reach = max(evidence.motion.diameter, 4 * evidence.motion.step)
     return CellMeasures(
         size=size,
-        relative_size=np.clip(size - np.median(size), -3, 3),
+        relative_size=np.clip(size - usual.size, -3, 3),
         brightness=brightness,
         level=level,
         contrast=contrast,

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from bridgetrack.detections.table import equivalent_diameter
+from bridgetrack.detections.table import Detections, equivalent_diameter, median_diameter
 from bridgetrack.hypotheses.evidence import Evidence
+from bridgetrack.paged import Pages
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -132,13 +133,38 @@ def skip_pairs(evidence: Evidence, limits: Reach) -> tuple[Index, Index]:
     Only cells of similar size, and no more than a small share of all cells, the nearest first.
     Skips over frames without any cell tie nothing together, so they do not count.
     """
+    detections = evidence.detections
+    found = []
+    for frames in detections.some_frames():
+        wide = _around(detections, frames, limits.max_gap)
+        start = int(detections.offsets[wide.start])
+        i, j, cost, blank = _skips_from(evidence.within(wide), frames, limits)
+        found.append((i + start, j + start, cost, blank))
+    source, target, cost, blank = (np.concatenate(part) for part in zip(*found, strict=True))
+    most = max(3, int(limits.skip_share * len(detections)))
+    counted = np.flatnonzero(~blank)
+    best = counted[np.argsort(cost[counted], kind="stable")[:most]]
+    keep = np.append(np.flatnonzero(blank), best)
+    return source[keep], target[keep]
+
+
+def _around(detections: Detections, frames: range, reach: int) -> range:
+    """Some frames with so many before and after them."""
+    last = detections.geometry.n_frames
+    return range(max(frames.start - reach, 0), min(frames.stop + reach, last))
+
+
+def _skips_from(
+    evidence: Evidence, frames: range, limits: Reach
+) -> tuple[Index, Index, Array, Mask]:
+    """Pairs of cells of similar size, lost in some frames; costs, and which skip empty frames."""
     followed, preceded = _plausible(evidence)
     detections, motion = evidence.detections, evidence.motion
     offsets, position = detections.offsets, detections.position
     n_frames = detections.geometry.n_frames
     empty = np.zeros(0, dtype=np.int64)
     found = [(empty, empty, np.zeros(0), np.zeros(0, dtype=bool))]
-    for t in range(n_frames - 2):
+    for t in range(frames.start, min(frames.stop, n_frames - 2)):
         lost = offsets[t] + np.flatnonzero(~followed[offsets[t] : offsets[t + 1]])
         here = evidence.predicted[lost]
         for gap in range(2, min(limits.max_gap, n_frames - 1 - t) + 1):
@@ -153,11 +179,7 @@ def skip_pairs(evidence: Evidence, limits: Reach) -> tuple[Index, Index]:
     size = np.log(np.maximum(equivalent_diameter(detections), 1e-9))
     change = np.abs(size[source] - size[target]) * detections.geometry.ndim
     keep = np.flatnonzero(change < np.log(2.5))
-    most = max(3, int(limits.skip_share * len(detections)))
-    counted = keep[~blank[keep]]
-    best = counted[np.argsort(cost[counted], kind="stable")[:most]]
-    keep = np.append(keep[blank[keep]], best)
-    return source[keep], target[keep]
+    return source[keep], target[keep], cost[keep], blank[keep]
 
 
 def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index, Array]:
@@ -170,20 +192,31 @@ def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index,
     return i[mutual], j[mutual], distance[mutual]
 
 
-def false_detections(evidence: Evidence) -> Index:
+def false_detections(evidence: Evidence, pages: Pages | None = None) -> Index:
     """Rows of detections that nothing before or after explains, or that are oddly small.
 
     Specks persist, so the smallest are proposed even where neighbours in time explain them, but
     no more than a small share of all cells.
     """
-    followed, preceded = _plausible(evidence)
-    alone = ~followed & ~preceded
-    diameter = equivalent_diameter(evidence.detections)
-    if not len(diameter):
+    detections = evidence.detections
+    if not len(detections):
         return np.zeros(0, dtype=np.int64)
-    relative = diameter / np.median(diameter)
-    small = np.flatnonzero(relative < _SMALL)
-    smallest = small[np.argsort(relative[small], kind="stable")]
-    alone[smallest[: max(3, int(_SMALL_SHARE * len(diameter)))]] = True
-    alone[(relative < _TINY) & ~(followed & preceded)] = True
-    return np.flatnonzero(alone)
+    usual = median_diameter(detections, pages or Pages())
+    alone, small, sizes = [], [], []
+    for frames in detections.some_frames():
+        wide = _around(detections, frames, 1)
+        part, start = evidence.within(wide), int(detections.offsets[wide.start])
+        followed, preceded = _plausible(part)
+        relative = equivalent_diameter(part.detections) / usual
+        mine = np.zeros(len(relative), dtype=bool)
+        offsets = part.detections.offsets
+        mine[offsets[frames.start] : offsets[frames.stop]] = True
+        lost = (relative < _TINY) & ~(followed & preceded)
+        alone.append(start + np.flatnonzero(mine & (lost | (~followed & ~preceded))))
+        little = np.flatnonzero(mine & (relative < _SMALL))
+        small.append(start + little)
+        sizes.append(relative[little])
+    specks = np.concatenate(small)
+    smallest = specks[np.argsort(np.concatenate(sizes), kind="stable")]
+    smallest = smallest[: max(3, int(_SMALL_SHARE * len(detections)))]
+    return np.union1d(np.concatenate(alone), smallest)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
-from bridgetrack.paged import in_parts
+from bridgetrack.paged import Pages, in_parts
 
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -127,6 +127,16 @@ class Events:
         """Some of the events, by index, by mask or in a row."""
         return Events(self.event[rows], self.sources[rows], self.targets[rows])
 
+    def moved(self, by: int) -> Events:
+        """The same events where rows are numbered so much higher."""
+        sources, targets = (np.where(x >= 0, x + by, -1) for x in (self.sources, self.targets))
+        return Events(self.event, sources, targets)
+
+    @property
+    def first(self) -> Index:
+        """Row of the first cell that every event names, shape (E,)."""
+        return np.where(self.sources[:, 0] < 0, self.targets[:, 0], self.sources[:, 0])
+
     def unique(self) -> Events:
         """The events sorted by kind, then by the rows named, each once."""
         return self.take(self.in_order())
@@ -194,26 +204,40 @@ class Events:
         """
         return self._covering(active, np.arange(len(active), dtype=np.int32), len(active))
 
-    def covering(self, active: Mask) -> sp.csr_matrix:
-        """As `incidence`, with the active slots alone as columns."""
-        return self._covering(active, (np.cumsum(active) - 1).astype(np.int32), int(active.sum()))
+    def covering(self, active: Mask, pages: Pages | None = None) -> sp.csr_matrix:
+        """As `incidence`, with the active slots alone as columns; its arrays in these pages."""
+        pages = pages or Pages()
+        number = pages.zeros(len(active), np.int32)
+        np.cumsum(active, out=number)
+        number -= 1
+        return self._covering(active, number, int(active.sum()), pages)
 
     def touching(self, active: Mask) -> Mask:
         """Which events cover an active slot, shape (E,)."""
         found = [part._active_slots(active)[1].any(axis=1) for part in self._parts()]
         return np.concatenate([np.zeros(0, dtype=bool), *found])
 
-    def _covering(self, active: Mask, number: NDArray[np.int32], n_slots: int) -> sp.csr_matrix:
+    def _covering(
+        self, active: Mask, number: NDArray[np.int32], n_slots: int, pages: Pages | None = None
+    ) -> sp.csr_matrix:
         """As `incidence`, with these numbers of the slots as columns."""
-        slots, counts = [np.zeros(0, dtype=np.int32)], [np.zeros(1, dtype=np.int32)]
-        for part in self._parts():
-            every, covers = part._active_slots(active)
-            slots.append(number[every[covers]])
-            counts.append(covers.sum(axis=1, dtype=np.int32))
-        start = np.cumsum(np.concatenate(counts), dtype=np.int32)
-        named = np.concatenate(slots)
+        pages = pages or Pages()
+        start, at = pages.zeros(len(self) + 1, np.int32), 0
+
+        def named_by_parts() -> Iterator[NDArray[np.int32]]:
+            nonlocal at
+            yield np.zeros(0, dtype=np.int32)
+            for part in self._parts():
+                every, covers = part._active_slots(active)
+                start[at + 1 : at + 1 + len(part)] = covers.sum(axis=1, dtype=np.int32)
+                at += len(part)
+                yield number[every[covers]]
+
+        named = pages.stack(named_by_parts())
+        np.cumsum(start, out=start)
         # An event covers five slots at most, so that bytes hold all sums over the slots of one.
-        ones = np.ones(len(named), dtype=np.int8)
+        ones = pages.zeros(len(named), np.int8)
+        ones[:] = 1
         matrix = sp.csr_matrix((ones, named, start), shape=(len(self), n_slots))
         matrix.sort_indices()
         return matrix

@@ -66,12 +66,15 @@ class Motion:
         Median distance from a cell to its nearest neighbour in the same frame.
     step
         Median residual motion of matched cells (never below 2 % of the diameter).
+    discs
+        Diameter over that of a disc of a cell's area; not 1 where areas are unknown.
     """
 
     pairs: tuple[PairMotion, ...]
     diameter: float
     spacing: float
     step: float
+    discs: float = 1.0
 
 
 def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) -> Array:
@@ -207,9 +210,9 @@ def motion_steps(detections: Detections, pages: Pages | None = None) -> Steps[Mo
     """
     position = detections.position
     diameter = cell_diameter(detections)
-    spacing = _spacing(detections, position, diameter)
+    spacing, discs = _spacing(detections, position, diameter), 1.0
     if not detections.has_masks and detections.table["area"].nunique() <= 1:
-        diameter = 0.7 * spacing
+        diameter, discs = 0.7 * spacing, 0.7 * spacing / diameter
     offsets = detections.offsets
 
     def pair(t: int) -> PairMotion:
@@ -227,7 +230,7 @@ def motion_steps(detections: Detections, pages: Pages | None = None) -> Steps[Mo
     residual = residual[np.isfinite(residual)]
     step = float(np.median(residual)) if len(residual) else 0.1 * diameter
     shown = tuple(pairs) if pages is None else _together(pairs, pages)
-    return Motion(shown, diameter, spacing, max(step, 0.02 * diameter))
+    return Motion(shown, diameter, spacing, max(step, 0.02 * diameter), discs)
 
 
 def _together(pairs: list[PairMotion], pages: Pages) -> tuple[PairMotion, ...]:

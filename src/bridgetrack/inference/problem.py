@@ -248,8 +248,14 @@ class Solution:
         SolverError
             Where a slot is not covered as often as it must be, or the objective or bound is wrong.
         """
-        covered = problem.covered(self.chosen)
-        wrong = np.flatnonzero((covered > 1) | (problem.required & (covered != 1)))
+        covered = np.zeros(problem.n_slots, dtype=np.uint8)
+        for some in problem.pieces():
+            slots = problem.slots_of(some.start + np.flatnonzero(self.chosen[some]))
+            np.add.at(covered, slots[slots < problem.n_slots], np.uint8(1))
+        wrong = np.flatnonzero(covered > 1)[:1]
+        if not len(wrong):
+            left = np.flatnonzero(covered == 0)
+            wrong = left[problem.required[left]][:1]
         if len(wrong):
             raise SolverError(
                 f"slot {int(wrong[0])} is covered {int(covered[wrong[0]])} times instead of once"

@@ -28,7 +28,7 @@ from bridgetrack.annotations.constraints import (
 )
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.features.feature import FeatureSet, compute_features
-from bridgetrack.features.view import CellMeasures, describe_cells
+from bridgetrack.features.view import Usual, describe_cells
 from bridgetrack.freed import give_back
 from bridgetrack.hypotheses.candidates import Reach
 from bridgetrack.hypotheses.events import Events, active_slots
@@ -59,10 +59,10 @@ class WholeMovie:
 
     Parameters
     ----------
-    evidence, cells
+    evidence, usual
         The movie.
     rare
-        Skips, false detections, and what annotations name.
+        Skips, false detections, and what annotations name, by the first earlier cell.
     features, weights
         What scores are made of.
     anchored, answered
@@ -78,7 +78,7 @@ class WholeMovie:
     """
 
     evidence: Evidence
-    cells: CellMeasures
+    usual: Usual
     rare: Events
     features: FeatureSet
     weights: Array
@@ -104,16 +104,52 @@ class WholeMovie:
     ) -> WholeMovie:
         """Of the evidence and the annotations of a movie, and weights for these features."""
         pages = pages or Pages()
-        cells, rare = pages.keep(describe_cells(evidence)), rare_events(evidence)
+        usual, rare = Usual.of(evidence.detections, pages), rare_events(evidence, pages=pages)
         if anchored.listed:
             rare = Events.join([rare, required_events(anchored)]).unique()
-        known = evidence, cells, pages.keep(rare), features, weights, anchored
+        rare = rare.take(np.argsort(rare.sources[:, 0], kind="stable"))
+        known = evidence, usual, pages.keep(rare), features, weights, anchored
         return cls(*known, answered_slots(anchored), meetings, kinds, limits, pages)
 
     def let_go(self) -> None:
         """Hold nothing in memory that is not looked at."""
         self.pages.let_go()
         give_back()
+
+    def near(self, frames: range) -> WholeMovie:
+        """The cells that events within some frames can name, and all that is known of them.
+
+        Rows count from `start`; frames as in the whole movie.
+        """
+        first, stop = self._rows_near(frames)
+        low, high = np.searchsorted(self.rare.sources[:, 0], [first, stop])
+        rare = self.rare.take(slice(low, high))
+        rare = rare.take(rare.targets[:, 0] < stop).moved(-first)
+        cell = self.answered % max(len(self.evidence.detections), 1)
+        at = (self.answered >= 0) & (cell >= first) & (cell < stop)
+        events = self.anchored.events
+        named = np.concatenate([events.sources, events.targets], axis=1)
+        beyond = (named >= 0) & ((named < first) | (named >= stop))
+        at[self.anchored.owner[beyond.any(axis=1)]] = False
+        anchored = self.anchored.take(np.flatnonzero(at))
+        evidence = self.evidence.within(self._wide(frames))
+        anchored = replace(
+            anchored, detections=evidence.detections, events=anchored.events.moved(-first)
+        )
+        return replace(
+            self, evidence=evidence, rare=rare, anchored=anchored, answered=answered_slots(anchored)
+        )
+
+    def start(self, frames: range) -> int:
+        """First row of `near`."""
+        return self._rows_near(frames)[0]
+
+    def _wide(self, frames: range) -> range:
+        return range(max(frames.start - REACH, 0), min(frames.stop + REACH, self.n_frames))
+
+    def _rows_near(self, frames: range) -> tuple[int, int]:
+        offsets, wide = self.evidence.detections.offsets, self._wide(frames)
+        return int(offsets[wide.start]), int(offsets[wide.stop])
 
     @property
     def active(self) -> Mask:
@@ -149,9 +185,8 @@ class WholeMovie:
         events = events_between(self.evidence, frames, self.rare, kinds=self.kinds)
         covered = events.touching(self.active)
         events = events if covered.all() else events.take(covered)
-        matrix = compute_features(
-            self.evidence, events, self.features, on_demand=True, cells=self.cells
-        )
+        cells = describe_cells(self.evidence, self.usual)
+        matrix = compute_features(self.evidence, events, self.features, on_demand=True, cells=cells)
         return events, matrix.scores(self.weights)
 
     def allowed(self, events: Events, slots: Mask) -> Mask:
@@ -230,6 +265,21 @@ class Part:
     hypotheses: int
     torn: float = 0.0
 
+    def placed(self, start: int, n_near: int, n: int) -> Part:
+        """The same with cells numbered as in a movie of n cells, of which it knew n_near."""
+
+        def whole(slots: Index) -> Index:
+            return np.where(slots < n_near, slots, slots - n_near + n) + start
+
+        chosen = replace(self.chosen, events=self.chosen.events.moved(start))
+        return replace(
+            self,
+            chosen=chosen,
+            covered=whole(self.covered),
+            slots=whole(self.slots),
+            noted=self.noted.moved(start),
+        )
+
 
 def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
     """Choose the events of a part of a movie that shares no slot with the others.
@@ -237,6 +287,14 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
     Annotations that events beyond the part may meet are left to `mend_meeting`.
     """
     movie.let_go()
+    near = movie.near(frames)
+    part = yield from _solved(near, frames)
+    sizes = len(near.evidence.detections), len(movie.evidence.detections)
+    return movie.pages.keep(part.placed(movie.start(frames), *sizes))
+
+
+def _solved(movie: WholeMovie, frames: range) -> Generator[float, None, Part]:
+    """As `solve_part`, where little more is known than this part."""
     slots = movie.slots_of(frames)
     events, scores = movie.proposed(frames)
     beyond = movie.active & ~slots
@@ -253,9 +311,7 @@ def solve_part(movie: WholeMovie, frames: range) -> Generator[float, None, Part]
     sure = _sure(movie, problem, scores, solution, allowed)
     chosen = Chosen(events.take(solution.chosen), scores[solution.chosen], *sure)
     where = np.flatnonzero(slots)
-    return movie.pages.keep(
-        Part(chosen, where, where, solution.duals, others, other_scores, len(events))
-    )
+    return Part(chosen, where, where, solution.duals, others, other_scores, len(events))
 
 
 def _sure(
@@ -288,10 +344,11 @@ class Meeting:
     chosen: Events
     prices: Array
 
-
-def frames_of(movie: WholeMovie, frame: int, reach: int) -> tuple[range, range]:
-    """Frames whose events are chosen again, and all that are looked at for it."""
-    return movie.around(frame, reach), movie.around(frame, reach + REACH - 1)
+    def frames(self, movie: WholeMovie) -> tuple[range, range, range]:
+        """Frames whose events are chosen again, all that are looked at, all that are named."""
+        wider = (self.reach + more for more in (0, REACH - 1, 3 * REACH))
+        inner, wide, named = (movie.around(self.frame, reach) for reach in wider)
+        return inner, wide, named
 
 
 def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, Part | None]:
@@ -300,7 +357,18 @@ def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, 
     None where no choice there meets the annotations.
     """
     movie.let_go()
-    inner, wide = frames_of(movie, meeting.frame, meeting.reach)
+    frames = meeting.frames(movie)[-1]
+    near, start = movie.near(frames), movie.start(frames)
+    known = replace(meeting, chosen=meeting.chosen.moved(-start))
+    part = yield from _mended(near, known)
+    if part is None:
+        return None
+    return part.placed(start, len(near.evidence.detections), len(movie.evidence.detections))
+
+
+def _mended(movie: WholeMovie, meeting: Meeting) -> Generator[float, None, Part | None]:
+    """As `mend_meeting`, where little more is known than what is around the frame."""
+    inner, wide, _ = meeting.frames(movie)
     active, slots = movie.active, movie.slots_of(inner)
     events, scores = movie.proposed(wide)
     yield 0.3

@@ -13,6 +13,7 @@ which tell where something may be lost.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -26,7 +27,6 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureSet, compute_features
-from bridgetrack.hypotheses.events import Events
 from bridgetrack.hypotheses.evidence import Evidence, gather_evidence
 from bridgetrack.hypotheses.generate import LAST_RESORT
 from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
@@ -39,6 +39,7 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.paged import Pages, in_parts, room_on_disk
 from bridgetrack.pipeline.room import AT_ONCE, Room, free_memory
 from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose
+from bridgetrack.pipeline.shelves import Shelves
 from bridgetrack.pipeline.tracking import (
     Margins,
     Tracking,
@@ -53,11 +54,7 @@ from bridgetrack.pipeline.window import (
     DOUBTFUL,
     REACH,
     TOLERANCE,
-    Chosen,
-    Meeting,
-    Part,
     WholeMovie,
-    frames_of,
     mend_meeting,
     solve_part,
 )
@@ -71,6 +68,8 @@ Mask = NDArray[np.bool_]
 
 _FIRST = REACH + 1
 """Frames on either side of a meeting that are chosen again at first."""
+_AT_ONCE = 16
+"""Meetings that are worked on beside each other; what is known around each lies in memory."""
 _NOTHING = 1e-9
 """Share of the objective that is rounding."""
 
@@ -238,19 +237,19 @@ def track_in_windows(
         raise explain_contradiction(
             propose(evidence, labels, annotations, features, kinds)
         ) from error
-    state = _State.of(movie, parts)
-    del parts  # the state has all of them
+    state = Shelves.of(movie, windows, parts)
+    del parts  # the shelves have all of them
     yield from _mend(state, movie, windows, pieces)
     yield begin("Joining tracks")
     movie.pages.let_go()
-    tracking = state.result(movie, labels, model, windows)
+    tracking = _result(state, movie, labels, model, windows)
     scene = tracking.scene
     if (tracking.solution.chosen & ~allowed_by(scene)).any():
         raise explain_contradiction(scene)
     return tracking
 
 
-def _mend(state: _State, movie: WholeMovie, windows: list[range], pieces: InPieces) -> Steps[None]:
+def _mend(state: Shelves, movie: WholeMovie, windows: list[range], pieces: InPieces) -> Steps[None]:
     """Choose events around every meeting again, farther where something may be lost there."""
     reach = dict.fromkeys(movie.meetings, _FIRST)
     longest = max(len(frames) for frames in windows)
@@ -261,13 +260,17 @@ def _mend(state: _State, movie: WholeMovie, windows: list[range], pieces: InPiec
     open_ = list(movie.meetings)
     while open_:
         stuck: set[int] = set()
-        for at in _turns(open_, reach):
+        turns = _turns(open_, reach)
+        for k, at in enumerate(turns):
             todo = [state.meeting(movie, m, reach[m]) for m in at]
             work = pieces.workers.map(mend_meeting, movie, todo)
-            found = yield from relayed(work, partial(Progress, "Joining windows"))
-            state.apply([part for part in found if part is not None])
-            stuck |= {m for m, part in zip(at, found, strict=True) if part is None}
-            torn |= {m: part.torn for m, part in zip(at, found, strict=True) if part is not None}
+            found = yield from relayed(work, partial(_joined, k, len(turns)))
+            for m, part in zip(at, found, strict=True):
+                if part is None:
+                    stuck.add(m)
+                else:
+                    state.apply(part)
+                    torn[m] = part.torn
         state.reach = max(state.reach, *(reach[m] for m in open_))
         wrong = bool(stuck) or state.wrong(movie)
         if state.gap <= max(pieces.gap, _NOTHING) * abs(state.value) and not wrong:
@@ -286,148 +289,64 @@ def _mend(state: _State, movie: WholeMovie, windows: list[range], pieces: InPiec
         open_ = [m for m in open_ if 2 * (reach[m] + REACH) + 1 <= longest]
 
 
+def _joined(turn: int, turns: int, share: float) -> Progress:
+    """Where joining stands."""
+    return Progress("Joining windows", (turn + share) / turns)
+
+
 def _turns(meetings: list[int], reach: dict[int, int]) -> list[list[int]]:
-    """Meetings that do not reach into each other, some after others."""
+    """Meetings that do not reach into each other, some after others and few at a time."""
     turns, left = [], meetings
     while left:
         now: list[int] = []
         for m in left:
-            if not now or m - now[-1] > reach[m] + reach[now[-1]] + 2 * REACH:
+            apart = not now or m - now[-1] > reach[m] + reach[now[-1]] + 2 * REACH
+            if apart and len(now) < _AT_ONCE:
                 now.append(m)
         turns.append(now)
         left = [m for m in left if m not in now]
     return turns
 
 
-@dataclass
-class _State:
-    """What is chosen so far, and the prices of all slots."""
+def _result(
+    state: Shelves, movie: WholeMovie, labels: Movie | None, model: Model, windows: list[range]
+) -> Tracking:
+    """The tracks of all windows, as if they had been chosen at once."""
+    evidence, anchored, pages = movie.evidence, movie.anchored, movie.pages
+    every, chosen = state.in_order()
+    movie.let_go()
+    events, scores, margins = every.events, every.scores, every.margins
+    slots = pages.stack(np.arange(some.start, some.stop) for some in _pieces(state.active))
+    prices = pages.stack(state.prices[some] for some in _pieces(state.active))
+    value = float(scores[chosen].sum())
+    nothing, one = np.broadcast_to(0.0, len(slots)), np.broadcast_to(np.int64(0), len(slots))
+    solution = Solution(chosen, value, value + state.gap, prices, nothing, one)
+    problem = Problem(events.covering(movie.active, pages))
+    solution.check(problem, scores)
+    movie.let_go()
+    matrix = compute_features(evidence, events, movie.features, on_demand=True, pages=pages)
+    constraints = compile_constraints(anchored, events)
+    scene = Scene(
+        labels, evidence, events, matrix, problem, slots, anchored, constraints, movie.kinds
+    )
+    movie.let_go()
+    known = np.flatnonzero(np.isfinite(every.exact))
+    doubtful = known[smallest_first(every.exact[known], known)][:DOUBTFUL]
+    margins[doubtful] = every.exact[doubtful]
+    last = margins[doubtful].max(initial=-np.inf) if len(doubtful) == DOUBTFUL else np.inf
+    overlooked = int((chosen & np.isnan(every.exact) & (margins < last)).sum())
+    tracks = build_tracks(evidence.detections, events, chosen, scores, margins, pages=pages)
+    tracks = tell_verified(tracks, scene, chosen)
+    longest = max(len(frames) for frames in windows)
+    overlap = 2 * state.reach
+    report = Windows(len(windows), longest, overlap, state.hypotheses, doubtful, overlooked)
+    return Tracking(scene, model, scores, solution, margins, tracks, report)
 
-    pages: Pages
-    active: Mask
-    chosen: Chosen
-    prices: Array
-    noted: list[Events]
-    noted_scores: list[Array]
-    hypotheses: int
-    reach: int = 0
 
-    @classmethod
-    def of(cls, movie: WholeMovie, parts: list[Part]) -> _State:
-        """From the parts of a movie."""
-        active, pages = movie.active, movie.pages
-        prices = pages.put(np.zeros(len(active)))
-        owner = pages.put(np.full(len(active), -1, dtype=np.int64))
-        for k, part in enumerate(parts):
-            prices[part.slots], owner[part.slots] = part.prices, k
-        chosen = pages.join([part.chosen for part in parts])
-        noted, scores = [p.noted for p in parts], [p.noted_scores for p in parts]
-        count = sum(part.hypotheses for part in parts) + _between(movie.rare, active, owner)
-        return cls(pages, active, chosen, prices, noted, scores, count)
-
-    @property
-    def value(self) -> float:
-        """What the choice is worth."""
-        return float(self.chosen.scores.sum())
-
-    def _short(self, chosen: Chosen) -> float:
-        """How much the prices of some chosen events exceed their scores, in all."""
-        priced = chosen.events.incidence(self.active) @ self.prices
-        return float(np.maximum(priced - chosen.scores, 0.0).sum())
-
-    @property
-    def gap(self) -> float:
-        """How much better another choice may be at most."""
-        parts = in_parts(len(self.chosen.events))
-        return sum(self._short(self.chosen.take(some)) for some in parts)
-
-    def meeting(self, movie: WholeMovie, frame: int, reach: int) -> Meeting:
-        """What is known around a frame."""
-        wide = frames_of(movie, frame, reach)[1]
-        rows = movie.rows(movie.around(frame, reach + 2 * REACH))
-        near = np.zeros_like(self.active)
-        near[rows] = True
-        events = self.chosen.events
-        return Meeting(
-            frame, reach, events.take(events.touching(near)), self.prices[movie.rows(wide)]
+def _pieces(slots: tuple[range, range]) -> Iterator[slice]:
+    """Some slots at a time, and at least one piece."""
+    yield slice(0, 0)
+    for of in slots:
+        yield from (
+            slice(of.start + p.start, min(of.start + p.stop, of.stop)) for p in in_parts(len(of))
         )
-
-    def apply(self, parts: list[Part]) -> None:
-        """Take over what was chosen again."""
-        again = np.zeros_like(self.active)
-        for part in parts:
-            again[part.covered] = True
-            self.prices[part.slots] = part.prices
-            self.noted.append(part.noted)
-            self.noted_scores.append(part.noted_scores)
-        stay = self.pages.take(self.chosen, ~self.chosen.events.touching(again))
-        self.chosen = self.pages.join([stay, *(part.chosen for part in parts)])
-
-    def lost(self, movie: WholeMovie, frame: int, reach: int) -> float:
-        """What may be lost around a frame."""
-        slots = movie.slots_of(movie.around(frame, reach))
-        return self._short(self.chosen.take(self.chosen.events.touching(slots)))
-
-    def wrong(self, movie: WholeMovie) -> bool:
-        """Whether some annotation is not met yet."""
-        if not movie.anchored.listed:
-            return False
-        events, chosen = self._with_noted()[:2]
-        forbidden = compile_constraints(movie.anchored, events).forbidden
-        return bool(chosen[forbidden].any())
-
-    def _with_noted(self) -> tuple[Events, Mask, Chosen]:
-        """The chosen events with those that annotations speak of, sorted, and which are chosen."""
-        noted, every = Events.join(self.noted), self.chosen
-        chosen = np.ones(len(every.events), dtype=bool)
-        if len(noted):
-            scores = np.concatenate([np.zeros(0), *self.noted_scores])
-            new = self.chosen.events.find(noted) < 0
-            nothing = np.full(int(new.sum()), np.nan)
-            others = Chosen(noted.take(new), scores[new], nothing, nothing)
-            every = self.pages.join([self.chosen, others])
-            chosen = np.arange(len(every.events)) < len(self.chosen.events)
-        order = every.events.in_order()
-        every = self.pages.take(every, order)
-        return every.events, chosen[order], every
-
-    def result(
-        self, movie: WholeMovie, labels: Movie | None, model: Model, windows: list[range]
-    ) -> Tracking:
-        """The tracks of all windows, as if they had been chosen at once."""
-        evidence, anchored = movie.evidence, movie.anchored
-        events, chosen, every = self._with_noted()
-        scores, margins = every.scores, every.margins
-        slots = self.pages.put(np.flatnonzero(self.active))
-        value = float(scores[chosen].sum())
-        nothing, one = np.broadcast_to(0.0, len(slots)), np.broadcast_to(np.int64(0), len(slots))
-        prices = self.pages.put(self.prices[slots])
-        solution = Solution(chosen, value, value + self.gap, prices, nothing, one)
-        problem = Problem(events.covering(self.active))
-        solution.check(problem, scores)
-        matrix = compute_features(evidence, events, movie.features, on_demand=True)
-        constraints = compile_constraints(anchored, events)
-        scene = Scene(
-            labels, evidence, events, matrix, problem, slots, anchored, constraints, movie.kinds
-        )
-        known = np.flatnonzero(np.isfinite(every.exact))
-        doubtful = known[smallest_first(every.exact[known], known)][:DOUBTFUL]
-        margins[doubtful] = every.exact[doubtful]
-        last = margins[doubtful].max(initial=-np.inf) if len(doubtful) == DOUBTFUL else np.inf
-        overlooked = int((chosen & np.isnan(every.exact) & (margins < last)).sum())
-        found = events, chosen, scores, margins
-        tracks = build_tracks(evidence.detections, *found, pages=self.pages)
-        tracks = tell_verified(tracks, scene, chosen)
-        longest = max(len(frames) for frames in windows)
-        overlap = 2 * self.reach
-        report = Windows(len(windows), longest, overlap, self.hypotheses, doubtful, overlooked)
-        return Tracking(scene, model, scores, solution, margins, tracks, report)
-
-
-def _between(rare: Events, active: Mask, owner: Index) -> int:
-    """How many events cover slots of several parts."""
-    incidence = rare.take(rare.touching(active)).incidence(active)
-    part = owner[incidence.indices]
-    row = np.repeat(np.arange(incidence.shape[0]), np.diff(incidence.indptr))
-    first = part[incidence.indptr[:-1]]
-    return len(np.unique(row[part != first[row]]))
