@@ -60,6 +60,7 @@ def assert_same(whole: TrainingSet, quick: TrainingSet) -> None:
         "single",
         "scene",
         "unbiased",
+        "drawn",
         "importance",
     ):
         np.testing.assert_array_equal(getattr(whole, name), getattr(quick, name))

@@ -87,6 +87,21 @@ def test_errors_that_cluster_are_covered() -> None:
     assert inside[1] < 0.85 * 200
 
 
+def test_answers_drawn_one_by_one_are_independent_however_errors_lie() -> None:
+    """Of 300 parts of four events each is right or wrong as a whole; sixty events are drawn."""
+    rng = np.random.default_rng(7)
+    wrong = np.repeat(np.arange(300) % 12 == 0, 4).astype(float)
+    kind, inside, width = np.zeros(60, dtype=np.int8), 0, []
+    for _ in range(200):
+        drawn = rng.permutation(1200)[:60]
+        found = estimate_accuracy(wrong[drawn], kind, POPULATION, True)
+        parted = estimate_accuracy(wrong[drawn], kind, POPULATION, True, drawn // 4)
+        inside += found.low <= 1 - wrong.mean() <= found.high
+        width.append((found.high - found.low, parted.high - parted.low))
+    assert inside >= 0.93 * 200
+    assert np.mean(width, axis=0)[0] < np.mean(width, axis=0)[1]
+
+
 def test_what_the_final_model_has_learned_widens_the_upper_end() -> None:
     wrong, event = np.zeros(30), np.zeros(30, dtype=np.int8)
     wrong[:4] = 1

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bridgetrack.annotations.annotation import RANDOM
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_ctc
@@ -61,6 +62,7 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     assert f"{100 * best.error:.1f} %" in trained.reason
     assert trained.estimate is not None
     assert trained.estimate.n_annotations == 30
+    assert trained.estimate.parts < 30, "chosen answers side by side count as one"
 
 
 def test_changes_are_counted(trained: Training) -> None:
@@ -211,11 +213,12 @@ def test_an_unchecked_training_is_checked_once_there_is_enough() -> None:
     assert (few.chosen_by, few.strength) == ("default", default_strength(few.n_annotations))
     assert few.estimate is None
     assert few.decision.reason == KeepReason.UNCHECKED
-    scene = confirmed(plain_scene(), some_true(15))
+    scene = confirmed(plain_scene(), some_true(15), source=RANDOM)
     more = run(train_steps(scene, bad_prior(), previous=few))
     assert few.validation is None
     assert more.validation is not None
     assert more.estimate is not None
+    assert len(build_training_set([scene]).samples) < more.estimate.parts == 15
 
 
 def test_with_enough_annotations_lambda_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,13 +63,15 @@ def test_what_annotations_say_of_themselves() -> None:
     scene, rows = plain_scene(), some_true(8)
     others = [
         *says(scene, rows[:4], prefix="r", source="random"),
-        *says(scene, rows[4:6], prefix="c"),
+        *says(scene, rows[4:5], prefix="c"),
+        *says(scene, rows[5:6], prefix="i", source="import"),
         *says(scene, rows[6:], Kind.REJECT, prefix="n"),
     ]
     annotated = with_annotations(scene, others)
     found = build_training_set([annotated])
     ids = np.array([i[0] for i in annotated.constraints.ids])
-    np.testing.assert_array_equal(found.unbiased, ids == "r")
+    np.testing.assert_array_equal(found.unbiased, (ids == "r") | (ids == "i"))
+    np.testing.assert_array_equal(found.drawn, ids == "r")
     np.testing.assert_array_equal(found.single, ids != "n")
     np.testing.assert_array_equal(
         found.event[ids != "n"], scene.hypotheses.event[rows[[4, 5, *range(4)]]]

@@ -153,6 +153,7 @@ def set_of(
             single=matrix.sum(axis=1) == 1,
             scene=np.zeros(n_annotations, dtype=np.int64),
             unbiased=np.zeros(n_annotations, dtype=bool),
+            drawn=np.zeros(n_annotations, dtype=bool),
             importance=np.ones(len(problems)),
             samples=(),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,6 @@ class AskedSlot:
     width: int  # slots that the event covers: it is met that much more often
     # error of the present model, which has learned from the answer; None: as ``wrong``
     least: float | None = None
-    # the cell that was asked about, whose fate and history err together; None: like no other
-    cell: int | None = None
 
 
 def random_answers(
@@ -74,12 +72,7 @@ def random_answers(
         least = error if error is None else min(judged.seen.get(r.id, error), error)
         found.update(dict.fromkeys(r.slots, AskedSlot(r.id, error, len(r.slots), least)))
     numbers = slot_numbers(scene, list(found)).tolist()
-    n_cells = len(scene.detections)
-    asked = {
-        number: replace(known, cell=int(scene.slots[number]) % n_cells)
-        for number, known in zip(numbers, found.values(), strict=True)
-        if number >= 0
-    }
+    asked = {k: known for k, known in zip(numbers, found.values(), strict=True) if k >= 0}
     passed = frozenset(slot_numbers(scene, list(skipped)).tolist())
     return fair_sample(scene, asked, options.seed, passed, options.frames)
 
@@ -113,10 +106,11 @@ def fair_sample(
 def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     """Accuracy with its 95 % interval; None without any answer.
 
-    Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers, and
-    answers about one cell as one where errors cluster (`right_share`). The lower end goes by the
-    errors of models that had not seen the answers, which learned from less and err more often than
-    the present one; the upper end allows for the errors of the present model, which errs less often
+    Every event counts ``1 / width`` since it is drawn in proportion to the slots it covers
+    (`right_share`). Slots are drawn one by one from the frames asked about, so that answers are
+    independent however errors lie together in the movie. The lower end goes by the errors of
+    models that had not seen the answers, which learned from less and err more often than the
+    present one; the upper end allows for the errors of the present model, which errs less often
     on what it learned from: the truth lies between. Weighting strata of the model's own doubt was
     tried and covered the truth less often, because the model doubts more than it errs.
     """
@@ -125,9 +119,7 @@ def estimate_from(sample: Sequence[AskedSlot]) -> ErrorEstimate | None:
     weight = np.asarray([1.0 / o.width for o in sample])
     wrong = np.asarray([o.wrong for o in sample], dtype=np.float64)
     least = np.asarray([o.wrong if o.least is None else o.least for o in sample], dtype=np.float64)
-    own = (-1 - k for k in range(len(sample)))
-    cells = [k if o.cell is None else o.cell for o, k in zip(sample, own, strict=True)]
-    accuracy, low, high = right_share(weight, wrong, np.asarray(cells), least)
+    accuracy, low, high = right_share(weight, wrong, np.arange(len(sample)), least)
     return ErrorEstimate(accuracy, low, high, len(sample), True, ())
 
 

@@ -36,7 +36,8 @@ class ErrorEstimate:
     per_event
         For each event annotated: name, how many, how many right.
     parts
-        Parts of the movie that they lie in; 0 where that is not known.
+        Parts that are independent of each other: of the movie, or single annotations where they
+        were drawn one by one; 0 where that is not known.
     """
 
     accuracy: float
@@ -112,9 +113,10 @@ def estimate_accuracy(
     Annotations rarely occur in the proportions of the movie: rare events are sought out. So
     every annotation of a kind weighs what the tracked movie has of that kind (``population``, shape
     (len(Event),)) divided by the annotations of it; drawn at random all weigh alike. Kinds without
-    any annotation are taken to err as the others do. ``part`` (A,) is the component of every
-    annotation, within which errors are not independent; ``seen`` (A,) are the errors of the
-    final model, which has learned from them. See `right_share`.
+    any annotation are taken to err as the others do. ``part`` (A,) says which annotations are not
+    independent: for those that people chose, the component of each, since they answer about cells
+    side by side, where errors hang together; for those drawn one by one, nothing. ``seen`` (A,)
+    are the errors of the final model, which has learned from them. See `right_share`.
     """
     weight = np.ones(len(wrong))
     if not random:
@@ -140,7 +142,9 @@ def right_share(
     """Share that is right and its 95 % interval, from errors (A,) of a sample.
 
     Assumes that the sample is drawn with probabilities in inverse proportion to ``weight`` (A,),
-    and that different parts are independent; within a part errors may hang together at will.
+    and that different parts are drawn independently; within a part errors may hang together at
+    will. How errors lie together in the movie does not matter where each answer was drawn by
+    itself: then each is a part.
 
     The share of errors is the weighted mean ``p``. With ``z_c = sum_{a in c} weight_a (wrong_a -
     p)`` for each of m parts its variance is ``v = m / (m - 1) sum_c z_c**2 / (sum weight)**2``, so

@@ -334,6 +334,9 @@ def _estimated(
 ) -> ErrorEstimate:
     """How right the kept model is; it errs ``seen`` (A,) on what it has learned from."""
     unbiased, part = bool(data.unbiased.all()), data.annotation_sample
+    if data.drawn.all():
+        # Drawn one by one, they are independent however errors lie together in the movie.
+        part = np.arange(data.n_annotations)
     return estimate_accuracy(held_out.wrong, data.event, population, unbiased, part, seen)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.annotation import RANDOM
 from bridgetrack.learning.model import Sample
 from bridgetrack.pipeline.scene import Scene
 
@@ -53,8 +54,9 @@ class TrainingSet:
         Whether an annotation confirms one event, shape (A,).
     scene
         Movie of every annotation, shape (A,).
-    unbiased
-        Whether an annotation was drawn at random, shape (A,).
+    unbiased, drawn
+        Whether an annotation belongs to a sample in which events are as frequent as in the movie,
+        and whether it was drawn at random by itself, shapes (A,).
     importance
         Factor of every sample's joint features and task loss, shape (n,); see `balanced`.
     samples
@@ -81,6 +83,7 @@ class TrainingSet:
     single: Mask
     scene: Index
     unbiased: Mask
+    drawn: Mask
     importance: Array
     samples: tuple[Sample, ...]
     names: tuple[bytes, ...] = ()
@@ -183,7 +186,8 @@ def labelled(
         event=scene.hypotheses.event[first],
         single=np.diff(constraints.indptr) == 1,
         scene=np.full(len(constraints), number, dtype=np.int64),
-        unbiased=np.asarray([s in ("random", "import") for s in source], dtype=bool),
+        unbiased=np.asarray([s in (RANDOM, "import") for s in source], dtype=bool),
+        drawn=np.asarray([s == RANDOM for s in source], dtype=bool),
         importance=np.ones(int(annotation_sample.max()) + 1),
         samples=(),
     )
@@ -199,7 +203,8 @@ def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
     for name in ("column_sample", "slot_sample", "annotation_sample"):
         values = [getattr(p, name) + shift for p, shift in zip(parts, shifts, strict=False)]
         arrays[name] = np.concatenate(values)
-    for name in ("allowed", "pair", "event", "single", "scene", "unbiased", "importance"):
+    each = ("allowed", "pair", "event", "single", "scene", "unbiased", "drawn", "importance")
+    for name in each:
         arrays[name] = np.concatenate([getattr(p, name) for p in parts])
     whole = TrainingSet(
         phi=sp.csr_matrix(sp.vstack([p.phi for p in parts])),
