@@ -3,10 +3,11 @@
     python benchmarks/train_coverage.py [--seeds 30] [--sets S ...] [--log FILE]
 
 Answers about one half of a movie are drawn one by one at random, by kind (*stratified*, as people
-seek out divisions), or *side by side*: five neighbours each at places drawn at random. The truth is the share of its true events that the kept model finds, without the help
-of the answers. *Exact* is the width that the exact interval of a share has where as many answers,
-of which as many are right, are drawn independently and with equal chances: no interval that always
-holds its level can be much narrower. Clicks that people choose in other ways are not measured.
+seek out divisions), or *side by side*: five neighbours each at places drawn at random. The truth is
+the share of its true events that the kept model finds, without the help of the answers. *Exact* is
+the width that the exact interval of a share has where as many answers, of which as many are right,
+are drawn independently and with equal chances: no interval that always holds its level can be much
+narrower. Clicks that people choose in other ways are not measured.
 Finished runs are kept in ``--log``.
 """
 

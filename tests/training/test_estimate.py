@@ -87,6 +87,19 @@ def test_errors_that_cluster_are_covered() -> None:
     assert inside[1] < 0.85 * 200
 
 
+def test_parts_in_which_errors_do_not_hang_together_count_as_more() -> None:
+    """Ten pairs of answers, one with two errors, one with one: worth 11.2 answers, by hand."""
+    wrong, pairs = np.zeros(20), np.arange(20) // 2
+    wrong[[4, 5, 9]] = 1
+    n = 0.15 * 0.85 / (10 / 9 * (1.7**2 + 0.7**2 + 8 * 0.3**2) / 20**2)
+    found = estimate_accuracy(wrong, np.zeros(20, dtype=np.int8), POPULATION, True, pairs)
+    assert found.low == pytest.approx(beta(0.85 * n, 0.15 * n + 1).ppf(0.025))
+    assert found.high == pytest.approx(beta(0.85 * n + 1, 0.15 * n).ppf(0.975))
+    # All in one part, there is nothing to see of it: worth one answer.
+    one = estimate_accuracy(wrong, np.zeros(20, dtype=np.int8), POPULATION, True, 0 * pairs)
+    assert one.low == pytest.approx(beta(0.85, 1.15).ppf(0.025))
+
+
 def test_answers_drawn_one_by_one_are_independent_however_errors_lie() -> None:
     """Of 300 parts of four events each is right or wrong as a whole; sixty events are drawn."""
     rng = np.random.default_rng(7)

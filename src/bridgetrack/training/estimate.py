@@ -122,8 +122,7 @@ def estimate_accuracy(
     if not random:
         counts = np.bincount(event, minlength=len(population))
         # a kind that was annotated, and that the tracked movie does not have, still counts
-        share = np.maximum(population, 0.5) / max(float(population.sum()), 1.0)
-        weight = share[event] / counts[event]
+        weight = np.maximum(population, 0.5)[event] / counts[event]
     part = np.arange(len(wrong)) if part is None else part
     accuracy, low, high = right_share(weight, wrong, part, seen)
     right = 1.0 - wrong
