@@ -141,6 +141,9 @@ class Pages:
 
         Few are in memory at a time.
         """
+        if rows.dtype == bool and self.folder is not None:
+            mask = np.asarray(rows, dtype=bool)
+            return self.stack(_among(thing, mask, some) for some in _and_none(len(mask)))
         named: NDArray[Any] = np.flatnonzero(rows) if rows.dtype == bool else rows
         return self._each([thing], lambda arrays: self._gathered(arrays[0], named))
 
@@ -314,6 +317,18 @@ def _rebuilt(thing: Any, arrays: dict[str, NDArray[Any]], above: str = "") -> An
     inner = {f.name: getattr(thing, f.name) for f in fields(thing)}
     found = {n: _rebuilt(one, arrays, f"{above}.{n}") for n, one in inner.items()}
     return replace(thing, **found)
+
+
+def _and_none(rows: int) -> Iterator[slice]:
+    """As `in_parts`, with a part of no rows first."""
+    yield slice(0, 0)
+    yield from in_parts(rows)
+
+
+def _among(thing: Thing, mask: NDArray[np.bool_], rows: slice) -> Thing:
+    """Those of some rows that a mask names."""
+    found: Thing = _rebuilt(thing, {name: a[rows][mask[rows]] for name, a in _leaves(thing)})
+    return found
 
 
 def _pieces(array: NDArray[Scalar], rows: NDArray[np.integer] | None) -> Iterator[NDArray[Scalar]]:

@@ -14,9 +14,9 @@ import pandas as pd
 from bridgetrack.errors import OutputError
 from bridgetrack.files import program_version, staged_files
 from bridgetrack.movie.geometry import geometry_to_json
-from bridgetrack.paged import Pages
+from bridgetrack.paged import Pages, in_parts
 from bridgetrack.tracks.table import space_unit, track_table
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, ascending, rows_by_id
 
 PRESETS = ("plain", "trackmate", "ilastik")
 SIDECAR = "units.json"
@@ -160,20 +160,35 @@ def plain_cells(tracks: Tracks) -> pd.DataFrame:
 
 def first_parents(tracks: Tracks) -> pd.Series[Any]:
     """Id of the (first) parent of every node, missing at roots; nullable integers."""
-    ids, edges = tracks.nodes["id"].to_numpy(), tracks.edges
-    source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
-    order = np.argsort(source, kind="stable")[::-1]  # the first of several is written last
-    rank = np.argsort(ids, kind="stable")
-    place = rank[np.searchsorted(ids, target[order], sorter=rank)]
-    parent, root = np.zeros(len(ids), dtype=np.int64), np.ones(len(ids), dtype=bool)
-    parent[place], root[place] = source[order], False
-    return pd.Series(pd.arrays.IntegerArray(parent, root))
+    n, pages, row_of = len(tracks.nodes), tracks.pages, rows_by_id(tracks)
+    source, target = (tracks.edges[name].to_numpy() for name in ("source", "target"))
+    order = None if ascending(source) else pages.argsort(source)
+    parent, root = pages.zeros(n, np.int64), pages.zeros(n, bool)
+    root[:] = True
+    for part in reversed(list(in_parts(len(source)))):
+        rows = np.arange(part.start, min(part.stop, len(source)))
+        rows = (rows if order is None else order[rows])[::-1]
+        place = row_of(target[rows])  # the first of several is written last
+        parent[place], root[place] = source[rows], False
+    return pd.Series(pd.arrays.IntegerArray(parent, root), copy=False)
+
+
+def _with_several_parents(tracks: Tracks) -> int:
+    """How many detections have more than one parent."""
+    target, row_of = tracks.edges["target"].to_numpy(), rows_by_id(tracks)
+    seen, again = (tracks.pages.zeros(len(tracks.nodes), bool) for _ in range(2))
+    for part in in_parts(len(target)):
+        place = np.sort(row_of(target[part]))
+        again[place[seen[place]]] = True
+        again[place[1:][place[1:] == place[:-1]]] = True
+        seen[place] = True
+    return int(again.sum())
 
 
 def csv_notes(tracks: Tracks, preset: str) -> tuple[str, ...]:
     """What a table with one parent per row cannot hold."""
     notes = []
-    many = tracks.edges["target"][tracks.edges["target"].duplicated()].nunique()
+    many = _with_several_parents(tracks)
     if many:
         column = "" if preset != "plain" else " parent_id names the first;"
         have = "detection has" if many == 1 else "detections have"

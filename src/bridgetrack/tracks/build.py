@@ -7,8 +7,9 @@ theirs when the region parts again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
-from bridgetrack.paged import Pages
+from bridgetrack.paged import Pages, in_parts
 from bridgetrack.tracks.cell_tuples import CellTuples
-from bridgetrack.tracks.tracks import AT_LEAST, EXACT, Tracks, components
+from bridgetrack.tracks.tracks import AT_LEAST, EXACT, Tracks
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -63,23 +64,26 @@ def build_tracks(
         belongs to no track.
     """
     pages = pages or Pages()
-    picked = np.flatnonzero(chosen)
-    events = pages.take(hypotheses, picked)
+    events = pages.take(hypotheses, chosen)
     pages.let_go()
-    unknown = np.broadcast_to(np.nan, len(picked))
+    unknown = np.broadcast_to(np.nan, len(events))
     values = {
-        "score": unknown if scores is None else pages.take(scores, picked),
-        EXACT if exact else AT_LEAST: unknown if margins is None else pages.take(margins, picked),
+        "score": unknown if scores is None else pages.take(scores, chosen),
+        EXACT if exact else AT_LEAST: unknown if margins is None else pages.take(margins, chosen),
     }
     kept = np.ones(len(detections), dtype=bool)
     kept[events.sources[events.of(Event.FALSE), 0]] = False
     linking = pages.take(events, (events.event == Event.MOVE) | (events.event == Event.SKIP))
-    chain = components(len(detections), linking.sources[:, 0], linking.targets[:, 0])
+    chain, first, last = _chains(detections, linking, pages)
+    del linking
     pages.let_go()
-    track, links = _tracks_of_chains(detections, events, chain)
+    ends = _chain_ends(detections, first, last)
+    diameter = cell_diameter(detections, pages)
+    track, links = _tracks_of_chains(detections, events, chain, ends, diameter)
     pages.let_go()
-    nodes, table = _number(detections, kept, track[chain], links, pages)
-    del chain, linking
+    number, table = _numbered(kept, track, first, links)
+    nodes = _nodes(detections, kept, number[track], chain, roots(int(number.max()), table), pages)
+    del chain
     pages.let_go()
     edges = _edges(events, values, pages)
     pages.let_go()
@@ -92,9 +96,32 @@ _BRIDGED = 2
 """Successive frames without a cell that a skip bridges."""
 
 
+def _chains(detections: Detections, linking: Events, pages: Pages) -> tuple[Index, Index, Index]:
+    """Chain of every cell, in the order of their first cells; first and last cell of every chain.
+
+    Shapes (n,), (chains,) and (chains,). `linking` holds moves and skips.
+    """
+    n, offsets = len(detections), detections.offsets
+    previous, chain = pages.zeros(n, np.int64), pages.zeros(n, np.int64)
+    for some in in_parts(len(linking)):
+        previous[linking.targets[some, 0]] = linking.sources[some, 0] + 1  # 0 for none
+    pages.let_go()
+    count, starts = 0, [np.zeros(0, dtype=np.int64)]
+    for a, b in pairwise(offsets.tolist()):
+        before = previous[a:b] - 1
+        new = before < 0
+        chain[a:b] = np.where(new, count + np.cumsum(new) - 1, chain[before])
+        starts.append(a + np.flatnonzero(new))
+        count += len(starts[-1])
+    last = np.zeros(count, dtype=np.int64)
+    for some in in_parts(n):
+        last[chain[some]] = np.arange(some.start, min(some.stop, n))
+    return chain, np.concatenate(starts), last
+
+
 def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:
     """Where identities are lost because there is no cell in too many successive frames."""
-    seen = np.unique(detections.frame)
+    seen = np.flatnonzero(np.diff(detections.offsets))
     for k in np.flatnonzero(np.diff(seen) > _BRIDGED + 1).tolist():
         before, after = int(seen[k]), int(seen[k + 1])
         here, there = (set(nodes.loc[nodes["frame"] == t, "track_id"]) for t in (before, after))
@@ -125,26 +152,27 @@ class ChainEnds:
     length: NDArray[np.int64]
 
 
+def _chain_ends(detections: Detections, first: Index, last: Index) -> ChainEnds:
+    """What chains look like at their first and their last cells."""
+    position, frame = detections.position, detections.frame
+    area = detections.table["area"].to_numpy(dtype=np.float64)
+    size, later = (np.log(np.maximum(area[rows], 1e-9)) for rows in (first, last))
+    return ChainEnds(position[first], position[last], size, later, frame[last] - frame[first] + 1)
+
+
 def _tracks_of_chains(
-    detections: Detections, events: Events, chain: Index
+    detections: Detections, events: Events, chain: Index, ends: ChainEnds, diameter: float
 ) -> tuple[Index, list[tuple[int, int, str]]]:
     """Founding chain of every chain's track, and the links between tracks."""
     if not len(chain):
         return np.zeros(0, dtype=np.int64), []
-    order = np.lexsort((detections.frame, chain))
-    starts = np.flatnonzero(np.r_[True, chain[order][1:] != chain[order][:-1]])
-    first, last = order[starts], order[np.r_[starts[1:], len(order)] - 1]
-    position, frame = detections.position, detections.frame
-    size = np.log(np.maximum(detections.table["area"].to_numpy(dtype=np.float64), 1e-9))
-    ends = ChainEnds(
-        position[first], position[last], size[first], size[last], frame[last] - frame[first] + 1
-    )
+    frame = detections.frame
     junctions = []
     for row in (*events.of(Event.SPLIT), *events.of(Event.MERGE)):
         sources, targets = (side[row][side[row] >= 0] for side in (events.sources, events.targets))
         before, after = tuple(chain[sources].tolist()), tuple(chain[targets].tolist())
         junctions.append(Junction(int(frame[targets[0]]), before, after))
-    state = resolve_identities(len(starts), junctions, ends, cell_diameter(detections))
+    state = resolve_identities(len(ends.length), junctions, ends, diameter)
     links = list(state.links)
     for row in events.of(Event.DIVIDE):
         mother = int(state.track[chain[events.sources[row, 0]]])
@@ -229,33 +257,52 @@ class Identities:
                 self.links += [(part, t, "merge") for t in tracks]
 
 
-def _number(
-    detections: Detections,
-    kept: NDArray[np.bool_],
-    track: Index,
-    links: list[tuple[int, int, str]],
-    pages: Pages,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Number tracks from 1 and make the tables of nodes and links."""
-    rows = np.flatnonzero(kept)
-    found, first = np.unique(track[rows], return_index=True)
-    order = found[np.argsort(first, kind="stable")]
-    number = np.zeros(int(track.max()) + 1 if len(track) else 1, dtype=np.int64)
+def _numbered(
+    kept: NDArray[np.bool_], track: Index, first: Index, links: list[tuple[int, int, str]]
+) -> tuple[Index, pd.DataFrame]:
+    """Number from 1 of every founding chain, 0 for others; and the table of links."""
+    begin = np.full(int(track.max()) + 1 if len(track) else 1, len(kept), dtype=np.int64)
+    real = kept[first]
+    np.minimum.at(begin, track[real], first[real])
+    found = np.flatnonzero(begin < len(kept))
+    order = found[np.argsort(begin[found], kind="stable")]
+    number = np.zeros(len(begin), dtype=np.int64)
     number[order] = np.arange(1, len(order) + 1)
     link = [(int(number[a]), int(number[b]), event) for a, b, event in links]
     table = pd.DataFrame(link, columns=["track_id", "parent_id", "event"])
     table = table[(table["track_id"] > 0) & (table["parent_id"] > 0)]
     table = table.sort_values(["track_id", "parent_id"], ignore_index=True)
-    table = table.astype({"track_id": np.int64, "parent_id": np.int64})
+    return number, table.astype({"track_id": np.int64, "parent_id": np.int64})
+
+
+def _nodes(
+    detections: Detections,
+    kept: NDArray[np.bool_],
+    number: Index,
+    chain: Index,
+    root: Index,
+    pages: Pages,
+) -> pd.DataFrame:
+    """One row per cell; `number` is that of the track of every chain."""
     # A table read from a file may have ids of its own; here the id is the detection's row.
-    columns: dict[str, Any] = {"id": pages.put(rows)}
+    columns: dict[str, Any] = {"id": pages.stack(_kept_rows(kept))}
     for name in detections.table:
         column = detections.table[name]
         named = "file_id" if name == "id" else str(name)
-        columns[named] = pages.put_column(column if kept.all() else column.iloc[rows])
-    columns["track_id"] = pages.take(number, pages.take(track, rows))
-    columns["lineage_id"] = pages.take(roots(len(order), table), columns["track_id"])
-    return pd.DataFrame(columns, copy=False), table
+        values = pages.put_column(column)
+        if not kept.all():
+            plain = isinstance(values, np.ndarray)
+            values = pages.take(values, kept) if plain else column[kept].array
+        columns[named] = values
+    columns["track_id"] = pages.take(number, pages.take(chain, kept))
+    columns["lineage_id"] = pages.take(root, columns["track_id"])
+    return pd.DataFrame(columns, copy=False)
+
+
+def _kept_rows(kept: NDArray[np.bool_]) -> Iterator[Index]:
+    """Rows that are kept, some at a time."""
+    yield np.zeros(0, dtype=np.int64)
+    yield from (some.start + np.flatnonzero(kept[some]) for some in in_parts(len(kept)))
 
 
 def roots(n_tracks: int, links: pd.DataFrame) -> Index:
@@ -273,32 +320,63 @@ def roots(n_tracks: int, links: pd.DataFrame) -> Index:
 
 def _edges(events: Events, values: dict[str, Array], pages: Pages) -> pd.DataFrame:
     """One row per link between two detections."""
-    rows, ends = [], []
-    for k, m in ((0, 0), (0, 1), (1, 0)):
-        both = np.flatnonzero((events.sources[:, k] >= 0) & (events.targets[:, m] >= 0))
-        rows.append(both)
-        ends.append((events.sources[both, k], events.targets[both, m]))
-    row = np.concatenate(rows)
-    source, target = (np.concatenate(side) for side in zip(*ends, strict=True))
-    order = np.lexsort((target, source))
-    row = row[order]
-    columns: dict[str, Any] = {"source": pages.take(source, order)}
-    columns["target"] = pages.take(target, order)
-    columns["event"] = _KEYS[events.event[row]]
+    found = pages.stack(_links_of(events))
+    order = pages.argsort(pages.stack(_link_keys(found)))
+    source, target, row = (pages.take(values, order) for values in found.T)
+    columns: dict[str, Any] = {"source": source, "target": target}
+    columns["event"] = _names(events.event, row, pages)
     columns |= {name: pages.take(value, row) for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)
+
+
+def _links_of(events: Events) -> Iterator[Index]:
+    """Source, target and event of every link, some at a time, shapes (k, 3)."""
+    yield np.zeros((0, 3), dtype=np.int64)
+    for some in in_parts(len(events)):
+        for k, m in ((0, 0), (0, 1), (1, 0)):
+            source, target = events.sources[some, k], events.targets[some, m]
+            both = np.flatnonzero((source >= 0) & (target >= 0))
+            yield np.stack([source[both], target[both], both + some.start], axis=1)
+
+
+def _link_keys(links: Index) -> Iterator[Index]:
+    """A number for every link, by source and then target."""
+    yield np.zeros(0, dtype=np.int64)
+    base = max((int(links[some, :2].max()) for some in in_parts(len(links))), default=0) + 1
+    yield from (links[some, 0] * base + links[some, 1] for some in in_parts(len(links)))
 
 
 def _events(
     events: Events, values: dict[str, Array], detections: Detections, pages: Pages
 ) -> pd.DataFrame:
     """One row per chosen event."""
-    first, cause = events.targets[:, 0], events.sources[:, 0]
-    frame = detections.frame[np.where(first >= 0, first, cause)]
-    order = np.lexsort((_RANK[events.event], frame))
+    frame = pages.stack(_frames_of(events, detections))
+    order = pages.argsort(pages.stack(_event_keys(events, frame)))
     columns: dict[str, Any] = {"frame": pages.take(frame, order)}
-    columns["event"] = _KEYS[events.event[order]]
+    columns["event"] = _names(events.event, order, pages)
     columns["sources"] = CellTuples(pages.take(events.sources, order))
     columns["targets"] = CellTuples(pages.take(events.targets, order))
     columns |= {name: pages.take(value, order) for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)
+
+
+def _frames_of(events: Events, detections: Detections) -> Iterator[Index]:
+    """Frame of the later cell of every event, some at a time."""
+    yield np.zeros(0, dtype=np.int64)
+    for some in in_parts(len(events)):
+        first, cause = events.targets[some, 0], events.sources[some, 0]
+        yield detections.frame[np.where(first >= 0, first, cause)]
+
+
+def _event_keys(events: Events, frame: Index) -> Iterator[Index]:
+    """A number for every event, by frame and then the name of its kind."""
+    yield np.zeros(0, dtype=np.int64)
+    for some in in_parts(len(events)):
+        yield frame[some] * len(Event) + _RANK[events.event[some]]
+
+
+def _names(kinds: NDArray[np.int8], rows: Index, pages: Pages) -> Any:
+    """Names of the kinds of some events; in large tables as numbers, which take an eighth."""
+    if pages.folder is None:
+        return _KEYS[kinds[rows]]
+    return pd.Categorical.from_codes(pages.take(kinds, rows), pd.Index(_KEYS), validate=False)

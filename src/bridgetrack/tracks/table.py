@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bridgetrack import paged
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.paged import in_parts
-from bridgetrack.tracks.tracks import Tracks, margin_column
+from bridgetrack.tracks.tracks import Tracks, margin_column, rows_by_id
 from bridgetrack.tracks.verified import VERIFIED
 
 Rows = NDArray[np.int64]
@@ -72,8 +74,58 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
         confirm all of its events. Units stand in brackets in the header: um, min and 1/h
         where scale and interval are known, else px, frames and 1/frame.
     """
-    steps = sights(tracks)
-    geometry = tracks.geometry
+    geometry, margins, pages = tracks.geometry, node_margins(tracks), tracks.pages
+    title = track_titles(geometry)
+    found = []
+    for rows in _by_tracks(tracks):
+        some = tracks.nodes.iloc[rows]
+        found.append(_summary(replace(tracks, nodes=some), margins[rows]))
+        pages.let_go()
+    table = pd.concat(found, ignore_index=True)
+    ids, start, end = (table[name].to_numpy() for name in ("track_id", "start", "end"))
+    if not (table["largest"].max() > table["smallest"].min()):  # sizes are unknown
+        table["growth"] = np.nan
+    parents, kinds = _parents(ids, tracks.links)
+    table["parent_id"], table["link"] = parents, kinds
+    table["generation"] = generations(ids, start, tracks.links)
+    table["ends_in"] = _endings(ids, start, end, table["at_edge"].to_numpy(), tracks)
+    table["divisions"] = _divisions(ids, start, tracks.links)
+    table = table.rename(columns=title)
+    verified = [VERIFIED] if VERIFIED in tracks.nodes.columns else []
+    return table[[title.get(name, name) for name in (*_COLUMNS, *verified)]]
+
+
+_COLUMNS = (
+    "track_id", "lineage_id", "parent_id", "link", "start", "end", "duration", "detections",
+    "path_length", "displacement", "mean_speed", "generation", "ends_in", "divisions", "mean_area",
+    "growth", "certainty",
+)  # fmt: skip
+"""Of the table of tracks, without units."""
+
+
+def _by_tracks(tracks: Tracks) -> Iterator[Rows | slice]:
+    """Rows of the nodes of some tracks at a time, ascending; all where they are few."""
+    ids = tracks.nodes["track_id"].to_numpy(dtype=np.int64)
+    if len(ids) <= paged.ROWS_AT_ONCE:
+        yield slice(None)
+        return
+    order, start = tracks.pages.argsort(ids), 0
+    while start < len(ids):
+        stop = min(start + paged.ROWS_AT_ONCE, len(ids))
+        last = ids[order[stop - 1]]
+        while stop < len(ids) and ids[order[stop]] == last:
+            stop += int(np.searchsorted(ids[order[stop : stop + _MORE]] != last, True))
+        yield np.sort(order[start:stop])
+        start = stop
+
+
+_MORE = 1000
+"""Cells of a track that are looked at at once."""
+
+
+def _summary(tracks: Tracks, margins: Array) -> pd.DataFrame:
+    """What is known of every track by its own cells, with the smallest and largest area."""
+    steps, nodes, geometry = sights(tracks), tracks.nodes, tracks.geometry
     interval = geometry.frame_interval or 1.0
     first = steps.groupby("track_id").first()
     last = steps.groupby("track_id").last()
@@ -85,33 +137,30 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
     reach = np.sqrt(((last[axes] - first[axes]).to_numpy() ** 2).sum(axis=1))
     start, end = first["frame"].to_numpy(), last["frame"].to_numpy()
     duration = (end - start) * interval
-    ids = first.index.to_numpy(dtype=np.int64)
-    size = float(np.prod(geometry.scale_array))
-    parents, kinds = _parents(ids, tracks.links)
-    title = track_titles(geometry)
     elapsed = np.where(duration > 0, duration, np.nan)
+    size, groups = float(np.prod(geometry.scale_array)), nodes.groupby("track_id")
+    areas = steps.groupby("track_id")["area"]
+    certainty = pd.Series(certainty_of(margins), index=nodes.index)
     known = {}
-    if VERIFIED in tracks.nodes.columns:
-        known[VERIFIED] = tracks.nodes.groupby("track_id")[VERIFIED].first().to_numpy()
+    if VERIFIED in nodes.columns:
+        known[VERIFIED] = groups[VERIFIED].first().to_numpy()
     return pd.DataFrame(
         {
-            "track_id": ids,
-            "lineage_id": tracks.nodes.groupby("track_id")["lineage_id"].first().to_numpy(),
-            "parent_id": parents,
-            "link": kinds,
-            title["start"]: start,
-            title["end"]: end,
-            title["duration"]: duration if geometry.frame_interval else end - start,
-            "detections": tracks.nodes.groupby("track_id").size().to_numpy(),
-            title["path_length"]: path,
-            title["displacement"]: reach,
-            title["mean_speed"]: path / elapsed,
-            "generation": generations(ids, start, tracks.links),
-            "ends_in": _endings(ids, last, tracks),
-            "divisions": _divisions(ids, start, tracks.links),
-            title["mean_area"]: steps.groupby("track_id")["area"].mean() * size,
-            title["growth"]: _growth(steps, geometry),
-            "certainty": certainties(tracks).groupby(tracks.nodes["track_id"]).min().to_numpy(),
+            "track_id": first.index.to_numpy(dtype=np.int64),
+            "lineage_id": groups["lineage_id"].first().to_numpy(),
+            "start": start,
+            "end": end,
+            "duration": duration if geometry.frame_interval else end - start,
+            "detections": groups.size().to_numpy(),
+            "path_length": path,
+            "displacement": reach,
+            "mean_speed": path / elapsed,
+            "mean_area": areas.mean().to_numpy() * size,
+            "growth": _growth(steps, geometry),
+            "certainty": certainty.groupby(nodes["track_id"]).min().to_numpy(),
+            "at_edge": _at_edge(last, geometry),
+            "smallest": areas.min().to_numpy(),
+            "largest": areas.max().to_numpy(),
             **known,
         }
     )
@@ -140,19 +189,22 @@ def node_margins(tracks: Tracks) -> Array:
     A lower bound on it, where that is all that is known of the events.
     """
     margin = margin_column(tracks.events)
-    ids = tracks.nodes["id"].to_numpy(dtype=np.int64)
-    rank = np.argsort(ids, kind="stable")
-    least, seen = np.full(len(ids), np.inf), np.zeros(len(ids), dtype=bool)
+    ids, row_of = tracks.nodes["id"].to_numpy(dtype=np.int64), rows_by_id(tracks)
+    least, seen = tracks.pages.zeros(len(ids)), tracks.pages.zeros(len(ids), bool)
+    least[:] = np.inf
     for part in in_parts(len(tracks.events) if len(ids) else 0):
         some = tracks.events.iloc[part]
         for side in ("sources", "targets"):
             named = some[[side, margin]].explode(side).dropna().to_numpy(dtype=np.float64)
             cell = named[:, 0].astype(np.int64)
-            place = rank[np.minimum(np.searchsorted(ids, cell, sorter=rank), len(ids) - 1)]
+            place = row_of(cell)
             known = ids[place] == cell  # events of false detections name what is no node
             seen[place[known]] = True
             np.minimum.at(least, place[known], named[known, 1])
-    return np.where(seen, least, np.nan)
+        tracks.pages.let_go()
+    for part in in_parts(len(ids)):
+        least[part][~seen[part]] = np.nan
+    return least
 
 
 def cells_by_track(tracks: Tracks) -> pd.DataFrame:
@@ -262,18 +314,17 @@ def _growth(steps: pd.DataFrame, geometry: Geometry) -> Array:
     table["a"] -= groups["a"].transform("mean")
     table["ta"], table["tt"] = table["t"] * table["a"], table["t"] ** 2
     sums, counts = table.groupby("track")[["ta", "tt"]].sum(), groups.size()
-    known = (counts >= 3) & bool(steps["area"].nunique() > 1)
     slope = sums["ta"] / sums["tt"].where(sums["tt"] > 0)
-    return slope.where(known).to_numpy(dtype=np.float64)
+    return slope.where(counts >= 3).to_numpy(dtype=np.float64)
 
 
-def _endings(ids: Rows, last: pd.DataFrame, tracks: Tracks) -> Sequence[str]:
-    end = last["frame"].to_numpy()
+def _endings(
+    ids: Rows, start: Rows, end: Rows, at_edge: NDArray[np.bool_], tracks: Tracks
+) -> Sequence[str]:
     ending = np.full(len(ids), "unknown", dtype=object)
-    ending[_at_edge(last, tracks.geometry)] = "leaving"
-    begins = tracks.nodes.groupby("track_id")["frame"].min()
+    ending[at_edge] = "leaving"
     links = tracks.links
-    child_begin = begins.reindex(links["track_id"]).to_numpy()
+    child_begin = pd.Series(start, index=ids).reindex(links["track_id"]).to_numpy()
     parent = np.searchsorted(ids, links["parent_id"].to_numpy(dtype=np.int64))
     over = end[parent] < child_begin if len(links) else np.zeros(0, dtype=bool)
     event = links["event"].to_numpy(dtype=object)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.paged import Pages
+from bridgetrack.paged import Pages, in_parts
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -64,6 +65,23 @@ class Tracks:
     def n_tracks(self) -> int:
         """Number of tracks."""
         return int(self.nodes["track_id"].nunique())
+
+
+def rows_by_id(tracks: Tracks) -> Callable[[Rows], Rows]:
+    """A function that gives the rows of nodes by their ids; any row for an id that no node has."""
+    ids = tracks.nodes["id"].to_numpy(dtype=np.int64)
+    if ascending(ids):
+        return lambda wanted: np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    rank = tracks.pages.argsort(ids)
+    return lambda wanted: rank[np.minimum(np.searchsorted(ids, wanted, sorter=rank), len(ids) - 1)]
+
+
+def ascending(values: Rows) -> bool:
+    """Whether no number is smaller than the one before; few are looked at at a time."""
+    return all(
+        bool((np.diff(values[max(some.start - 1, 0) : some.stop]) >= 0).all())
+        for some in in_parts(len(values))
+    )
 
 
 EDGE_EVENTS = ("move", "skip", "divide", "split", "merge")
