@@ -41,6 +41,14 @@ def in_parts(rows: int) -> Iterator[slice]:
     return (slice(k, k + ROWS_AT_ONCE) for k in range(0, rows, ROWS_AT_ONCE))
 
 
+def ascending(values: NDArray[np.integer]) -> bool:
+    """Whether no number is smaller than the one before; few are looked at at a time."""
+    return all(
+        bool((np.diff(values[max(some.start - 1, 0) : some.stop]) >= 0).all())
+        for some in in_parts(len(values))
+    )
+
+
 def room_on_disk() -> Path:
     """Folder for large temporary files: ``TMPDIR``, else ``/var/tmp``, else the system's.
 
@@ -50,6 +58,10 @@ def room_on_disk() -> Path:
     if "TMPDIR" not in os.environ and os.access(lasting, os.W_OK):
         return lasting
     return Path(tempfile.gettempdir())
+
+
+class _Page(mmap.mmap):
+    """A file that we made."""
 
 
 @dataclass(frozen=True)
@@ -90,13 +102,11 @@ class Pages:
     def stack(self, pieces: Iterable[Thing]) -> Thing:
         """As `join`, of pieces that are made one after another; there must be one at least."""
         found: list[Any] = []
-        piles: dict[str, _Pile] = {}
+        piles: dict[str, Pile] = {}
         for piece in pieces:
             found = found or [piece]
             for name, array in _leaves(piece):
-                if name not in piles:
-                    piles[name] = _Pile(self, array)
-                piles[name].add(array)
+                piles.setdefault(name, Pile(self)).add(array)
         arrays = {name: pile.done() for name, pile in piles.items()}
         whole: Thing = _rebuilt(found[0], arrays)
         return whole
@@ -208,7 +218,7 @@ class Pages:
         self, file: IO[bytes], kind: np.dtype[Scalar], shape: tuple[int, ...]
     ) -> NDArray[Scalar]:
         file.flush()
-        pages = mmap.mmap(file.fileno(), 0)
+        pages = _Page(file.fileno(), 0)
         self._open.add(pages)
         return np.frombuffer(pages, dtype=kind).reshape(shape)
 
@@ -217,7 +227,9 @@ class Pages:
         while isinstance(base, np.ndarray):
             base = base.base
         base = base.obj if isinstance(base, memoryview) else base
-        return isinstance(base, mmap.mmap) and base in self._open
+        if isinstance(base, _Page):
+            self._open.add(base)  # of others, too
+        return isinstance(base, _Page)
 
     def keep(self, thing: Thing) -> Thing:
         """The same dataclass or table with all its large arrays put here, each once."""
@@ -266,39 +278,42 @@ class Pages:
 
 
 @dataclass
-class _Pile:
+class Pile:
     """An array that grows: in memory while it is small, then in a file."""
 
     pages: Pages
-    like: NDArray[Any]
-    parts: list[NDArray[Any]] = field(default_factory=list)
-    rows: int = 0
-    held: int = 0
-    file: IO[bytes] | None = None
+    _parts: list[NDArray[Any]] = field(default_factory=list)
+    _like: NDArray[Any] | None = None
+    _rows: int = 0
+    _held: int = 0
+    _file: IO[bytes] | None = None
 
     def add(self, array: NDArray[Any]) -> None:
         """Put some rows at the end."""
-        self.parts.append(array)
-        self.rows += len(array)
-        self.held += array.nbytes
-        if self.pages._worth(self.held, self.like.dtype) and self.held > _AT_ONCE // 16:
+        self._like = array[:0]
+        self._parts.append(array)
+        self._rows += len(array)
+        self._held += array.nbytes
+        if self.pages._worth(self._held, array.dtype) and self._held > _AT_ONCE // 16:
             self._write()
 
     def _write(self) -> None:
         with self.pages._told():
-            if self.file is None:
-                self.file = tempfile.TemporaryFile(dir=self.pages.folder)  # noqa: SIM115
-            for part in self.parts:
-                self.file.write(np.ascontiguousarray(part).data)
-        self.parts, self.held = [], 0
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self.pages.folder)  # noqa: SIM115
+            for part in self._parts:
+                self._file.write(np.ascontiguousarray(part).data)
+        self._parts, self._held = [], 0
 
     def done(self) -> NDArray[Any]:
         """All rows."""
-        if self.file is None:
-            return self.pages._joined(self.parts)
+        if self._like is None:
+            return np.zeros(0)
+        if self._file is None:
+            return self.pages._joined(self._parts)
         self._write()
-        with self.file as file, self.pages._told():
-            return self.pages._mapped(file, self.like.dtype, (self.rows, *self.like.shape[1:]))
+        with self._file as file, self.pages._told():
+            return self.pages._mapped(file, self._like.dtype, (self._rows, *self._like.shape[1:]))
 
 
 def _leaves(thing: Any, above: str = "") -> Iterator[tuple[str, NDArray[Any]]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bridgetrack import paged
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.paged import Pages
+from bridgetrack.paged import Pages, in_parts
 
 _SHOWN = 12
 FARTHEST = 1e12
@@ -79,14 +79,15 @@ class Detections:
             )
         for name in (*self.geometry.axes, "area"):
             values = self.table[name].to_numpy(dtype=np.float64)
-            wild = ~(np.abs(values) <= FARTHEST)
-            bad = np.flatnonzero(wild | ((values <= 0) & (name == "area")))
-            if len(bad):
-                raise InputError(
-                    f"{name} is {values[bad[0]]:g} {self._named(int(bad[0]))} of the table of "
-                    f"detections; positions must be numbers of pixels, at most {FARTHEST:g}, and "
-                    "areas above 0"
-                )
+            for some in in_parts(len(values)):
+                wild = ~(np.abs(values[some]) <= FARTHEST)
+                bad = some.start + np.flatnonzero(wild | ((values[some] <= 0) & (name == "area")))
+                if len(bad):
+                    raise InputError(
+                        f"{name} is {values[bad[0]]:g} {self._named(int(bad[0]))} of the table of "
+                        "detections; positions must be numbers of pixels, at most "
+                        f"{FARTHEST:g}, and areas above 0"
+                    )
 
     def _check_order(self) -> None:
         frame, label = self.frame, self.label
@@ -96,12 +97,15 @@ class Detections:
                 f"there is a detection {self._named(int(outside[0]))}, but the movie has frames "
                 f"0 to {self.geometry.n_frames - 1}"
             )
-        later = (frame[1:] > frame[:-1]) | ((frame[1:] == frame[:-1]) & (label[1:] > label[:-1]))
-        if not later.all():
-            raise InputError(
-                "detections must be sorted by frame, then label, each named once; this fails "
-                f"{self._named(int(np.flatnonzero(~later)[0]) + 1)}"
-            )
+        for some in in_parts(len(frame)):
+            here = slice(max(some.start - 1, 0), some.stop)
+            step, higher = np.diff(frame[here]), np.diff(label[here])
+            wrong = np.flatnonzero((step < 0) | ((step == 0) & (higher <= 0)))
+            if len(wrong):
+                raise InputError(
+                    "detections must be sorted by frame, then label, each named once; this fails "
+                    f"{self._named(here.start + int(wrong[0]) + 1)}"
+                )
 
     def _named(self, row: int) -> str:
         return f"in frame {self.frame[row]} at label {self.label[row]}"
@@ -130,7 +134,9 @@ class Detections:
     def on(self, pages: Pages) -> Detections:
         """The same with its arrays on these pages."""
         found = pages.keep(self)
-        vars(found)["position"] = _fixed(pages.put(found.position))  # as if asked for before
+        if pages.folder is not None:  # as if asked for before
+            parts = (found.within(frames).position for frames in found.some_frames())
+            vars(found)["position"] = _fixed(pages.stack(parts))
         return found
 
     def within(self, frames: range) -> Detections:
@@ -143,9 +149,10 @@ class Detections:
             geometry=self.geometry,
             channels=self.channels,
             has_masks=self.has_masks,
-            position=self.position[first:stop],
             offsets=_fixed(np.clip(self.offsets, first, stop) - first),
         )
+        if "position" in vars(self):
+            vars(found)["position"] = self.position[first:stop]
         return found
 
     @cached_property

@@ -14,9 +14,9 @@ import pandas as pd
 from bridgetrack.errors import OutputError
 from bridgetrack.files import program_version, staged_files
 from bridgetrack.movie.geometry import geometry_to_json
-from bridgetrack.paged import Pages, in_parts
+from bridgetrack.paged import Pages, ascending, in_parts
 from bridgetrack.tracks.table import space_unit, track_table
-from bridgetrack.tracks.tracks import Tracks, ascending, rows_by_id
+from bridgetrack.tracks.tracks import Tracks, rows_by_id
 
 PRESETS = ("plain", "trackmate", "ilastik")
 SIDECAR = "units.json"

@@ -20,7 +20,7 @@ from bridgetrack.detections.labels import (
 from bridgetrack.detections.table import Detections, equivalent_diameter
 from bridgetrack.hypotheses.motion import Motion, motion_steps
 from bridgetrack.movie.movie import Movie
-from bridgetrack.paged import Pages
+from bridgetrack.paged import Pages, Pile, in_parts
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.spread import THREADS, Here, Workers
 
@@ -247,33 +247,39 @@ def gather_evidence(
     pages = pages or Pages()
     motion = yield from motion_steps(detections, pages)
     offsets, n = detections.offsets, len(detections)
-    predicted = detections.position.copy()
-    following, previous = np.full((2, n), -1, dtype=np.int64)
-    ahead, back = np.full((2, n), np.inf)
+    predicted = pages.stack([detections.position[:0], detections.position])
+    following, previous = pages.zeros(n, np.int64), pages.zeros(n, np.int64)
+    ahead, back = pages.zeros(n), pages.zeros(n)
+    following[:], previous[:], ahead[:], back[:] = -1, -1, np.inf, np.inf
     for t, pair in enumerate(motion.pairs):
         predicted[offsets[t] : offsets[t + 1]] += pair.flow
         matched = np.flatnonzero(pair.match >= 0)
         here, there = matched + offsets[t], pair.match[matched] + offsets[t + 1]
         following[here], previous[there] = there, here
         ahead[here] = back[there] = pair.residual[matched]
-    keys: list[Index] = [np.zeros(0, dtype=np.int64)]
-    pixels: list[Array] = [np.zeros(0)]
+    pages.let_go()
+    keys, pixels = Pile(pages), Pile(pages)
+    keys.add(np.zeros(0, dtype=np.int64))
+    pixels.add(np.zeros(0))
     if labels is not None and detections.has_masks:
-        shift = (predicted - detections.position) / detections.geometry.scale_array
+        scale = detections.geometry.scale_array
+        shift = pages.stack(
+            (predicted[p] - detections.position[p]) / scale for p in (slice(0, 0), *in_parts(n))
+        )
         movie = _Shifted(labels, offsets, detections.label, shift)
         if workers is None or isinstance(workers, Here) or known is not None:
             for t, (key, count) in enumerate(_pair_overlaps(movie, detections, known)):
-                keys.append(key)
-                pixels.append(count)
+                order = np.argsort(key, kind="stable")
+                keys.add(key[order])
+                pixels.add(count[order])
                 yield Progress("Comparing frames", (t + 1) / labels.n_frames)
         else:
             work = workers.map(_compare, movie, range(labels.n_frames - 1))
             for key, count in (yield from relayed(work, partial(Progress, "Comparing frames"))):
-                keys.append(key)
-                pixels.append(count)
-    key, count = np.concatenate(keys), np.concatenate(pixels)
-    order = np.argsort(key, kind="stable")
-    overlaps = key[order], count[order]
+                order = np.argsort(key, kind="stable")
+                keys.add(key[order])
+                pixels.add(count[order])
+    overlaps = keys.done(), pixels.done()
     return pages.keep(
         Evidence(detections, motion, predicted, following, previous, ahead, back, *overlaps)
     )

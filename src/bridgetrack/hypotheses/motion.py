@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.detections.table import Detections, cell_diameter
-from bridgetrack.paged import Pages
+from bridgetrack.paged import Pages, Pile
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.spread import THREADS
 
@@ -185,17 +186,17 @@ def pair_motion(before: Array, after: Array, diameter: float, spacing: float) ->
     return PairMotion(drift, flow, match, residual)
 
 
-def _spacing(detections: Detections, position: Array, diameter: float) -> float:
+def _spacing(detections: Detections, position: Array, diameter: float, pages: Pages) -> float:
     """Median distance to the nearest neighbour over all frames."""
-    offsets = detections.offsets
-    nearest = []
-    for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
-        if stop - start > 1:
-            points = position[start:stop]
-            nearest.append(cKDTree(points).query(points, k=2)[0][:, 1])
-    if not nearest:
+    frames = [(a, b) for a, b in pairwise(detections.offsets.tolist()) if b - a > 1]
+    if not frames:
         return 4.0 * diameter
-    return max(float(np.median(np.concatenate(nearest))), 1e-6)
+
+    def nearest(points: Array) -> Array:
+        return np.asarray(cKDTree(points).query(points, k=2)[0][:, 1])
+
+    distances = (nearest(position[a:b]) for a, b in frames)
+    return max(pages.median(distances, sum(b - a for a, b in frames)), 1e-6)
 
 
 def estimate_motion(detections: Detections, pages: Pages | None = None) -> Motion:
@@ -208,10 +209,11 @@ def motion_steps(detections: Detections, pages: Pages | None = None) -> Steps[Mo
 
     Its arrays lie in these pages, in memory where None.
     """
-    position = detections.position
-    diameter = cell_diameter(detections)
-    spacing, discs = _spacing(detections, position, diameter), 1.0
-    if not detections.has_masks and detections.table["area"].nunique() <= 1:
+    position, pages = detections.position, pages or Pages()
+    diameter = cell_diameter(detections, pages)
+    spacing, discs = _spacing(detections, position, diameter, pages), 1.0
+    area = detections.table["area"]
+    if not detections.has_masks and not (len(area) and area.max() > area.min()):
         diameter, discs = 0.7 * spacing, 0.7 * spacing / diameter
     offsets = detections.offsets
 
@@ -221,26 +223,24 @@ def motion_steps(detections: Detections, pages: Pages | None = None) -> Steps[Mo
         return pair_motion(before, after, diameter, spacing)
 
     with ThreadPoolExecutor(THREADS) as pool:  # trees of places are searched beside each other
-        pairs: list[PairMotion] = []
+        drifts: list[Array] = []
+        # The arrays of all frames in one, as those of single frames are small.
+        piles = Pile(pages), Pile(pages), Pile(pages)
         last = detections.geometry.n_frames - 1
         for t in range(0, last, _AT_ONCE):
-            pairs += pool.map(pair, range(t, min(t + _AT_ONCE, last)))
+            for found in pool.map(pair, range(t, min(t + _AT_ONCE, last))):
+                drifts.append(found.drift)
+                for pile, array in zip(
+                    piles, (found.flow, found.match, found.residual), strict=True
+                ):
+                    pile.add(array)
             yield Progress("Comparing frames", 0.0)
-    residual = np.concatenate([p.residual for p in pairs]) if pairs else np.zeros(0)
-    residual = residual[np.isfinite(residual)]
-    step = float(np.median(residual)) if len(residual) else 0.1 * diameter
-    shown = tuple(pairs) if pages is None else _together(pairs, pages)
-    return Motion(shown, diameter, spacing, max(step, 0.02 * diameter), discs)
-
-
-def _together(pairs: list[PairMotion], pages: Pages) -> tuple[PairMotion, ...]:
-    """The same with the arrays of all frames in one, as those of single frames are small."""
-    ends = np.cumsum([0, *(len(p.match) for p in pairs)]).tolist()
-    flow, match, residual = (
-        pages.put(np.concatenate([getattr(p, name) for p in pairs]) if pairs else np.zeros(0))
-        for name in ("flow", "match", "residual")
+    flow, match, residual = (pile.done() for pile in piles)
+    pairs = tuple(
+        PairMotion(drift, flow[a:b], match[a:b], residual[a:b])
+        for drift, (a, b) in zip(drifts, pairwise(offsets.tolist()), strict=False)
     )
-    return tuple(
-        PairMotion(p.drift, flow[a:b], match[a:b], residual[a:b])
-        for p, a, b in zip(pairs, ends[:-1], ends[1:], strict=True)
-    )
+    near = sum(int(np.isfinite(p.residual).sum()) for p in pairs)
+    finite = (p.residual[np.isfinite(p.residual)] for p in pairs)
+    step = pages.median(finite, near) if near else 0.1 * diameter
+    return Motion(pairs, diameter, spacing, max(step, 0.02 * diameter), discs)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from bridgetrack.detections.table import Detections, border_distance, content
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.importing.text_table import Columns, TextTable, guess_columns, read_text_table
 from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField
+from bridgetrack.paged import ascending, in_parts
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 
 TABLES = (".csv", ".tsv", ".txt")
@@ -83,11 +85,14 @@ def read_detections_csv(
     for note in cells.notes:
         warnings.warn(f"{path}: {note}", BridgetrackWarning, stacklevel=2)
     geometry = cells.geometry
-    table = cells.table[["frame", "label", *geometry.axes, "area", "id"]]
+    names, pages = ["frame", "label", *geometry.axes, "area", "id"], cells.text.pages
+    columns_ = {name: pages.put(cells.table[name].to_numpy()) for name in names}
     del cells  # its text takes as much again
+    # A table of columns as they are: those of a large one lie on disk.
+    table = pd.DataFrame(columns_, copy=False)
     if not _in_order(table):
-        table = table.sort_values(["frame", "label"], kind="stable")
-    table = table.reset_index(drop=True)
+        table = table.sort_values(["frame", "label"], kind="stable", ignore_index=True)
+        table = pages.keep(table)
     if geometry.shape is not None:
         table["border_distance"] = border_distance(table, geometry)
     try:
@@ -98,8 +103,19 @@ def read_detections_csv(
 
 def _in_order(table: pd.DataFrame) -> bool:
     """Whether rows ascend by frame and then by label."""
-    frame, label = (np.diff(table[name].to_numpy()) for name in ("frame", "label"))
-    return not ((frame < 0) | ((frame == 0) & (label < 0))).any()
+    frame, label = (table[name].to_numpy() for name in ("frame", "label"))
+    return _rising(frame, label)
+
+
+def _rising(values: NDArray[np.int64], then: NDArray[np.int64] | None = None) -> bool:
+    """Whether every number is larger than the one before, or as large, and the second larger."""
+    for some in in_parts(len(values)):
+        here = slice(max(some.start - 1, 0), some.stop)
+        step = np.diff(values[here])
+        alike = np.ones(len(step), dtype=bool) if then is None else np.diff(then[here]) <= 0
+        if ((step < 0) | ((step == 0) & alike)).any():
+            return False
+    return True
 
 
 class Sidecar(OpenEntry):
@@ -180,12 +196,16 @@ def read_cells(
         frame_interval=own.frame_interval if frame_interval is None else frame_interval,
     )
     to_pixels = 1 / geometry.scale_array if micro else np.ones(ndim)
-    cells = pd.DataFrame({"frame": frame}, index=text.cells.index)
+    found: dict[str, NDArray[Any]] = {"frame": frame}
     for axis, factor in zip(geometry.axes, to_pixels, strict=True):
-        cells[axis] = text.numbers(str(getattr(columns, axis))) * factor
-    _identities(cells, text, columns)
-    keep, notes = _sizes(cells, text, columns, to_pixels)
-    cells["label"], numbered = _labels(cells, columns)
+        place = text.numbers(str(getattr(columns, axis)))
+        place *= factor
+        found[axis] = place
+    _identities(found, text, columns)
+    keep, notes = _sizes(found, text, columns, to_pixels)
+    found["label"], numbered = _labels(found, text, columns)
+    # Columns as they are: those of a large table lie on disk.
+    cells = pd.DataFrame(found, index=text.cells.index, copy=False)
     cells = cells if keep.all() else cells[keep]
     return CellTable(cells, columns, text, geometry, sidecar, (*notes, *numbered))
 
@@ -224,14 +244,15 @@ def _in_micrometers(
     return text.units.get(column, bracket).lower() in _MICRO
 
 
-def _identities(cells: pd.DataFrame, text: TextTable, columns: Columns) -> None:
+def _identities(cells: dict[str, NDArray[Any]], text: TextTable, columns: Columns) -> None:
     """Add ``id`` and what the file names of parents, tracks and labels."""
     if columns.id is None:
-        cells["id"] = np.arange(len(cells), dtype=np.int64)
+        cells["id"] = text.pages.put(np.arange(len(text.cells), dtype=np.int64))
     else:
         ids = text.integers(columns.id)
-        again = pd.Series(ids).duplicated().to_numpy(dtype=bool)
-        text.refuse(again, lambda k: f"the id {ids[k]} was used before; ids must be unique")
+        if not _rising(ids):
+            again = pd.Series(ids).duplicated().to_numpy(dtype=bool)
+            text.refuse(again, lambda k: f"the id {ids[k]} was used before; ids must be unique")
         cells["id"] = ids
     for role in ("parent", "track", "parent_track"):
         column = getattr(columns, role)
@@ -242,27 +263,32 @@ def _identities(cells: pd.DataFrame, text: TextTable, columns: Columns) -> None:
 
 
 def _sizes(
-    cells: pd.DataFrame, text: TextTable, columns: Columns, to_pixels: NDArray[np.float64]
+    cells: dict[str, NDArray[Any]],
+    text: TextTable,
+    columns: Columns,
+    to_pixels: NDArray[np.float64],
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Add ``area``; which rows have a size, and what to say of the others."""
-    keep = np.ones(len(cells), dtype=bool)
+    keep = np.ones(len(text.cells), dtype=bool)
     if columns.area is not None:
         cells["area"] = text.numbers(columns.area, empty=1.0)
-        text.refuse(cells["area"].to_numpy() <= 0, "the area is not positive")
+        text.refuse(cells["area"] <= 0, "the area is not positive")
         return keep, ()
     if columns.radius is None:
-        cells["area"] = 1.0
+        cells["area"] = text.pages.put(np.ones(len(text.cells)))
         return keep, ()
     radius = text.numbers(columns.radius, empty=0.0)
     keep = radius > 0
     cells["area"] = content(radius, len(to_pixels)) * np.prod(to_pixels)
     dropped = int((~keep).sum())
-    if dropped == len(cells):
+    if dropped == len(keep):
         raise InputError(f"{text.source}, column {columns.radius!r}: no radius is positive")
     return keep, (f"{dropped} rows without a positive radius were left out",) if dropped else ()
 
 
-def _labels(cells: pd.DataFrame, columns: Columns) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _labels(
+    cells: dict[str, NDArray[Any]], text: TextTable, columns: Columns
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """An identity that is unique in its frame: the file's label, id or track, or a number.
 
     With what to say where the file has labels that are none.
@@ -270,15 +296,26 @@ def _labels(cells: pd.DataFrame, columns: Columns) -> tuple[NDArray[np.int64], t
     said: tuple[str, ...] = ()
     for column in ("file_label", "id", "track"):
         if column in cells and (column != "id" or columns.id is not None):
-            values = cells[column].to_numpy(dtype=np.int64)
-            wrong = (values < 1) | cells.duplicated(["frame", column]).to_numpy(dtype=bool)
+            values = cells[column]
+            wrong = values < 1
+            if not _rising(cells["frame"], values):
+                both = pd.DataFrame({"frame": cells["frame"], "value": values}, copy=False)
+                wrong |= both.duplicated().to_numpy(dtype=bool)
             if not wrong.any():
                 return values, said
             if column == "file_label" and values.any():
                 k = int(np.argmax(wrong))
                 what = f"is {values[k]}" if values[k] < 1 else f"{values[k]} is twice in its frame"
+                row = text.cells.index[k]
                 said = (
-                    f"the cells are numbered anew, since in row {cells.index[k]} the label {what}; "
+                    f"the cells are numbered anew, since in row {row} the label {what}; "
                     "labels count from 1, each once in a frame",
                 )
-    return np.asarray(cells.groupby("frame").cumcount(), dtype=np.int64) + 1, said
+    frame = cells["frame"]
+    if not ascending(frame):
+        return np.asarray(pd.Series(frame).groupby(frame).cumcount(), dtype=np.int64) + 1, said
+    label = text.pages.zeros(len(frame), np.int64)
+    for some in in_parts(len(frame)):
+        first = np.searchsorted(frame, frame[some])
+        label[some] = np.arange(some.start, some.start + len(first)) - first + 1
+    return label, said

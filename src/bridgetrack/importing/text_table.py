@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bridgetrack import paged
 from bridgetrack.errors import InputError
-from bridgetrack.paged import in_parts
+from bridgetrack.paged import Pages, in_parts, room_on_disk
 from bridgetrack.readable import check_readable
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -38,6 +38,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 _NUMBERED = (("centroid", "zyx"), ("center_of_the_object", "xyz"), ("object_center", "xyz"))
 _SHOWN = 20
+_LARGE = 1 << 18
+"""Rows beyond which the numbers of a table are put on disk."""
 _EMPTY = ("", "nan", "NaN", "None", "null", "NA")
 
 
@@ -158,6 +160,7 @@ class TextTable:
     cells: pd.DataFrame  # all columns as strings; the index is the line of the file, from 1
     units: dict[str, str]  # per column, from the last of several header rows
     source: str  # name of the file, for messages
+    pages: Pages = field(default_factory=Pages)  # where the numbers of its columns lie
 
     @property
     def header(self) -> list[str]:
@@ -171,7 +174,7 @@ class TextTable:
 
         `empty` stands for an empty cell, which is wrong where None; `infinite` lets ``inf`` pass.
         """
-        cells, values = self.cells[column], np.empty(len(self.cells))
+        cells, values = self.cells[column], self.pages.zeros(len(self.cells))
         for some in in_parts(len(cells)):
             values[some] = self._numbers(cells.iloc[some], empty, infinite)
         return values
@@ -196,11 +199,18 @@ class TextTable:
     def integers(self, column: str, *, empty: int | None = None) -> NDArray[np.int64]:
         """A column as integers, shape (n,); raises InputError as `numbers`."""
         values = self.numbers(column, empty=None if empty is None else float(empty))
-        wrong = (values != np.rint(values)) | (np.abs(values) > 2**53)
-        text = self.cells[column]
+        text, found = self.cells[column], self.pages.zeros(len(values), np.int64)
         where = f", column {column!r}"
-        self.refuse(wrong, lambda k: f"{text.iloc[k]!r} is not an integer", where=where)
-        return values.astype(np.int64)
+        for some in in_parts(len(values)):
+            part, value = text.iloc[some], values[some]
+            self.refuse(
+                (value != np.rint(value)) | (np.abs(value) > 2**53),
+                partial(_no_integer, part),
+                where=where,
+                lines=part.index,
+            )
+            found[some] = value
+        return found
 
     def refuse(
         self,
@@ -220,6 +230,10 @@ class TextTable:
             line = (self.cells.index if lines is None else lines)[k]
             said = what if isinstance(what, str) else what(k)
             raise InputError(f"{self.source}, row {line}{where}: {said}")
+
+
+def _no_integer(text: pd.Series[Any], row: int) -> str:
+    return f"{text.iloc[row]!r} is not an integer"
 
 
 def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
@@ -264,7 +278,8 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     if _more_header(cells):
         units = {c: str(cells[c].iloc[2]).strip().strip("()") for c in cells.columns}
         cells = cells.iloc[3:]
-    return TextTable(cells.fillna(""), units, str(path))
+    pages = Pages(room_on_disk()) if len(cells) > _LARGE else Pages()
+    return TextTable(cells, units, str(path), pages)
 
 
 def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
@@ -276,7 +291,7 @@ def _read_rows(file: TextIO, separator: str, rows: int | None) -> pd.DataFrame:
             nrows=rows, chunksize=paged.ROWS_AT_ONCE,
         )  # fmt: skip
         with pieces:
-            return pd.concat(pieces, ignore_index=True)
+            return pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
 
 
 def _unlike(names: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.paged import Pages, in_parts
+from bridgetrack.paged import Pages, ascending
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -74,14 +74,6 @@ def rows_by_id(tracks: Tracks) -> Callable[[Rows], Rows]:
         return lambda wanted: np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     rank = tracks.pages.argsort(ids)
     return lambda wanted: rank[np.minimum(np.searchsorted(ids, wanted, sorter=rank), len(ids) - 1)]
-
-
-def ascending(values: Rows) -> bool:
-    """Whether no number is smaller than the one before; few are looked at at a time."""
-    return all(
-        bool((np.diff(values[max(some.start - 1, 0) : some.stop]) >= 0).all())
-        for some in in_parts(len(values))
-    )
 
 
 EDGE_EVENTS = ("move", "skip", "divide", "split", "merge")
