@@ -322,3 +322,42 @@ def test_a_kill_loses_no_click_that_was_answered(tmp_path, clicks):
     kept = load_history(path)
     assert answered <= len(kept.annotations) <= answered + 1
     assert len(kept.past) == len(kept.annotations)
+
+
+BESIDE = """
+import sys
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.store import AutosavingStore
+from bridgetrack.errors import OutputError
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.movie.geometry import Geometry
+
+store, k, last = None, int(sys.argv[2]), int(sys.argv[3])
+sys.stdin.readline()  # both begin at once
+while k < last:
+    store = store or AutosavingStore(sys.argv[1], Geometry(6, (600, 600), (1.0, 1.0)))
+    event = EventRef(Event.DISAPPEAR, (CellRef(0, k + 1, (1.0, float(k))),))
+    try:
+        store.answer(Kind.CONFIRM, [event], "click")
+        k += 1
+    except OutputError:
+        store = None  # opened again, as the message says
+"""
+
+
+def test_two_programs_that_answer_into_one_file_lose_nothing(tmp_path):
+    path, each = tmp_path / "a.json", 60
+    begun = [
+        subprocess.Popen(
+            [sys.executable, "-c", BESIDE, str(path), str(k), str(k + each)],
+            stdin=subprocess.PIPE,
+            text=True,
+        )
+        for k in (0, each)
+    ]
+    for program in begun:
+        program.stdin.write("go\n")
+        program.stdin.close()
+    assert [program.wait() for program in begun] == [0, 0]
+    kept = load_annotations(path)
+    assert sorted(a.events[0].cells[0].label for a in kept) == list(range(1, 2 * each + 1))
