@@ -125,6 +125,19 @@ def test_answers_teach_what_a_cell_is_elsewhere() -> None:
     assert (np.array(best[1]) < np.array(best[0]) - 0.3).all()
 
 
+@pytest.mark.parametrize("gone", [1, 18])
+def test_answers_teach_where_they_show_much_of_a_frame_to_be_wrong(gone: int) -> None:
+    places = [(float(y), float(x)) for y in range(12, 150, 25) for x in range(12, 150, 25)]
+    truth = blobs((150, 150), places, 8)
+    image = open_movie(np.stack([photograph(truth, seed=t) for t in range(3)]))
+    answers = MaskAnswers(image.geometry)
+    for y, x in places[:gone]:
+        site = MendSite(1, truth, SegmentationSettings(diameter=16.0), free=999)
+        answers = answers.added(remove(site, (y, x)))
+    score = run(learn_masks(image, given=GivenMasks(answers=answers))).score
+    assert (score.trees is not None) == (score.share > 0) == (gone > 1)
+
+
 def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     labels = np.zeros((3, SIZE, SIZE), dtype=np.int32)
     labels[1, 40:50, 40:50] = 1

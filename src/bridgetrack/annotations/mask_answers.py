@@ -32,6 +32,7 @@ SOURCE = "answer"
 """What candidates are called that people drew or mended."""
 
 HIGHEST = 2**32 - 1
+_MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKind.PAINT)
 _SAME = 0.8  # overlap above which a candidate is the set of pixels that somebody said is wrong
 _GONE = 0.5  # the same where nothing is right in its place
 _RIGHT = 0.5  # overlap from which a candidate may be the cell
@@ -206,6 +207,11 @@ class MaskAnswers:
     def checked(self) -> int:
         """Cells in areas that somebody looked at and found right."""
         return sum(len(a.right) for a in self.past if a.kind == MendKind.CHECK)
+
+    @property
+    def mended(self) -> int:
+        """Answers by which a cell came, went, was cut or joined."""
+        return sum(a.kind in _MENDING for a in self.past)
 
     @property
     def outline_ratios(self) -> tuple[float, ...]:

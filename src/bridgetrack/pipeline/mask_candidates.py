@@ -246,6 +246,13 @@ def learned_score(
         if not share:
             return score
         return teach(score, *_joined([(one.features, t) for one, t in said]), share)
+    # What was mended is the least that is wrong in those frames, whatever else is.
+    cells = np.mean([len(area) for area in areas]) * len(_answered(answers))
+    share = share_of(0, answers.mended / max(cells, 1.0))
+    if reader.outline_ratio != 1.0:
+        share = HALF
+    if not share:
+        return score
     lessons: list[_Lesson] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
         yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
@@ -255,7 +262,7 @@ def learned_score(
         lessons += yield from _own_choice(reader, block, offered, model, joint)
     others = _answered(answers) - {t for block in blocks for t in block}
     said = yield from _said_of(reader, others)
-    return teach(score, *_joined(lessons + [(one.features, t) for one, t in said]))
+    return teach(score, *_joined(lessons + [(one.features, t) for one, t in said]), share)
 
 
 def _at_first(
