@@ -1,7 +1,7 @@
 """What clicks that mend masks are worth: some parts of frames are mended, then all is redone.
 
     python benchmarks/mask_clicks.py [--data ../shared/data] [--clicks 50] [--seeds 5]
-        [--strokes 0] [--border N] [--frames A:B] [NAME ...]
+        [--strokes 0] [--questions 0] [--border N] [--frames A:B] [NAME ...]
 
 A person looks at areas around places drawn at random, half as wide and high as the picture where
 they do not reach beyond it, as masks were chosen from the image alone, and mends what is wrong
@@ -10,14 +10,16 @@ the truth has it), and presses for other outlines, where a cell is not drawn wel
 and for some that could be drawn better. Every place clicked and every press is a click, also in
 vain; one more says that all in view is right. This goes on until the clicks are spent. Then masks
 are chosen again with these answers, movies are tracked with the shipped weights, and scored as in
-`masks.py`. With strokes, a person paints these before, on five frames.
+`masks.py`. With strokes, a person paints these before, on five frames. With questions, so many of
+the clicks go to what the program asks about these masks, the most valuable first; what is no
+better either way is passed over, which is a click, too. Then masks are chosen once more.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +29,20 @@ from scipy import ndimage as ndi
 
 import bridgetrack as bt
 import masks
+from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.measure import measure
 from bridgetrack.detections.table import Detections
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline import mask_candidates
-from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.masks import choose_masks
+from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
+from bridgetrack.pipeline.mask_doubts import mask_doubts
+from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.regions.regions import Regions, labels_of, regions_of_labels
 from bridgetrack.segmentation.pixels import PixelModel
-from bridgetrack.session.masks import MovieMasks
+from bridgetrack.session.masks import MaskStep, MovieMasks
 from strokes import draw_strokes
 
 Labels = NDArray[np.int32]
@@ -151,6 +155,53 @@ class Person:
         far = np.argsort(away[tuple(rim.T)], kind="stable")
         return tuple(map(float, rim[far[len(far) // 2]].tolist()))
 
+    def reply(self, questions: list[MaskQuestion], border: int) -> str:
+        """Answer what is asked about cells within the border until the clicks are spent."""
+        done: list[MaskQuestion] = []
+        counts = dict.fromkeys(("as drawn", "instead", "passed over"), 0)
+        rest = list(questions)
+        while self.left > 0 and rest:
+            # What is near an answered one may be settled by that.
+            asked = max(rest, key=lambda q: q.value / (2 if any(q.near(o) for o in done) else 1))
+            rest.remove(asked)
+            now = self.now(asked.frame)
+            places = np.unravel_index(asked.doubt.concerned, now.shape)[-2:]
+            within = [
+                i.min() >= border and i.max() < n - border
+                for i, n in zip(places, now.shape[-2:], strict=True)
+            ]
+            if not (all(within) and asked.holds_for(now)):
+                continue
+            self.left -= 1
+            drawn, instead = (self.judged(asked, side) for side in (True, False))
+            if drawn[0] == instead[0] and (drawn[0] or abs(drawn[1] - instead[1]) < BETTER):
+                counts["passed over"] += 1
+                continue
+            right = (-drawn[0], drawn[1]) >= (-instead[0], instead[1])
+            site = self.masks.site(asked.frame, self.detections)
+            self.masks.make(asked.mend(site.labels, right, site.free), self.detections)
+            counts["as drawn" if right else "instead"] += 1
+            done.append(asked)
+        return ", ".join(f"{n} {what}" for what, n in counts.items())
+
+    def judged(self, asked: MaskQuestion, drawn: bool) -> tuple[int, float]:
+        """How many cells are missed or wrong if one side holds, and how well the others overlap."""
+        doubt, true = asked.doubt, self.truth[asked.frame].reshape(-1)
+        there = np.bincount(true[doubt.concerned])
+        meant = np.flatnonzero(2 * there > np.bincount(true)[: len(there)])
+        found, wrong, overlap = set(), 0, 0.0
+        for cell in doubt.drawn if drawn else doubt.instead:
+            shared = np.bincount(true[cell])
+            shared[0] = 0
+            label = int(shared.argmax())
+            like = shared[label] / (len(cell) + (true == label).sum() - shared[label])
+            if like > RIGHT:
+                found.add(label)
+                overlap += float(like)
+            else:
+                wrong += 1
+        return wrong + len(set(meant[meant > 0].tolist()) - found), overlap
+
     def click(self, kind: MendKind, t: int, *cells: Index) -> bool:
         """Click on the middles of sets of pixels; whether anything came of it."""
         if self.left < len(cells):
@@ -195,14 +246,32 @@ def pixels(regions: Regions, row: int) -> Index:
     return regions.pixels[regions.starts[row] : regions.starts[row + 1]]
 
 
+def person_of(task: masks.Task, shown: list[Labels], clicks: int) -> Person:
+    """Somebody who looks at masks."""
+    labels = masks.of_frames([frame.copy() for frame in shown], task.image)
+    mine = MovieMasks(labels, task.image, None, None)
+    return Person(mine, measure(labels, task.image), task.truth, clicks)
+
+
+def replied(
+    task: masks.Task, shown: list[Labels], given: GivenMasks, clicks: int
+) -> tuple[MaskAnswers, str]:
+    """All answers, with those to questions about masks; and how they were answered."""
+    person = person_of(task, shown, clicks)
+    person.masks.take(MaskStep(added=tuple(given.answers or ())))
+    labels = person.masks.labels
+    how = MaskSettings(loyalty=READING_LOYALTY)  # as the window asks about masks found there
+    doubts = bt.run(mask_doubts(task.image, labels, range(len(shown)), None, how, given))
+    said = person.reply(mask_questions(doubts), task.border)
+    return person.masks.answers, said
+
+
 def answered(
     task: masks.Task, shown: list[Labels], clicks: int, seed: int
 ) -> tuple[MaskAnswers, float]:
     """What the person says, and how much larger the outlines are that were corrected."""
     rng, truth = np.random.default_rng(seed), task.truth
-    labels = masks.of_frames([frame.copy() for frame in shown], task.image)
-    mine = MovieMasks(labels, task.image, None, None)
-    person = Person(mine, measure(labels, task.image), truth, clicks)
+    person = person_of(task, shown, clicks)
     shape, border = truth[0].shape, task.border
     views: set[int] = set()
     while person.left > 0 and len(views) < len(truth):
@@ -214,7 +283,8 @@ def answered(
         if t not in views:
             views.add(t)
             person.look(t, low, high)
-    return mine.answers, mine.answers.outline_ratio
+    answers = person.masks.answers
+    return answers, answers.outline_ratio
 
 
 def painted(task: masks.Task, count: int, seed: int) -> PixelModel | None:
@@ -244,7 +314,9 @@ def remember() -> dict[Any, Any]:
         return kept[key]
 
     def propose_frame(image: Any, *args: Any, t: int, **named: Any) -> Any:
-        return once((image.tobytes()[:4096], t), lambda: proposed(image, *args, t=t, **named))
+        brought = tuple((k, v.tobytes()) for k, v in named["labels"].items())
+        key = (image.tobytes()[:4096], t, hash(brought))
+        return once(key, lambda: proposed(image, *args, t=t, **named))
 
     def segment_frame(image: Any, *args: Any, **named: Any) -> Any:
         return once(image.tobytes(), lambda: read(image, *args, **named))
@@ -268,6 +340,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=masks.DATA)
     parser.add_argument("--clicks", type=int, default=50)
     parser.add_argument("--strokes", type=int, default=0)
+    parser.add_argument("--questions", type=int, default=0, help="so many of the clicks")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--border", type=int, help="pixels left out; as the movie's own")
     parser.add_argument("--frames", type=lambda text: tuple(map(int, text.split(":"))))
@@ -294,8 +367,14 @@ def main() -> None:
                 kept.clear()
                 shown = chosen(image, GivenMasks(pixels=pixels))
                 print(f"{name}, seed {seed}: strokes alone, {figures(shown)}", file=sys.stderr)
-            answers, ratio = answered(task, shown, args.clicks, seed)
-            frames = chosen(image, GivenMasks(answers=answers, pixels=pixels))
+            answers, ratio = answered(task, shown, args.clicks - args.questions, seed)
+            given = GivenMasks(answers=answers or None, pixels=pixels)
+            frames = chosen(image, given) if answers else shown
+            if args.questions:
+                print(f"{name}, seed {seed}: before questions {figures(frames)}", file=sys.stderr)
+                answers, told = replied(task, frames, given, args.questions)
+                print(f"{name}, seed {seed}: questions {told}", file=sys.stderr)
+                frames = chosen(image, replace(given, answers=answers))
             rows.append(figures(frames))
             seen = sum(len(a.right) for a in answers if a.kind == MendKind.CHECK)
             said = f"{len(answers)} answers, {seen} cells in view, outlines {ratio:.2f} as large"

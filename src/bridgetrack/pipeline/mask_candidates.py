@@ -247,7 +247,7 @@ def learned_score(
             return score
         return teach(score, *_joined([(one.features, t) for one, t in said]), share)
     # What was mended is the least that is wrong in those frames, whatever else is.
-    cells = np.mean([len(area) for area in areas]) * len(_answered(answers))
+    cells = len(_answered(answers)) * sum(map(len, areas)) / len(areas)
     share = share_of(0, answers.mended / max(cells, 1.0))
     if reader.outline_ratio != 1.0:
         share = HALF

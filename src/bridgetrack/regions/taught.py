@@ -4,9 +4,10 @@ The starting score knows cells in general. Where somebody has looked at all of s
 that everything there is right, the candidates in them are examples of cells and of what is none as
 they are in this movie. Trees fitted to them have the more of a say, the more often the starting
 score is wrong there, and none where it is seldom wrong.
-Single answers are about errors, which are no fair sample. They tell the least that is wrong in their
-frames; where that alone is much, trees are fitted to what was chosen at some places together with
-the cells' events, with the answers in its place where there are any, and have up to half of the say.
+Single answers are about errors, which are no fair sample. They tell the least that is wrong in
+their frames; where that alone is much, trees are fitted to what was chosen at some places together
+with the cells' events, with the answers in its place where there are any, and have up to half of
+the say.
 """
 
 from __future__ import annotations
