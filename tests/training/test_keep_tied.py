@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.training.fit import ALONE, HoldChoice, Movies, Tie, Trial
-from bridgetrack.training.keep import KeepReason, keep_better
+from bridgetrack.training.keep import Decision, KeepReason, keep_better
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import HeldOut, judge
 from training.training_cases import tiny_set
@@ -68,3 +68,9 @@ def test_too_few_annotations_to_hold_some_out_are_believed() -> None:
     assert judge(target, worse).error > judge(target, movies.prior).error
     choice = HoldChoice(ALONE[0], "default", earlier=worse)
     assert keep_better(movies, target, worse, choice).kept == "prior"
+
+
+def test_the_estimate_goes_by_the_weights_that_are_kept() -> None:
+    learned, start = (HeldOut(np.full(4, share), np.zeros(4)) for share in (0.25, 0.5))
+    for reason, errors in ((KeepReason.BETTER, learned), (KeepReason.WORSE, start)):
+        assert Decision(reason, "", learned, start).held_out is errors

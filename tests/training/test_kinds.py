@@ -83,13 +83,14 @@ def test_several_kinds_are_priced_at_once() -> None:
     np.testing.assert_array_equal(lowered % GRID, 0)
 
 
-def test_the_price_is_the_smallest_that_suffices() -> None:
+@pytest.mark.parametrize(("weights", "least"), [(DEARER, GRID), (changed(false=30), 24.0)])
+def test_the_price_is_the_smallest_that_suffices(weights: np.ndarray, least: float) -> None:
     scene = usual()
-    found = priced(scene, DEARER)
+    found = priced(scene, weights)
     assert found.kinds == (Event.FALSE,)
     place = KEYS.index("false.bias")
     assert counted(scene, found.weights)[Event.FALSE] == 0
-    assert DEARER[place] - found.weights[place] > GRID
+    assert weights[place] - found.weights[place] > least
     less = found.weights.copy()
     less[place] += GRID
     assert counted(scene, less)[Event.FALSE] > 0
