@@ -44,9 +44,12 @@ def test_penalty_minus_reward_is_the_mean_loss(problem: str, seed: int, name: st
     model, samples = PROBLEMS[problem](seed)
     w = np.random.default_rng(seed).normal(size=model.n_features)
     risk = Risk(model, samples, None, LOSSES[name])
-    penalty = risk.tangent(risk.penalty(w), w, 1).value
-    reward = risk.tangent(risk.reward(w), w, LOSSES[name].reward_sign).value
-    assert penalty - reward == pytest.approx(loss_values(model, samples, w, name).mean())
+    penalty = risk.tangent(risk.penalty(w), w, 1)
+    reward = risk.tangent(risk.reward(w), w, LOSSES[name].reward_sign)
+    mean = loss_values(model, samples, w, name).mean()
+    assert penalty.value - reward.value == pytest.approx(mean)
+    # inference is exact here
+    assert (penalty.bound, reward.bound) == pytest.approx((penalty.value, reward.value))
 
 
 def test_a_sample_without_wrong_outputs_has_no_loss() -> None:

@@ -71,8 +71,12 @@ def test_judging() -> None:
     model = TrackingModel(data, exact=True)
     w = np.random.default_rng(5).normal(size=4)
     found = judge(model, w)
-    hinge = loss_values(model, data.samples, w, "hinge")
-    assert found.loss.sum() == pytest.approx(hinge.sum(), abs=1e-6)
+    small = 0
+    for some in np.random.default_rng(6).normal(size=(8, 4)):
+        hinge = loss_values(model, data.samples, some, "hinge")
+        assert judge(model, some).loss.sum() == pytest.approx(hinge.sum(), abs=1e-6)
+        small += np.count_nonzero(hinge < 0.5)
+    assert small > 0
     for sample in data.samples:
         chosen = model.inference(sample.x, w).output
         missed = 1 - data.sets[list(sample.y_star)][:, model.columns(sample.x)] @ chosen
