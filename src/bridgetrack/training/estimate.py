@@ -166,7 +166,7 @@ def right_share(
 def _errors(weight: Array, wrong: Array, part: Index) -> tuple[float, float, float]:
     """Share of errors, and the ends of its interval."""
     total = float(weight.sum())
-    share = float(weight @ wrong) / total
+    share = min(float(weight @ wrong) / total, 1.0)  # rounding may lead a little beyond
     _, part = np.unique(part, return_inverse=True)
     sizes, m = np.bincount(part, weight), int(part.max()) + 1
     n = total**2 / float((sizes**2).sum())
