@@ -134,8 +134,10 @@ class Pages:
             place = np.arange(len(by)) + np.repeat(free - begin, many)
             order[place], sorted_[place] = by + p.start, keys[p][by]
             free += many
+            self.let_go()
         for a, b in pairwise(ends.tolist()):
             order[a:b] = order[a:b][np.argsort(sorted_[a:b], kind="stable")]
+            self.let_go()
         return order
 
     def median(self, pieces: Iterable[NDArray[np.float64]], count: int) -> float:
@@ -195,6 +197,7 @@ class Pages:
         with self._file() as file:
             for piece in pieces:
                 file.write(np.ascontiguousarray(piece).data)
+                self.let_go()
             return self._mapped(file, kind, shape)
 
     @contextmanager
@@ -304,6 +307,7 @@ class Pile:
             for part in self._parts:
                 self._file.write(np.ascontiguousarray(part).data)
         self._parts, self._held = [], 0
+        self.pages.let_go()  # what the rows were made of, too
 
     def done(self) -> NDArray[Any]:
         """All rows."""

@@ -24,6 +24,8 @@ from bridgetrack.paged import Pages, Pile, in_parts
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.spread import THREADS, Here, Workers
 
+_LET_GO = 50
+"""Frames after which what lies on disk is let go of."""
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
@@ -257,6 +259,8 @@ def gather_evidence(
         here, there = matched + offsets[t], pair.match[matched] + offsets[t + 1]
         following[here], previous[there] = there, here
         ahead[here] = back[there] = pair.residual[matched]
+        if not t % _LET_GO:
+            pages.let_go()
     pages.let_go()
     keys, pixels = Pile(pages), Pile(pages)
     keys.add(np.zeros(0, dtype=np.int64))

@@ -20,9 +20,9 @@ from bridgetrack.pipeline.window import REACH
 _PROGRAM, _PER_CELL, _PER_HYPOTHESIS = 3.2e8, 800.0, 400.0
 """Bytes that the program takes; a cell in tables and evidence; and a hypothesis while it is chosen.
 See benchmarks/memory.py."""
-_ON_DISK, _PER_ROW = 250.0, 350.0
+_ON_DISK, _PER_ROW = 60.0, 130.0
 """Bytes that a cell takes whose tables lie on disk: while events are chosen, and for a moment while
-tracks are joined and written."""
+it is read or written."""
 AT_ONCE = 2000.0
 """Bytes that each cell takes at least where a movie is tracked at once."""
 _SHORTEST = 2 * (2 * REACH + 1)

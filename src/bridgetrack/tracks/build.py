@@ -107,12 +107,14 @@ def _chains(detections: Detections, linking: Events, pages: Pages) -> tuple[Inde
         previous[linking.targets[some, 0]] = linking.sources[some, 0] + 1  # 0 for none
     pages.let_go()
     count, starts = 0, [np.zeros(0, dtype=np.int64)]
-    for a, b in pairwise(offsets.tolist()):
-        before = previous[a:b] - 1
-        new = before < 0
-        chain[a:b] = np.where(new, count + np.cumsum(new) - 1, chain[before])
-        starts.append(a + np.flatnonzero(new))
-        count += len(starts[-1])
+    for frames in detections.some_frames():
+        for a, b in pairwise(offsets[frames.start : frames.stop + 1].tolist()):
+            before = previous[a:b] - 1
+            new = before < 0
+            chain[a:b] = np.where(new, count + np.cumsum(new) - 1, chain[before])
+            starts.append(a + np.flatnonzero(new))
+            count += len(starts[-1])
+        pages.let_go()
     last = np.zeros(count, dtype=np.int64)
     for some in in_parts(n):
         last[chain[some]] = np.arange(some.start, min(some.stop, n))
