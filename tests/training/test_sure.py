@@ -55,6 +55,21 @@ def believed(rng: np.random.Generator) -> tuple[TrainingSet, np.ndarray]:
     return set_of(rng, problems, 4, 0.1), 6 * rng.normal(size=4)
 
 
+def test_a_sample_has_another_version_where_it_holds_something_else() -> None:
+    data, _ = believed(np.random.default_rng(0))
+    less = np.zeros(len(data.phi.indptr) - 1, dtype=bool)
+    less[data.cut[[0, 2]]] = True
+    more = less.copy()
+    more[data.cut[3] - 1] = True  # of the third sample, too
+    one, two, heavier = (
+        [s.version for s in module._holding(data, sure, vouching).samples]
+        for sure, vouching in ((less, 1), (more, 1), (less, 0))
+    )
+    assert [a == b for a, b in zip(one, two, strict=True)] == [True, True, False, True]
+    # what nothing is held in does not depend on the weight
+    assert [a == b for a, b in zip(one, heavier, strict=True)] == [False, True, False, True]
+
+
 def test_the_cases_below_hold_events() -> None:
     held = [held_of(*believed(np.random.default_rng(seed))).any() for seed in range(40)]
     assert sum(held) > 15
