@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.active.options import LearnOptions
 from bridgetrack.active.update import learn
+from bridgetrack.annotations.words import describe
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
@@ -68,6 +69,14 @@ def test_a_sample_has_another_version_where_it_holds_something_else() -> None:
     assert [a == b for a, b in zip(one, two, strict=True)] == [True, True, False, True]
     # what nothing is held in does not depend on the weight
     assert [a == b for a, b in zip(one, heavier, strict=True)] == [False, True, False, True]
+
+
+def test_a_remark_lists_three_annotations_and_counts_the_rest() -> None:
+    data, w = believed(np.random.default_rng(0))
+    asked = says(plain_scene(), some_true(4))
+    for count, tail in ((1, None), (3, None), (4, " and 1 more")):
+        (note,) = SureEvents(data, w).notes(asked[:count])
+        assert note.words.endswith(tail or f"{asked[count - 1].id} ({describe(asked[count - 1])})")
 
 
 def test_the_cases_below_hold_events() -> None:
