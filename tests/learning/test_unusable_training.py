@@ -40,7 +40,10 @@ def test_repeated_key() -> None:
         (L1(1.0, np.full(9, np.inf)), "9 finite weights"),
         (L2(1.0, None, np.zeros(9)), "metric of feature 0"),
         (L2(1.0, None, -np.eye(9)), "positive definite"),
+        (L2(1.0, None, np.diag([-0.1, *np.ones(8)])), "positive definite"),
+        (L2(1.0, None, np.diag([np.inf, *np.ones(8)])), "must be finite"),
         (L1(1.0, None, np.eye(9)), "metric has shape"),
+        (L1(1.0, None, np.full(9, np.inf)), "must be finite"),
     ],
 )
 def test_regularizer_that_does_not_fit(regularizer: L1 | L2, words: str) -> None:
