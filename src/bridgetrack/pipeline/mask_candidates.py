@@ -240,7 +240,8 @@ def learned_score(
         return score  # without anyone's word, what is wrong with the choice would be learned, too
     if answers.checked >= FEW:
         said = yield from _said_of(reader, _answered(answers))
-        share = share_of(answers.checked, _wrong(said, score, per_cell, joint.bias))
+        wrong = _wrong(said, score, per_cell, joint.bias)
+        share = share_of(answers.checked, answers.mended, wrong)
         if reader.outline_ratio != 1.0:
             share = max(share, HALF)  # the starting score knows other outlines
         if not share:
@@ -248,7 +249,7 @@ def learned_score(
         return teach(score, *_joined([(one.features, t) for one, t in said]), share)
     # What was mended is the least that is wrong in those frames, whatever else is.
     cells = len(_answered(answers)) * sum(map(len, areas)) / len(areas)
-    share = share_of(0, answers.mended / max(cells, 1.0))
+    share = share_of(0, answers.mended, answers.mended / max(cells, 1.0))
     if reader.outline_ratio != 1.0:
         share = HALF
     if not share:

@@ -34,6 +34,9 @@ _OFTEN = 0.2
 """Share of wrong ones among what the starting score takes for cells, from which it has no say."""
 _SELDOM = 0.1
 """The same, up to which it has all of the say: the movie's own trees know less than it does."""
+_MENDED = 0.05
+"""Cells mended for each that was checked, below which the trees have less of a say: where nothing
+was to be mended, candidates may look wrong, but the frames around them made that good."""
 HALF = 0.5
 _SUREST = 0.998
 """More than this, or less than the rest, averaged trees of few examples cannot say."""
@@ -125,18 +128,21 @@ def choice_targets(regions: Regions, chosen: Mask) -> Targets:
     return target
 
 
-def share_of(checked: int, wrong: float) -> float:
+def share_of(checked: int, mended: int, wrong: float) -> float:
     """How much of a say trees of areas that were checked have; none where the start is right.
 
     Parameters
     ----------
     checked
         Cells in such areas; fewer than `FEW` are no sample.
+    mended
+        Cells that were mended.
     wrong
         Share of wrong ones among what is taken for cells there without them.
     """
-    needed = (wrong - _SELDOM) / (_OFTEN - _SELDOM)
-    return min(1.0, max(0.0, needed)) * (HALF + HALF * min(1.0, checked / _ENOUGH))
+    needed = min(1.0, max(0.0, (wrong - _SELDOM) / (_OFTEN - _SELDOM)))
+    missed = min(1.0, mended / (_MENDED * checked)) if checked else 1.0
+    return needed * missed * (HALF + HALF * min(1.0, checked / _ENOUGH))
 
 
 def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:
