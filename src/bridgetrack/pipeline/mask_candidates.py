@@ -238,22 +238,19 @@ def learned_score(
     answers = reader.given.answers
     if not answers:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
-    if answers.checked >= FEW:
-        said = yield from _said_of(reader, _answered(answers))
+    said = yield from _said_of(reader, _answered(answers))
+    if answers.checked:
         wrong = _wrong(said, score, per_cell, joint.bias)
-        share = share_of(answers.checked, answers.mended, wrong)
-        if reader.outline_ratio != 1.0:
-            share = max(share, HALF)  # the starting score knows other outlines
-        if not share:
-            return score
-        return teach(score, *_joined([(one.features, t) for one, t in said]), share)
-    # What was mended is the least that is wrong in those frames, whatever else is.
-    cells = len(_answered(answers)) * sum(map(len, areas)) / len(areas)
-    share = share_of(0, answers.mended, answers.mended / max(cells, 1.0))
+    else:
+        # What was mended is the least that is wrong in those frames, whatever else is.
+        wrong = answers.mended * len(areas) / max(1, len(said) * sum(map(len, areas)))
+    share = share_of(answers.checked, answers.mended, wrong)
     if reader.outline_ratio != 1.0:
-        share = HALF
+        share = max(share, HALF)  # the starting score knows other outlines
     if not share:
         return score
+    if answers.checked >= FEW:
+        return teach(score, *_joined([(one.features, t) for one, t in said]), share)
     lessons: list[_Lesson] = []
     for k, (block, known) in enumerate(zip(blocks, taken, strict=True)):
         yield Progress("Looking at the movie", 0.5 + k / (2 * len(blocks)))
@@ -261,9 +258,9 @@ def learned_score(
         pairs = zip(block, known, strict=True)
         offered = [reader.offer(t, one, score, per_cell, 0.0) for t, one in pairs]
         lessons += yield from _own_choice(reader, block, offered, model, joint)
-    others = _answered(answers) - {t for block in blocks for t in block}
-    said = yield from _said_of(reader, others)
-    return teach(score, *_joined(lessons + [(one.features, t) for one, t in said]), share)
+    known_too = {t for block in blocks for t in block}
+    lessons += [(one.features, t) for one, t in said if one.regions.frame[0] not in known_too]
+    return teach(score, *_joined(lessons), min(share, HALF))
 
 
 def _at_first(
@@ -281,7 +278,7 @@ def _wrong(
 ) -> float:
     """Share of wrong ones among what a score takes for cells, where people said what is right."""
     told = [target[_at_first(one, score, per_cell, bias)[0]] for one, target in said]
-    known = np.concatenate([t[t >= 0] for t in told])
+    known = np.concatenate([np.zeros(0), *(t[t >= 0] for t in told)])
     return float((known == 0).mean()) if len(known) else 0.0
 
 
