@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -99,6 +101,25 @@ def test_a_feature_that_fails(scene: Described, values, message: str) -> None:
     own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", values))
     with pytest.raises(InputError, match=message):
         compute_features(scene.evidence, scene.hypotheses, own)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
+def test_features_that_a_movie_does_not_tell_take_no_memory(scene: Described) -> None:
+    def never(v: EventView) -> np.ndarray:
+        raise AssertionError("computed without an image")
+
+    def taken() -> int:
+        return 1024 * int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0])
+
+    needy = [Feature(Event.MOVE, f"f{k}", "?", "1", never, "image") for k in range(60)]
+    known = Feature(Event.MOVE, "one", "1", "1", lambda v: np.ones(len(v.source)))
+    moves, own = scene.hypotheses.of(Event.MOVE), FeatureSet((known, *needy))
+    many = scene.hypotheses.take(np.resize(moves, 500_000))
+    before = taken()
+    matrix = compute_features(scene.evidence, many, own)
+    full = sum(block.nbytes for block in matrix.blocks)
+    assert full == 500_000 * 61 * 4 and taken() - before < full / 2
+    np.testing.assert_allclose(matrix.scores(np.ones(61)), 1.0)
 
 
 def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described) -> None:

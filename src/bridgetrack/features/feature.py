@@ -210,7 +210,8 @@ class FeatureMatrix:
         for event in Event:
             part, block = chosen[self.rows[event]], self.blocks[event]
             for some in _parts(len(block)):
-                out[self.features.block(event)] += block[some].T @ part[some]
+                double = block[some].astype(np.float64, order="C")
+                out[self.features.block(event)] += double.T @ part[some]
         return out
 
     def row(self, hypothesis: int) -> Array:
@@ -249,13 +250,12 @@ def _parts(n: int) -> list[slice]:
 
 def _times(block: Block, weights: Array) -> Array:
     """Features times weights, shape (h,)."""
-    return np.concatenate([np.zeros(0), *(block[some] @ weights for some in _parts(len(block)))])
+    parts = (block[some].astype(np.float64, order="C") for some in _parts(len(block)))
+    return np.concatenate([np.zeros(0), *(part @ weights for part in parts)])
 
 
-def _value(feature: Feature, view: EventView, available: frozenset[str]) -> Block:
+def _value(feature: Feature, view: EventView) -> Block:
     count = len(view.source)
-    if feature.needs and feature.needs not in available:
-        return np.zeros(count, dtype=np.float32)
     computed = np.asarray(feature.compute(view))
     with np.errstate(over="ignore"):  # what is too large is refused below
         value = computed.astype(np.float32)
@@ -329,7 +329,9 @@ class BlocksOnDemand(Sequence[Block]):
         self._asked.add(event)
         _ = self._cells  # described once, before the threads need them
         with ThreadPoolExecutor(THREADS) as pool:
-            parts = pool.map(lambda m: self._of(event, m) @ weights, self._some_frames(event))
+            parts = pool.map(
+                lambda mine: _times(self._of(event, mine), weights), self._some_frames(event)
+            )
             return np.concatenate([np.zeros(0), *parts])
 
     def _some_frames(self, event: Event) -> list[NDArray[np.int64]]:
@@ -363,9 +365,12 @@ class BlocksOnDemand(Sequence[Block]):
         named = (sources[:, 0], sources[:, 1], targets[:, 0], targets[:, 1])
         view = EventView(self._evidence, self._cells, *named)
         available, wanted = known_of(self._evidence.detections), self._features.of(event)
-        block = np.empty((len(mine), len(wanted)), dtype=np.float32)
+        # Column by column, and zero: what is never written, as the movie does not tell it, takes
+        # no memory.
+        block = np.zeros((len(mine), len(wanted)), dtype=np.float32, order="F")
         for k, feature in enumerate(wanted):
-            block[:, k] = _value(feature, view, available)
+            if not feature.needs or feature.needs in available:
+                block[:, k] = _value(feature, view)
         return block
 
 
