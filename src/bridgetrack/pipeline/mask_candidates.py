@@ -238,12 +238,13 @@ def learned_score(
     answers = reader.given.answers
     if not answers:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
-    said = yield from _said_of(reader, _answered(answers))
+    frames_said, said = _answered(answers), []
     if answers.checked:
+        said = yield from _said_of(reader, frames_said)
         wrong = _wrong(said, score, per_cell, joint.bias)
     else:
         # What was mended is the least that is wrong in those frames, whatever else is.
-        wrong = answers.mended * len(areas) / max(1, len(said) * sum(map(len, areas)))
+        wrong = answers.mended * len(areas) / max(1, len(frames_said) * sum(map(len, areas)))
     share = share_of(answers.checked, answers.mended, wrong)
     if reader.outline_ratio != 1.0:
         share = max(share, HALF)  # the starting score knows other outlines
@@ -259,6 +260,8 @@ def learned_score(
         offered = [reader.offer(t, one, score, per_cell, 0.0) for t, one in pairs]
         lessons += yield from _own_choice(reader, block, offered, model, joint)
     known_too = {t for block in blocks for t in block}
+    if not answers.checked:
+        said = yield from _said_of(reader, frames_said - known_too)
     lessons += [(one.features, t) for one, t in said if one.regions.frame[0] not in known_too]
     return teach(score, *_joined(lessons), min(share, HALF))
 
