@@ -35,7 +35,7 @@ from bridgetrack.training.reach import (
     regrets,
     within_reach,
 )
-from bridgetrack.training.sure import SURE, hold_sure
+from bridgetrack.training.sure import SURE, SureEvents, hold_sure
 from bridgetrack.training.train import train_steps
 from training.test_sure import far_apart
 from training.training_cases import (
@@ -140,6 +140,28 @@ def test_starting_weights_that_are_mostly_wrong_in_a_way_have_no_say_in_it() -> 
     assert reach(against, BREAKS).step == 1
     divided = np.concatenate([broken(scene, some), far_apart(7)[some:]])
     assert reach(confirmed(scene, divided), BREAKS).step < 1
+
+
+def test_answers_that_are_probably_slips_vouch_for_nothing() -> None:
+    """One broken track among ordinary moves does not let others break, also of another movie."""
+    scene = plain_scene()
+    ordinary = np.setdiff1d(true_columns(), far_apart(7))[::9][:14]
+    scenes = [
+        confirmed(scene, ordinary),
+        confirmed(scene, np.concatenate([broken(scene, 1), ordinary])),
+    ]
+    looser = START + 2.4 * LOOSE
+    assert 1 < sum(overturned(each, looser) for each in scenes) <= ALIKE
+    sure = hold_sure(build_training_set(scenes), START)
+    assert [a.events[0].event for a in sure.doubtful(scenes)] == [Event.APPEAR, Event.DISAPPEAR]
+
+    def step(sure: SureEvents) -> float:
+        return run(within_reach(scenes, START, looser, choices(scenes, START), sure)).step
+
+    assert step(sure) < 1
+    assert step(replace(sure, doubted=())) == 1
+    # more than slips explain: it is the starting model that is wrong
+    assert step(replace(sure, against=sure.asked // 2)) == 1
 
 
 @given(st.sets(st.floats(0.01, 0.99), min_size=1, max_size=20), st.floats(0, 1))

@@ -15,6 +15,8 @@ a beginning breaks a track. The rule:
 2. Every two of them vouch for one that brings something else (`UNLIKE`).
 3. Where more answers overturn something in one way than confirm anything that the starting weights
    are sure of, these are wrong there, and all that brings the same is vouched for.
+4. Answers that are probably slips (`sure`) vouch for nothing: what they say is learned, but what
+   they alone overturn counts for no other part.
 
 Of the way from the starting to the learned weights,
 
@@ -44,6 +46,7 @@ from bridgetrack.annotations.words import NOUN
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem, Solution
+from bridgetrack.inference.resolve import resolve
 from bridgetrack.inference.solve import solve
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
@@ -162,7 +165,10 @@ def within_reach(
     first = found.total()
     if _sure_share(scenes, scores, free) < MOSTLY:
         return replace(reached, overturned=first)
-    vouching = _overturned(scenes, scores, [one.chosen for one in free], before)
+    believed = before
+    if sure.suspected:
+        believed = _without(scenes, scores, free, sure.suspected)
+    vouching = _overturned(scenes, scores, [one.chosen for one in free], believed)
     if _vouched_for(found, vouching, sure.vouching):
         return replace(reached, overturned=first)
 
@@ -211,6 +217,24 @@ def _vouched_for(found: Counter[Event], vouching: Counter[Event], confirming: in
     limited = {kind: n for kind, n in found.items() if vouching[kind] <= confirming}
     others = sum(max(0, n - ALIKE * vouching[kind]) for kind, n in limited.items())
     return others <= UNLIKE * vouching.total()
+
+
+def _without(
+    scenes: Sequence[Scene],
+    scores: Sequence[Array],
+    free: Sequence[Solution],
+    rows: Sequence[int],
+) -> list[Mask]:
+    """What scores choose in every movie under all annotations but those of some rows."""
+    chosen, first = [], 0
+    for scene, mine, one in zip(scenes, scores, free, strict=True):
+        said = scene.constraints
+        kept = said.take(np.setdiff1d(np.arange(len(said)), np.asarray(rows) - first))
+        allowed = np.ones(len(mine), dtype=bool)
+        allowed[kept.forbidden] = False
+        chosen.append(resolve(scene.problem, mine, allowed, one.chosen, one)[0].chosen)
+        first += len(said)
+    return chosen
 
 
 def _sure_share(

@@ -109,6 +109,11 @@ class SureEvents:
         chance = betainc(self.against, self.asked - self.against + 1, SLIPS)
         return self.against == 0 or float(chance) >= _CHANCE
 
+    @property
+    def suspected(self) -> tuple[int, ...]:
+        """The ``doubted`` rows; none where they are too many for slips: then the model is wrong."""
+        return self.doubted if self.trusted else ()
+
     def doubtful(self, scenes: Sequence[Scene]) -> tuple[Annotation, ...]:
         """The annotations that are ``doubted``, from the movies of the training set in order."""
         rows = [s.anchored.listed[k] for s in scenes for k in s.constraints.annotation.tolist()]
