@@ -52,6 +52,10 @@ def test_equals_enumeration(seed: int) -> None:
     assert found.exact
     assert found.log_z == pytest.approx(log_z, abs=1e-9)
     assert found.entropy == pytest.approx(-(p[p > 0] * np.log(p[p > 0])).sum(), abs=1e-8)
+    chances = np.zeros(problem.n_columns)
+    for choice, share in zip(choices, p, strict=True):
+        chances[choice] += share
+    np.testing.assert_allclose(found.chances, chances, atol=1e-9)
 
 
 def test_counts_choices_when_all_tie() -> None:
@@ -88,7 +92,16 @@ def test_what_is_not_exact_says_so() -> None:
     problem, scores = tracking_problem(np.random.default_rng(0), 6)
     assert not gibbs(problem, scores, limit=5).exact
     assert gibbs(problem, scores, limit=10**6).exact
-    assert gibbs(problem, scores, limit=5) == gibbs(problem, scores, limit=5)
+    once, again = (gibbs(problem, scores, limit=5) for _ in range(2))
+    assert once.log_z == again.log_z
+    np.testing.assert_array_equal(once.chances, again.chances)
+
+
+def test_chances_of_an_estimate_cover_every_slot_once() -> None:
+    problem, scores = tracking_problem(np.random.default_rng(1), 6)
+    found = gibbs(problem, 0.3 * scores, limit=20)
+    assert not found.exact
+    np.testing.assert_allclose(problem.incidence.T @ found.chances, 1.0, atol=1e-9)
 
 
 def test_parts_add_up() -> None:

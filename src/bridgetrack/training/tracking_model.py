@@ -37,7 +37,7 @@ _PROBLEMS = 1_000
 """Problems of single samples that are kept."""
 
 ENOUGH = 40
-"""States that do for telling easy samples from hard ones."""
+"""States that do for telling easy samples from hard ones, and for slopes of likelihoods."""
 
 
 class TrackingModel:
@@ -226,6 +226,26 @@ class TrackingModel:
         products = phi.data * each[self.data.column_sample[rows], phi.indices]
         scores = np.bincount(rows, products, minlength=phi.shape[0]).astype(np.float64)
         return self._batch(samples, scores, 1, self.programs.free)
+
+    # --- likelihood -------------------------------------------------------------------------
+
+    def log_losses(self, samples: Sequence[Sample], w: Array) -> tuple[Array, Array]:
+        """How improbable the choices are that agree with the annotations, and the slopes.
+
+        Shapes (n,) and (n, d). Samples in which the sum finds no choice that agrees count nothing.
+        """
+        phi, scores = self.data.phi, self.data.phi @ w
+        values, slopes = np.zeros(len(samples)), np.zeros((len(samples), self.n_features))
+        for k, sample in enumerate(samples):
+            columns = self.columns(sample.x)
+            problem, allowed = self._problem(sample.x), self._agreeing.allowed[columns]
+            free = _gibbs(problem, scores[columns], np.ones_like(allowed), ENOUGH)
+            bound = _gibbs(problem, scores[columns], allowed, ENOUGH)
+            if free is not None and bound is not None:
+                weight = float(self.data.importance[sample.x])
+                values[k] = weight * (free.log_z - bound.log_z)
+                slopes[k] = weight * (phi[columns].T @ (free.chances - bound.chances))
+        return values, slopes
 
     # --- one sample at a time --------------------------------------------------------------
 
