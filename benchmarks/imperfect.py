@@ -6,8 +6,9 @@ Events that the truth settles are asked about in the first half of the movie and
 second, as in ``learning_curve.py``; here splits, merges and false detections are among them. Cells
 that no mask shows are nobody's event: they are lost whatever is learned. *Suggested* are those of a
 session (one in five random), *stratified* those that know the kind of event beforehand. Learned by
-``bridgetrack train``. The 25 pixels at the border that the truth leaves out are not scored. Draws
-``docs/evidence/data/imperfect.svg``.
+``bridgetrack train``. The 25 pixels at the border that the truth leaves out are not scored. Models
+*learned elsewhere* are from the first half of one movie, and are scored as they are on the second
+half of another. Finished rows are kept in ``--log``. Draws ``docs/evidence/data/imperfect.svg``.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from active_events import frames_of
 from answers_and_errors import mean
 from bridgetrack.active.options import SessionOptions
 from bridgetrack.active.session import ActiveSession
-from bridgetrack.active.simulated_annotator import SimulatedAnnotator, answer_by
+from bridgetrack.active.simulated_annotator import SimulatedAnnotator
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
@@ -37,6 +39,7 @@ SETS = ("HeLa, 01_AUTO", "HeLa, plain masks", "PSC, plain masks")
 CLICKS = (20, 50, 100)
 METHODS = ("suggested", "suggested, 5 % wrong", "stratified")
 Rows = list[dict[str, Any]]
+Tasks = tuple[Task, ...]
 
 
 def kinds_wrong(task: Task, found: Score) -> dict[str, int]:
@@ -57,15 +60,22 @@ def figures(task: Task, weights: Any) -> dict[str, Any]:
     }
 
 
-def trained(task: Task, annotations: Any) -> dict[str, Any]:
-    """Figures of what ``bridgetrack train`` makes of answers."""
-    scene = annotate(task.train.scene, annotations)
-    model = run(train_steps(scene)).model
-    return figures(task, model.aligned(scene.matrix.features))
+def trained(task: Task, annotations: Any) -> Model:
+    """What ``bridgetrack train`` makes of answers."""
+    return run(train_steps(annotate(task.train.scene, annotations))).model
 
 
-def session_rows(task: Task, seed: int, wrong: float) -> Rows:
-    """Figures after each number of suggested answers."""
+def figures_of(task: Task, model: Model, others: Tasks = ()) -> dict[str, Any]:
+    """Figures on the movie itself, and wrong events on others."""
+    found = figures(task, model.aligned(task.train.scene.matrix.features))
+    for other in others:
+        weights = model.aligned(other.train.scene.matrix.features)
+        found.setdefault("elsewhere", {})[other.name] = score(other, weights).loss
+    return found
+
+
+def session_rows(task: Task, seed: int, wrong: float, others: Tasks) -> Rows:
+    """Figures after each number of suggested answers; on other movies after the last."""
     annotator = SimulatedAnnotator(
         task.train.events, task.train.scene.detections, wrong=wrong, seed=seed
     )
@@ -75,19 +85,28 @@ def session_rows(task: Task, seed: int, wrong: float) -> Rows:
     session = ActiveSession(task.train.scene, untrained_model(), options=options)
     session.adopt(run(session.update()))
     found: Rows = []
+    told = slips = 0
     for clicks in range(1, max(CLICKS) + 1):
         suggestion = session.next()
         if suggestion is None:
             break
-        answer_by(session, annotator, suggestion)
+        reply = annotator.reply(suggestion)
+        told, slips = told + (reply.event is not None), slips + reply.wrong
+        if reply.event is None:
+            session.cannot_tell(suggestion)
+        else:
+            session.answer(suggestion, reply.event)
         if session.wants_update:
             session.adopt(run(session.update()))
         if clicks in CLICKS:
-            found.append({"clicks": clicks, **trained(task, session.annotations)})
+            model = trained(task, session.annotations)
+            also = others if clicks == max(CLICKS) and not wrong else ()
+            entry = {"clicks": clicks, "told": told, "slips": slips}
+            found.append({**entry, **figures_of(task, model, also)})
     return found
 
 
-def measure(task: Task, seeds: int, log: Path) -> Rows:
+def measure(task: Task, seeds: int, log: Path, others: Tasks) -> Rows:
     """Rows of one movie; finished ones are not measured again."""
     rows: Rows = []
     if log.exists():
@@ -102,20 +121,21 @@ def measure(task: Task, seeds: int, log: Path) -> Rows:
                 file.write(json.dumps(rows[-1]) + "\n")
 
     if ("untrained", 0) not in done:
-        start = untrained_model().aligned(task.train.scene.matrix.features)
-        keep("untrained", 0, [{"clicks": 0, **figures(task, start)}])
+        keep("untrained", 0, [{"clicks": 0, **figures_of(task, untrained_model())}])
     if ("all", 0) not in done:
         n = len(task.train.events)
-        keep("all", 0, [{"clicks": n, **trained(task, task.clicks(0, fraction=1.0))}])
+        model = trained(task, task.clicks(0, fraction=1.0))
+        keep("all", 0, [{"clicks": n, **figures_of(task, model, others)}])
     for seed in range(seeds):
         for method in METHODS:
             if (method, seed) in done:
                 continue
             if method == "stratified":
                 drawn = {n: task.clicks(seed, count=n) for n in CLICKS}
-                found = [{"clicks": n, **trained(task, given)} for n, given in drawn.items()]
+                models = {n: trained(task, given) for n, given in drawn.items()}
+                found = [{"clicks": n, **figures_of(task, m)} for n, m in models.items()]
             else:
-                found = session_rows(task, seed, 0.05 if "wrong" in method else 0.0)
+                found = session_rows(task, seed, 0.05 if "wrong" in method else 0.0, others)
             keep(method, seed, found)
             print(f"{task.name}, {method}, seed {seed}", file=sys.stderr)
     return [r for r in rows if r["method"] not in METHODS or r["seed"] < seeds]
@@ -137,20 +157,49 @@ def table(task: Task, rows: Rows) -> str:
         f"### {task.name}: {n_test:,} events scored, untrained {100 * plain:.2f} % wrong, with all "
         f"{len(task.train.events):,} answers {100 * full:.2f} %",
         "",
-        header("wrong events, %", *(f"{c} answers" for c in CLICKS)),
+        header("wrong events, %", *(f"{c} asked" for c in CLICKS)),
     ]
     for method in METHODS:
         lines.append(row(method, *(mean(pick(rows, method, c, "loss"), 2, 100.0) for c in CLICKS)))
-    lines += ["", header("wrong events by kind", "scored", "untrained", "50 suggested", "all")]
+    for what, method, key in (
+        ("of the questions suggested: answered", METHODS[0], "told"),
+        ("of those with slips: answered wrongly", METHODS[1], "slips"),
+    ):
+        lines.append(row(what, *(mean(pick(rows, method, c, key)) for c in CLICKS)))
+    lines += ["", header("wrong events by kind", "scored", "untrained", "50 suggested",
+                         "100 suggested", "all")]  # fmt: skip
     event = np.concatenate([part.events.event for part in task.test])
-    fifty = [r["kinds"] for r in rows if r["method"] == "suggested" and r["clicks"] == 50]
+    asked = {c: [r["kinds"] for r in rows if (r["method"], r["clicks"]) == ("suggested", c)]
+             for c in CLICKS[1:]}  # fmt: skip
     (before,), (after,) = ([r["kinds"] for r in rows if r["method"] == m]
                            for m in ("untrained", "all"))  # fmt: skip
     for kind in Event:
         count = int((event == kind).sum())
         if count:
-            middle = f"{np.mean([k[kind.key] for k in fifty]):.1f}" if fifty else "–"
-            lines.append(row(kind.key, f"{count:,}", before[kind.key], middle, after[kind.key]))
+            middle = [mean([float(k[kind.key]) for k in found]) for found in asked.values()]
+            lines.append(row(kind.key, f"{count:,}", before[kind.key], *middle, after[kind.key]))
+    return "\n".join(lines) + "\n"
+
+
+def transfers(found: dict[str, Rows]) -> str:
+    """Wrong events of every movie with models learned on the others."""
+    lines = [
+        "### Learned elsewhere",
+        "",
+        header("learned from", "scored on", "untrained, % wrong", f"{max(CLICKS)} suggested",
+               "all answers"),
+    ]  # fmt: skip
+    for source, rows in found.items():
+        for target, own in found.items():
+            if source == target:
+                continue
+            start = pick(own, "untrained", None, "loss")
+            few, full = (
+                [r["elsewhere"][target] for r in rows
+                 if r["method"] == m and target in r.get("elsewhere", {})]
+                for m in ("suggested", "all")
+            )  # fmt: skip
+            lines.append(row(source, target, *(mean(v, 2, 100.0) for v in (start, few, full))))
     return "\n".join(lines) + "\n"
 
 
@@ -178,7 +227,7 @@ def picture(found: dict[str, Rows]) -> None:
             label = "untrained" if method == "untrained" else "all answers of the first half"
             axis.axhline(100 * pick(rows, method, None, "loss")[0], color="0.4", ls=style, lw=1.2,
                          label=label)  # fmt: skip
-        axis.set(title=name, xlabel="answers", ylim=(0, None))
+        axis.set(title=name, xlabel="questions, or answers", ylim=(0, None))
         axis.spines[["top", "right"]].set_visible(False)
     axes[0, 0].set_ylabel("wrong events, %")
     handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -196,13 +245,17 @@ def main() -> None:
         log = Path(sys.argv[place + 1])
         del sys.argv[place : place + 2]
     given = arguments(__doc__, 3, SETS)
-    found = {}
-    for name in given.sets:
-        task = load_task(name, given.data)
-        if task is None:
-            continue
-        found[name] = measure(task, given.seeds, log)
-        print(table(task, found[name]), flush=True)
+    loaded = [load_task(name, given.data) for name in given.sets]
+    tasks = tuple(task for task in loaded if task is not None)
+    found: dict[str, Rows] = {}
+    for seeds in range(1, given.seeds + 1):
+        for task in tasks:
+            others = tuple(other for other in tasks if other is not task)
+            found[task.name] = measure(task, seeds, log, others)
+    for task in tasks:
+        print(table(task, found[task.name]), flush=True)
+    if len(tasks) > 1:
+        print(transfers(found), flush=True)
     if found:
         picture(found)
 
