@@ -1,10 +1,10 @@
-"""Make the starting score of regions that comes with the program.
+"""Make the starting scores of regions that come with the program: of cells, and of rods.
 
-    python benchmarks/make_region_score.py [--cache FILE.npz]
+    python benchmarks/make_region_score.py cells|rods [--cache FILE.npz]
 
-Learned from simulated movies and from pictures drawn from the masks of the iPSC movies (MIT
-licence) alone. Calibrated on films that the trees did not see: every kind of picture is left out
-in turn.
+That of cells is learned from simulated movies and from pictures drawn from the masks of the iPSC
+movies (MIT licence) alone, that of rods from simulated colonies. Calibrated on films that the trees
+did not see: every kind of picture is left out in turn.
 """
 
 from __future__ import annotations
@@ -19,45 +19,52 @@ from sklearn.linear_model import LogisticRegression
 
 from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.score import RegionScore
-from region_data import candidates, ipsc_films, simulated_films
+from region_data import Film, candidates, ipsc_films, rod_films, simulated_films
 
-OUT = Path(__file__).resolve().parents[1] / "src" / "bridgetrack" / "regions" / "score.npz"
+OUT = Path(__file__).resolve().parents[1] / "src" / "bridgetrack" / "regions"
 PER_FILM = 4000
+KNOWN = [name for name in FEATURES if name not in {"from the edge", "level", "least level"}]
+"""Features that mean the same in other movies as in the pictures learned from."""
 Array = NDArray[np.float64]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("kind", choices=["cells", "rods"], help="what the score is for")
     parser.add_argument("--cache", type=Path, help="where described candidates are kept")
-    where = parser.parse_args().cache
+    args = parser.parse_args()
+    where = args.cache
     if where and where.exists():
         with np.load(where) as file:
             features, target, film = file["features"], file["target"], file["film"]
     else:
-        features, target, film = gathered()
+        rods = args.kind == "rods"
+        films = rod_films() + rod_films(100) if rods else simulated_films() + ipsc_films()
+        features, target, film = gathered(films)
         if where:
             np.savez_compressed(where, features=features, target=target, film=film)
-    score = learned(features, target, film)
-    score.save(OUT)
-    print(f"{OUT}: {len(features)} candidates, {OUT.stat().st_size} bytes")
+    columns = [list(FEATURES).index(name) for name in KNOWN]
+    score = learned(features[:, columns], target, film)
+    path = score.save(OUT / f"{args.kind}.npz")
+    print(f"{path}: {len(features)} candidates, {path.stat().st_size} bytes")
 
 
-def gathered() -> tuple[Array, NDArray[np.int64], NDArray[np.str_]]:
+def gathered(films: list[Film]) -> tuple[Array, NDArray[np.int64], NDArray[np.str_]]:
     """Features, targets and kinds of picture of all films."""
     rows = []
-    for film in simulated_films() + ipsc_films():
+    for film in films:
         found = [sample for sample in candidates(film) if len(sample.best)]
         if max(float((c.best > 0.5).mean()) for c in found) < 0.5:
             continue  # the estimate of what cells look like failed: nothing to learn from
         print(film.name, sum(len(c.regions) for c in found), flush=True)
         rows += [(c.features, c.target, c.film) for c in found]
     names = np.concatenate([np.full(len(x), name.split()[-1]) for x, _, name in rows])
-    films = np.concatenate([np.full(len(x), name) for x, _, name in rows])
+    shown = np.concatenate([np.full(len(x), name) for x, _, name in rows])
     features, target = (np.concatenate([r[k] for r in rows]) for k in (0, 1))
     rng = np.random.default_rng(0)
     kept = [
-        rng.permutation(np.flatnonzero((films == name) & (target >= 0)))[:PER_FILM]
-        for name in np.unique(films)
+        rng.permutation(np.flatnonzero((shown == name) & (target >= 0)))[:PER_FILM]
+        for name in np.unique(shown)
     ]
     chosen = np.sort(np.concatenate(kept))
     return features[chosen], target[chosen], names[chosen]
@@ -106,7 +113,7 @@ def as_score(
         threshold[k, :m] = np.where(inner, nodes["num_threshold"], 0.0)
         value[k, :m] = np.where(inner, 0.0, nodes["value"])
     return RegionScore(
-        features=tuple(FEATURES),
+        features=tuple(KNOWN),
         split=split,
         threshold=threshold,
         left=left,

@@ -346,8 +346,8 @@ def main() -> None:
     parser.add_argument("--frames", type=lambda text: tuple(map(int, text.split(":"))))
     args = parser.parse_args()
     kept = remember()
-    print("| movie | clicks | edge F1 | divisions | complete | TRA | DET | SEG |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| movie | clicks | edge F1 | divisions | complete | TRA | DET | SEG | BIO |")
+    print("|" + " --- |" * 9)
     for name in args.names or ["hela", "psc"]:
         task = masks.open_task(masks.SETS[name], args.data, args.frames, args.border)
         if task is None:

@@ -26,7 +26,7 @@ from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.outlines import much_alike, redrawn_rows
 from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
-from bridgetrack.regions.score import RegionScore, Targets, prune, starting_score
+from bridgetrack.regions.score import KINDS, RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
 from bridgetrack.regions.steady import found_again
 from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
@@ -68,8 +68,9 @@ class GivenMasks:
     answers
         What people said of masks. It holds, and the score learns from it.
     score
-        How regions are scored at first, from which the movie and its answers teach more; the
-        shipped score where None. What they taught before is used as it is.
+        How regions are scored at first, from which the movie and its answers teach more; where
+        None that of the shipped ones which sees most in the movie. What they taught before is used
+        as it is.
     """
 
     labels: Sequence[Movie] = ()
@@ -219,7 +220,6 @@ def learned_score(
     """
     if isinstance(reader.given.score, MovieScore):
         return reader.given.score
-    score = MovieScore(reader.given.score or starting_score())
     blocks = _blocks(frames)
     taken: list[list[Described]] = []
     every = reader.frames(t for block in blocks for t in block)
@@ -227,11 +227,11 @@ def learned_score(
         yield Progress("Looking at the movie", k / (2 * len(blocks)))
         found = described(islice(every, len(block)))
         taken.append([Described(regions, features) for regions, features in found])
-    areas, odds = [], []
-    for one in (one for block in taken for one in block):
-        chosen, scores = _at_first(one, score, per_cell, joint.bias)
-        areas.append(one.regions.area[chosen].astype(np.float64))
-        odds.append(scores)
+    given = reader.given.score
+    starts = [given] if given else [starting_score(kind) for kind in KINDS]
+    firsts = [_first_sight(taken, MovieScore(start), per_cell, joint.bias) for start in starts]
+    best = int(np.argmax([_explained(*first) for first in firsts]))
+    score, (areas, odds) = MovieScore(starts[best]), firsts[best]
     seen = [[one.regions for one in block] for block in taken]
     taught_reads = found_again(seen, _TAUGHT) > found_again(seen, _READING)
     score = MovieScore(score.start, usual_size(areas, odds), taught_reads=taught_reads)
@@ -264,6 +264,28 @@ def learned_score(
         said = yield from _said_of(reader, frames_said - known_too)
     lessons += [(one.features, t) for one, t in said if one.regions.frame[0] not in known_too]
     return teach(score, *_joined(lessons), min(share, HALF))
+
+
+def _first_sight(
+    taken: Sequence[Sequence[Described]], score: MovieScore, per_cell: float, bias: float
+) -> tuple[list[Array], list[Array]]:
+    """Areas and scores of the candidates of some frames that are the best by their scores alone."""
+    areas, odds = [], []
+    for one in (one for block in taken for one in block):
+        chosen, scores = _at_first(one, score, per_cell, bias)
+        areas.append(one.regions.area[chosen].astype(np.float64))
+        odds.append(scores)
+    return areas, odds
+
+
+def _explained(areas: Sequence[Array], odds: Sequence[Array]) -> float:
+    """How much of a movie a score takes for cells and how surely: log-odds times pixels.
+
+    A score that does not know such cells finds few of them, or pieces, and is not sure. That of
+    rods has 2 to 42 % of that of cells on HeLa, PSC, DIC, U373 and simulated nuclei, long ones
+    among them, and 1.3 to 4 times as much on colonies.
+    """
+    return float(sum((a * o).sum() for a, o in zip(areas, odds, strict=True)))
 
 
 def _at_first(

@@ -1,6 +1,6 @@
-"""How likely a candidate region is a cell, as log-odds: the score that every movie starts with.
+"""How likely a candidate region is a cell, as log-odds: the scores that movies start with.
 
-It is a forest of boosted trees, learned from pictures drawn from masks and simulated ones. What a
+Each is a forest of boosted trees, learned from pictures drawn from masks and simulated ones. What a
 movie and the answers about it teach stands in `taught`.
 """
 
@@ -22,6 +22,9 @@ from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps, r
 
 Targets = NDArray[np.int8]
 
+KINDS = ("cells", "rods")
+"""What the scores that come with the program are for: rods lie side by side in colonies, and look
+like pieces of cells to a score that never saw any."""
 _VERSION = 1
 MOST_ODDS = 12.0
 """No candidate is surer than this."""
@@ -132,9 +135,9 @@ def load_score(path: Path) -> RegionScore:
         raise InputError(f"{path}: {error}") from error
 
 
-def starting_score() -> RegionScore:
-    """The score that comes with the program."""
-    with (resources.files("bridgetrack.regions") / "score.npz").open("rb") as file:
+def starting_score(kind: str = "cells") -> RegionScore:
+    """A score that comes with the program; `KINDS` are there."""
+    with (resources.files("bridgetrack.regions") / f"{kind}.npz").open("rb") as file:
         return _read(file)
 
 
