@@ -10,6 +10,7 @@ did not see: every kind of picture is left out in turn.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.score import RegionScore
+from bridgetrack.regions.score import KINDS, RegionScore
 from region_data import Film, candidates, ipsc_films, rod_films, simulated_films
 
 OUT = Path(__file__).resolve().parents[1] / "src" / "bridgetrack" / "regions"
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("kind", choices=["cells", "rods"], help="what the score is for")
+    parser.add_argument("kind", choices=KINDS, help="what the score is for")
     parser.add_argument("--cache", type=Path, help="where described candidates are kept")
     args = parser.parse_args()
     where = args.cache
@@ -44,7 +45,7 @@ def main() -> None:
         if where:
             np.savez_compressed(where, features=features, target=target, film=film)
     columns = [list(FEATURES).index(name) for name in KNOWN]
-    score = learned(features[:, columns], target, film)
+    score = replace(learned(features[:, columns], target, film), kind=args.kind)
     path = score.save(OUT / f"{args.kind}.npz")
     print(f"{path}: {len(features)} candidates, {path.stat().st_size} bytes")
 

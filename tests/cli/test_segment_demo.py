@@ -103,6 +103,7 @@ def test_strokes_teach_and_the_model_is_used_again(
     assert min(json.loads(shown.out)["cells"]) >= 8
     record = json.loads((tmp_path / "labels.run.json").read_text())
     assert record["pixels"]["classes"] == ["background", "cell"]
+    assert record["judged_as"] == "cells"
     assert record["input"]["strokes"] == str(strokes)
     model = tmp_path / "labels.pixels.json"
     assert load_pixel_model(model).classes == ("background", "cell")

@@ -13,6 +13,8 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding_record import summary_of
 from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
@@ -132,11 +134,10 @@ def colony() -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
 
 def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     rods, round_ones = colony(), drawn()
-    starts = []
-    for images, _ in (rods, round_ones):
-        learned = run(learn_masks(open_movie(images)))
-        starts.append(learned.score.start.mean.tolist())
-    assert starts == [starting_score(kind).mean.tolist() for kind in ("rods", "cells")]
+    ways = [run(Finding().taught(open_movie(images))) for images, _ in (rods, round_ones)]
+    assert [way.kind for way in ways] == ["rods", "cells"]
+    assert [way.words.endswith("as rods") for way in ways] == [True, False]
+    assert [summary_of(way)["judged_as"] for way in ways] == ["rods", "cells"]
     recall = {}
     for kind, score in (("chosen", None), ("cells", starting_score())):
         got = found(open_movie(rods[0]), given=GivenMasks(score=score))

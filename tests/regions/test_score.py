@@ -122,11 +122,15 @@ def _loosely_right(t: int) -> np.ndarray:
 
 def test_kept_and_read(tmp_path: Path) -> None:
     other = replace(START, slope=0.5 * START.slope, shift=START.shift - 1)
+    other = replace(other, kind="rods")
     read = load_score(other.save(tmp_path / "score.npz"))
+    assert (read.kind, START.kind, starting_score("rods").kind) == ("rods", "cells", "rods")
     np.testing.assert_array_equal(read.log_odds(SCORED.features), other.log_odds(SCORED.features))
 
 
-@pytest.mark.parametrize("change", ["loop", "name", "nan", "short", "version", "text", "none"])
+@pytest.mark.parametrize(
+    "change", ["loop", "name", "kind", "nan", "short", "version", "text", "none"]
+)
 def test_damaged_files_are_refused(tmp_path: Path, change: str) -> None:
     path = START.save(tmp_path / "score.npz")
     with np.load(path) as file:
@@ -135,6 +139,8 @@ def test_damaged_files_are_refused(tmp_path: Path, change: str) -> None:
         arrays["left"][0, 0] = 0
     elif change == "name":
         arrays["features"][0] = "nonsense"
+    elif change == "kind":
+        arrays["kind"] = np.array("stars")
     elif change == "nan":
         arrays["value"][0, 0] = np.nan
     elif change == "short":

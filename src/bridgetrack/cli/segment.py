@@ -274,6 +274,7 @@ def segmenting(
         settings = estimate.settings
     model = pixels if pixels is not None else network
     finding = Finding(settings, choose, backend, model)
+    finding = yield from finding.taught(movie, answers, channel=channel, workers=workers)
     with label_writer(out, movie.geometry, staging=staging) as writer:
         for step in finding.steps(movie, answers, channel=channel, workers=workers):
             if isinstance(step, Progress):

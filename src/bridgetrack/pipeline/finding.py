@@ -63,7 +63,14 @@ class Finding:
         words = _WAYS[self.choose]
         if self.settings is not None and self.settings.diameter is not None:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
+        if self.kind == "rods":
+            words += ", as rods"
         return f"{words}, taught by strokes" if isinstance(self.model, PixelModel) else words
+
+    @property
+    def kind(self) -> str | None:
+        """As what cells are judged, one of `KINDS`; None where that is not known yet."""
+        return None if self.learned is None else self.learned.score.start.kind
 
     @property
     def sentence(self) -> str:
@@ -78,13 +85,14 @@ class Finding:
         weights: Model | None = None,
         *,
         channel: int | str = 0,
+        workers: Workers | None = None,
     ) -> Steps[Finding]:
         """The same with what the movie and these answers teach; parameters are those of `steps`."""
         if not self.chooses or (self.learned is not None and self.learned.holds_for(answers)):
             return self
         given = self._known(answers, None)
         learned = yield from learn_masks(
-            image, self.settings, self._how, given, weights, channel=channel
+            image, self.settings, self._how, given, weights, channel=channel, workers=workers
         )
         return replace(self, learned=learned)
 

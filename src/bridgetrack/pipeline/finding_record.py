@@ -76,6 +76,7 @@ def summary_of(finding: Finding) -> dict[str, Any]:
     return {
         "backend": finding.backend,
         "choose": finding.choose,
+        "judged_as": finding.kind,
         "settings": None if finding.settings is None else asdict(finding.settings),
         "pixels": None if pixels is None else {
             "classes": list(pixels.classes),

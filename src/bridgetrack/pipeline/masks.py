@@ -184,10 +184,12 @@ def learn_masks(
     *,
     channel: int | str = 0,
     frames: range | None = None,
+    workers: Workers | None = None,
 ) -> Steps[LearnedMasks]:
     """Learn what `choose_masks` would, to be used for several choices; parameters are as there."""
     settings, given = settings or MaskSettings(), given or GivenMasks()
     reader = yield from _reader(movie, segmentation, given, channel)
+    reader = replace(reader, workers=workers or Here())
     model, frames = model or shipped_model(), frames or range(movie.n_frames)
     score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
     return LearnedMasks(score, _ids(given.answers))

@@ -51,6 +51,8 @@ class RegionScore:
         Calibration: log-odds are ``slope * sum + shift``.
     mean
         Of the features where the trees were learned, shape (F,).
+    kind
+        What it is for, one of `KINDS`.
     """
 
     features: tuple[str, ...]
@@ -63,6 +65,7 @@ class RegionScore:
     slope: float
     shift: float
     mean: Array
+    kind: str = KINDS[0]
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.features if name not in FEATURES]
@@ -70,6 +73,7 @@ class RegionScore:
         trees = (self.threshold, self.left, self.right, self.value)
         fits = (
             not unknown
+            and self.kind in KINDS
             and len(shape) == 2
             and all(a.shape == shape for a in trees)
             and self.mean.shape == (n,)
@@ -149,7 +153,9 @@ def _read(file: IO[bytes]) -> RegionScore:
         real = {n: read[n].astype(np.float64, casting="same_kind") for n in _REAL}
         start, slope, shift = (float(read[n]) for n in ("start", "slope", "shift"))
         names = tuple(str(name) for name in read["features"])
-    return RegionScore(features=names, start=start, slope=slope, shift=shift, **whole, **real)
+        kind = str(read["kind"]) if "kind" in read.files else KINDS[0]  # older files are of cells
+    known = {"features": names, "start": start, "slope": slope, "shift": shift, "kind": kind}
+    return RegionScore(**known, **whole, **real)  # type: ignore[arg-type]
 
 
 _WHOLE = ("split", "left", "right")
