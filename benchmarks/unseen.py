@@ -1,18 +1,20 @@
 """Movies that no choice has seen: wrong events of one half after answers about the other.
 
-    python benchmarks/unseen.py [--seeds 2] [--many 2000] [--sets S ...]
+    python benchmarks/unseen.py [--seeds 3] [--many 2000] [--sets S ...]
 
 Neither weights nor rules of the program were set while looking at these parts of movies. Events of
 the earlier half (by events) are answered, ``bridgetrack train`` learns with its defaults, and the
 other half is scored, no answer honoured. *Stratified* are 60 % moves, 20 % divisions and 20 % of
 the rest, *suggested* what a session asks. *At random* are ``--many`` events of the earlier half, or
-all that there are; 0 leaves them out.
+all that there are; 0 leaves them out. *All the way* are the learned weights even where training
+keeps its start, or goes part of the way.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,24 +56,42 @@ def load(name: str) -> Task | None:
     return Task(name, part_of(scene, mine), (part_of(scene, others),))
 
 
-def wrong(task: Task, given: AnnotationSet) -> tuple[int, float]:
-    """Wrong events of the other half after training, and the share of the step that was gone."""
+@dataclass(frozen=True)
+class Run:
+    """Wrong events of the other half after one training.
+
+    Parameters
+    ----------
+    now
+        By the model that training gives.
+    learned
+        By what was learned, all the way, whatever was kept.
+    step
+        Share of the way that was gone; 0 where the start was kept.
+    """
+
+    now: int
+    learned: int
+    step: float
+
+
+def trained(task: Task, given: AnnotationSet) -> Run:
+    """Learn from answers, and score the other half."""
     scene = annotate(task.train.scene, given)
     training = run(train_steps(scene))
-    found = score(task, training.model.aligned(scene.matrix.features))
-    return len(found.wrong), training.step if training.kept == "trained" else 0.0
+    now = len(score(task, training.model.aligned(scene.matrix.features)).wrong)
+    learned = len(score(task, training.result.w).wrong)
+    return Run(now, learned, training.step if training.kept == "trained" else 0.0)
 
 
-def measure(task: Task, seeds: int, many: int) -> dict[str, list[int]]:
-    """Wrong events by way of asking, one number a seed."""
-    start = shipped_model().aligned(task.train.scene.matrix.features)
-    found = {"untrained": [len(score(task, start).wrong)]}
-    print(f"{task.name}, untrained: {found['untrained'][0]}", file=sys.stderr, flush=True)
+def measure(task: Task, seeds: int, many: int) -> dict[str, list[Run]]:
+    """Trainings by way of asking, one a seed."""
+    found: dict[str, list[Run]] = {}
 
     def add(key: str, given: AnnotationSet) -> None:
-        n, step = wrong(task, given)
-        found.setdefault(key, []).append(n)
-        print(f"{task.name}, {key}: {n}, step {step:g}", file=sys.stderr, flush=True)
+        one = trained(task, given)
+        found.setdefault(key, []).append(one)
+        print(f"{task.name}, {key}: {one}", file=sys.stderr, flush=True)
 
     for seed in range(seeds):
         for count in COUNTS:
@@ -85,19 +105,36 @@ def measure(task: Task, seeds: int, many: int) -> dict[str, list[int]]:
     return found
 
 
-def told(values: list[int] | None) -> str:
-    """Mean, and the values where there are several."""
+def told(values: list[int]) -> str:
+    """Mean ± standard deviation, and the range where they differ."""
     if not values:
         return "–"
     if len(set(values)) == 1:
         return str(values[0])
-    return f"{np.mean(values):.1f} ({', '.join(map(str, values))})"
+    spread = f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}"
+    return f"{spread} ({min(values)} to {max(values)})"
+
+
+def rows(task: Task, found: dict[str, list[Run]], columns: list[str]) -> str:
+    """What the model does, how often the start was kept, and what was learned."""
+    start = shipped_model().aligned(task.train.scene.matrix.features)
+    untrained = len(score(task, start).wrong)
+    runs = [found.get(k, []) for k in columns]
+    kept = [f"{sum(r.step == 0 for r in each)} of {len(each)}" if each else "–" for each in runs]
+    scored = f"{len(task.test[0].events):,}"
+    return "\n".join(
+        (
+            row(task.name, scored, untrained, *(told([r.now for r in each]) for each in runs)),
+            row("start kept", "", "", *kept),
+            row("learned, all the way", "", "", *(told([r.learned for r in e]) for e in runs)),
+        )
+    )
 
 
 def main() -> None:
     """Print a row a movie."""
     warnings.simplefilter("ignore")
-    seeds, many = int(option("--seeds", 2)), int(option("--many", 2000))
+    seeds, many = int(option("--seeds", 3)), int(option("--many", 2000))
     names = sys.argv[sys.argv.index("--sets") + 1 :] if "--sets" in sys.argv else list(UNSEEN)
     kinds = [f"{how} {n}" for how in ("stratified", "suggested") for n in COUNTS]
     last = [f"{many:,} at random"] if many else []
@@ -106,10 +143,8 @@ def main() -> None:
         task = load(name)
         if task is None:
             continue
-        found = measure(task, seeds, many)
-        scored = len(task.test[0].events)
-        columns = ["untrained", *kinds, *(["at random"] if many else [])]
-        print(row(name, f"{scored:,}", *(told(found.get(k)) for k in columns)), flush=True)
+        columns = [*kinds, *(["at random"] if many else [])]
+        print(rows(task, measure(task, seeds, many), columns), flush=True)
 
 
 if __name__ == "__main__":
