@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
@@ -28,7 +27,7 @@ from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings, segment_movie
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.strokes import learn_pixels
-from drawn_movie import PLACES, SIZE, drawn
+from drawn_movie import PLACES, SIZE, colony, drawn, share_found
 from pictures import blobs, photograph
 
 
@@ -109,29 +108,6 @@ def test_cells_of_the_plain_segmentation_have_a_bonus() -> None:
         assert ((mask > 0) & (wanted > 0)).sum() > 0.6 * ((mask > 0) | (wanted > 0)).sum()
 
 
-def colony() -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
-    """Dark rods side by side with a bright halo around them; images and masks of four frames."""
-    rng, size = np.random.default_rng(4), (230, 250)
-    grid = np.stack(np.indices(size), axis=-1) - np.array(size) / 2
-    labels = np.zeros((4, *size), dtype=np.int64)
-    for t in range(4):
-        turn = 0.4 + 0.03 * t
-        along = grid @ np.array([np.sin(turn), np.cos(turn)])
-        across = grid @ np.array([np.cos(turn), -np.sin(turn)])
-        for k in range(18):
-            row, column = divmod(k, 3)
-            middle = 58 * (column - 1) + 18 * (row % 2) - 9, 13.5 * (row - 2.5)
-            beyond = np.abs(along - middle[0]) - 22
-            labels[t][np.hypot(np.maximum(beyond, 0), across - middle[1]) < 6] = k + 1
-    inside = (labels > 0).astype(float)
-    near, far = (ndi.gaussian_filter(inside, (0, s, s)) for s in (5.0, 24.0))
-    grain = ndi.gaussian_filter(rng.normal(0, 8, inside.shape), (0, 3.5, 3.5))
-    light = 1 + 1.2 * near + 0.5 * far - inside * (1.8 + 0.15 * grain)
-    light = ndi.gaussian_filter(light, (0, 1.5, 1.5))
-    images = 100 + 1200 * np.maximum(light, 0) + rng.normal(0, 60, light.shape)
-    return images.clip(0, 65535).astype(np.uint16), labels
-
-
 def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     rods, round_ones = colony(), drawn()
     ways = [run(Finding().taught(open_movie(images))) for images, _ in (rods, round_ones)]
@@ -141,17 +117,8 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     recall = {}
     for kind, score in (("chosen", None), ("cells", starting_score())):
         got = found(open_movie(rods[0]), given=GivenMasks(score=score))
-        recall[kind] = np.mean([_share_found(t, m) for t, m in zip(rods[1], got, strict=True)])
+        recall[kind] = np.mean([share_found(t, m) for t, m in zip(rods[1], got, strict=True)])
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
-
-
-def _share_found(true: NDArray[np.int64], mask: NDArray[np.int64]) -> float:
-    """Share of true cells that one mask covers by an intersection over union above one half."""
-    shared = np.zeros((true.max() + 1, mask.max() + 1))
-    np.add.at(shared, (true.ravel(), mask.ravel()), 1)
-    union = shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared
-    best = (shared / union)[1:, 1:].max(axis=1, initial=0)
-    return float((best > 0.5).mean())
 
 
 def test_answers_teach_what_a_cell_is_elsewhere() -> None:

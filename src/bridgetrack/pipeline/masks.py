@@ -22,6 +22,7 @@ from bridgetrack.pipeline.joint import (
 )
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, learned_score
 from bridgetrack.pipeline.mask_changes import keep_numbers
+from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.regions import labels_of
@@ -146,9 +147,13 @@ def _reader(
 ) -> Steps[MaskReader]:
     for other in (*given.labels, *([given.probability] if given.probability else [])):
         check_same_extent(movie, other)
-    yield Progress("Looking at the movie", 0.0)
     number = movie.channel_number(channel)
-    return MaskReader(movie, number, movie_settings(movie, segmentation, channel=number), given)
+    if given.labels or given.pixels is not None or given.probability is not None:
+        yield Progress("Looking at the movie", 0.0)
+        settings = movie_settings(movie, segmentation, channel=number)
+    else:
+        settings = (yield from fitted_settings(movie, segmentation, channel=number)).settings
+    return MaskReader(movie, number, settings, given)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from superqt.utils import qdebounced
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import (
     PixelModel,
@@ -26,7 +27,6 @@ from bridgetrack.segmentation.probability import TAUGHT_DEPTH
 from bridgetrack.segmentation.readings import (
     Reading,
     SettingsEstimate,
-    estimate_settings,
     reading_at,
 )
 from bridgetrack.segmentation.settings import Appearance, MaskChoice
@@ -38,12 +38,6 @@ from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.teach_pixels import STROKES, TeachPixels
 from bridgetrack.ui.widgets import SPACE, button, folded, text
-
-
-def decide(movie: Movie) -> Steps[SettingsEstimate]:
-    """What suits a movie."""
-    yield Progress("Looking at the movie", 0.0)
-    return estimate_settings(movie)
 
 
 def preview(
@@ -291,7 +285,7 @@ class FindCells(QWidget):
             self.estimate.setText(_told(found))
             self._then(then, movie, found.settings, plain)
 
-        self._panel.session.run("settings", lambda: decide(movie), known, self._failed)
+        self._panel.session.run("settings", lambda: fitted_settings(movie), known, self._failed)
 
     def _then(self, then: Any, movie: Movie, decided: SegmentationSettings, plain: bool) -> None:
         try:

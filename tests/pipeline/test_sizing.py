@@ -1,0 +1,55 @@
+"""The size of cells that a movie is looked at with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bridgetrack.movie.opening import open_movie
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.sizing import fitted_settings
+from bridgetrack.progress import run
+from bridgetrack.segmentation.movie import SegmentedFrame
+from bridgetrack.segmentation.readings import estimate_settings
+from bridgetrack.segmentation.settings import SegmentationSettings
+from drawn_movie import colony, drawn, share_found
+
+
+def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> None:
+    images, labels = colony(bright=True)
+    movie = open_movie(images)
+    estimate, fitted = estimate_settings(movie), run(fitted_settings(movie))
+    assert fitted.settings.diameter < 0.8 * estimate.settings.diameter
+    assert fitted.readings[0].diameter == fitted.settings.diameter
+    assert fitted.readings[0].foreground == "bright"
+    recall = {}
+    for name, settings in (("estimate", estimate.settings), ("fitted", None)):
+        steps = Finding(settings).steps(movie)
+        frames = [s.labels for s in steps if isinstance(s, SegmentedFrame)]
+        recall[name] = np.mean([share_found(t, m) for t, m in zip(labels, frames, strict=True)])
+    assert recall["fitted"] > max(0.7, recall["estimate"] + 0.3), recall
+
+
+def test_the_estimate_stays_where_another_size_sees_no_more() -> None:
+    movie = open_movie(drawn()[0])
+    assert run(fitted_settings(movie)) == estimate_settings(movie)
+
+
+@pytest.mark.parametrize("n_frames", [1, 2])
+def test_short_movies(n_frames: int) -> None:
+    movie = open_movie(drawn(n_frames)[0], axes="TYX")
+    fitted = run(fitted_settings(movie)).settings
+    assert fitted.diameter == pytest.approx(14, rel=0.4)
+
+
+def test_a_size_that_is_given_is_kept() -> None:
+    movie = open_movie(colony(bright=True)[0])
+    given = SegmentationSettings(diameter=43.0)
+    assert run(fitted_settings(movie, given)).settings.diameter == 43.0
+
+
+def test_of_large_frames_the_middle_is_looked_at() -> None:
+    images = np.pad(drawn()[0], ((0, 0), (400, 400), (400, 400)), mode="reflect")
+    movie = open_movie(images)
+    fitted, estimate = run(fitted_settings(movie)), estimate_settings(movie)
+    assert fitted.settings == estimate.settings
