@@ -272,11 +272,10 @@ def best_start(
 ) -> tuple[float, RegionScore, list[Array], list[Array]]:
     """The score that sees most in some frames: how much, areas and scores of the cells of each.
 
-    What it sees are the log-odds of what it takes for cells, times their width (the square root of
-    the pixels: with the pixels themselves several cells taken for one would see more than these,
-    without them pieces would). A score that does not know such cells finds few of them, or pieces,
-    and is not sure: that of rods sees less than half of what that of cells does on HeLa, PSC, DIC,
-    U373 and simulated nuclei, long ones among them, and more on most simulated colonies.
+    What it sees are the log-odds of what it takes for cells, times pixels. A score that does not
+    know such cells finds few of them, or pieces, and is not sure: that of rods sees less than half
+    of what that of cells does on HeLa, PSC, DIC, U373 and simulated nuclei, long ones among them,
+    and more on most simulated colonies.
     """
     found = []
     for start in starts:
@@ -285,7 +284,7 @@ def best_start(
             chosen, scores = _at_first(one, MovieScore(start), per_cell, bias)
             areas.append(one.regions.area[chosen].astype(np.float64))
             odds.append(scores)
-        seen = float(sum((np.sqrt(a) * o).sum() for a, o in zip(areas, odds, strict=True)))
+        seen = float(sum((a * o).sum() for a, o in zip(areas, odds, strict=True)))
         found.append((seen, start, areas, odds))
     return max(found, key=lambda each: each[0])
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.joint import JointSettings
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, best_start
@@ -21,16 +23,16 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 
 _STEP = 1.4
 _UP, _DOWN = 1, 6
-"""Steps at most. At far too large sizes several cells are taken for one; estimates are too large
-rather than too small, where cells lie side by side."""
+"""Steps at most. Estimates are too large, rather than too small, where cells lie side by side."""
 _LEAST = 5.0
 """Pixels; smaller cells have no shape."""
 _BETTER = 1.25
 """How many times as much another size must show. Up to 1.2 on HeLa, PSC and simulated nuclei, where
-other sizes find as many cells; five times where long dark ones fall into pieces, six to some
-hundred times on colonies of bright rods, taken for one cell."""
+other sizes find as many cells; five times where long dark ones fall into pieces, and more where
+bright rods side by side are taken for one cell."""
 _ACROSS, _LEAST_SIDE, _LARGEST_SIDE = 15, 300, 700
 """Cells side by side, and pixels, along y and x that are looked at in the middle of frames."""
+_WIDTH, _PIXELS = 0, 1
 _PER_CELL = 4.0
 
 
@@ -53,21 +55,34 @@ def fitted_settings(
     )
     shown = {0: (yield from sight.explained(0))}
     for side, most in ((1, _UP), (-1, _DOWN)):
+        # The weight that favours the estimate: several cells taken for one have more pixels than
+        # these, and pieces of cells have more width.
+        weight = _WIDTH if side > 0 else _PIXELS
         for step in range(side, side * (most + 1), side):
             if sight.diameter(step) < _LEAST:
                 break
             shown[step] = yield from sight.explained(step)
-            less = [shown[k] < shown[k - side] for k in (step, step - side) if k * side > 0]
-            if less == [True, True]:
+            past = [shown[k][weight] for k in (step, step - side, step - 2 * side) if k in shown]
+            if abs(step) > 1 and past[0] < past[1] < past[2]:
                 break
-    best = max(shown, key=lambda k: shown[k])
-    if shown[best] <= _BETTER * shown[0]:
+    best = _best(shown)
+    if not best:
         return estimate
     first, *others = estimate.readings
     size = sight.diameter(best)
     known = replace(settings or SegmentationSettings(), foreground=first.foreground, diameter=size)
     found = estimate_settings(movie, known, channel=channel)
     return SettingsEstimate(found.settings, (replace(first, diameter=size), *others))
+
+
+def _best(shown: dict[int, tuple[float, float]]) -> int:
+    """The step that shows clearly more than the estimate; 0 where none does."""
+    better = []
+    for side, weight in ((1, _WIDTH), (-1, _PIXELS)):
+        step = max((k for k in shown if k * side >= 0), key=lambda k: shown[k][weight])
+        if shown[step][weight] > _BETTER * max(shown[0][weight], 0.0):
+            better.append(step)
+    return max(better, key=lambda k: shown[k][_WIDTH] * shown[k][_PIXELS], default=0)
 
 
 @dataclass(frozen=True)
@@ -81,8 +96,8 @@ class _Sight:
     def diameter(self, step: int) -> float:
         return float(self.settings.diameter or 20.0) * _STEP**step
 
-    def explained(self, step: int) -> Steps[float]:
-        """How much the scores of regions see, see `best_start`."""
+    def explained(self, step: int) -> Steps[tuple[float, float]]:
+        """How much of width, and of pixels, is a cell by the log-odds of the best score."""
         change = _STEP**step
         settings = replace(
             self.settings,
@@ -97,7 +112,9 @@ class _Sight:
                 yield Progress("Looking at the movie", 0.0)
                 taken[-1].append(Described(regions, features))
         starts = [starting_score(kind) for kind in KINDS]
-        return best_start(taken, starts, _PER_CELL, JointSettings().bias)[0]
+        _, _, areas, odds = best_start(taken, starts, _PER_CELL, JointSettings().bias)
+        area, sure = np.concatenate(areas), np.concatenate(odds)
+        return float((np.sqrt(area) * sure).sum()), float((area * sure).sum())
 
 
 def _pairs(n_frames: int) -> list[list[int]]:
