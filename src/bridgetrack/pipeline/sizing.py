@@ -53,7 +53,8 @@ def fitted_settings(
     sight = _Sight(
         _middle(movie, estimate.settings), movie.channel_number(channel), estimate.settings
     )
-    shown = {0: (yield from sight.explained(0))}
+    late, *early = _pairs(movie.n_frames)
+    shown = {0: (yield from sight.explained(0, late))}
     for side, most in ((1, _UP), (-1, _DOWN)):
         # The weight that favours the estimate: several cells taken for one have more pixels than
         # these, and pieces of cells have more width.
@@ -61,11 +62,16 @@ def fitted_settings(
         for step in range(side, side * (most + 1), side):
             if sight.diameter(step) < _LEAST:
                 break
-            shown[step] = yield from sight.explained(step)
+            shown[step] = yield from sight.explained(step, late)
             past = [shown[k][weight] for k in (step, step - side, step - 2 * side) if k in shown]
             if abs(step) > 1 and past[0] < past[1] < past[2]:
                 break
     best = _best(shown)
+    for pair in early if best else ():
+        for step in (0, best):
+            more = yield from sight.explained(step, pair)
+            shown[step] = (shown[step][0] + more[0], shown[step][1] + more[1])
+        best = _best({step: shown[step] for step in (0, best)})
     if not best:
         return estimate
     first, *others = estimate.readings
@@ -96,7 +102,7 @@ class _Sight:
     def diameter(self, step: int) -> float:
         return float(self.settings.diameter or 20.0) * _STEP**step
 
-    def explained(self, step: int) -> Steps[tuple[float, float]]:
+    def explained(self, step: int, frames: list[int]) -> Steps[tuple[float, float]]:
         """How much of width, and of pixels, is a cell by the log-odds of the best score."""
         change = _STEP**step
         settings = replace(
@@ -105,22 +111,20 @@ class _Sight:
             smoothing=change * float(self.settings.smoothing or 0.0),
         )
         reader = MaskReader(self.movie, self.channel, settings, GivenMasks())
-        taken: list[list[Described]] = []
-        for pair in _pairs(self.movie.n_frames):
-            taken.append([])
-            for regions, features in described(reader.frames(pair)):
-                yield Progress("Looking at the movie", 0.0)
-                taken[-1].append(Described(regions, features))
+        taken: list[Described] = []
+        for regions, features in described(reader.frames(frames)):
+            yield Progress("Looking at the movie", 0.0)
+            taken.append(Described(regions, features))
         starts = [starting_score(kind) for kind in KINDS]
-        _, _, areas, odds = best_start(taken, starts, _PER_CELL, JointSettings().bias)
+        _, _, areas, odds = best_start([taken], starts, _PER_CELL, JointSettings().bias)
         area, sure = np.concatenate(areas), np.concatenate(odds)
         return float((np.sqrt(area) * sure).sum()), float((area * sure).sum())
 
 
 def _pairs(n_frames: int) -> list[list[int]]:
-    """Two frames each that follow each other, at a third and two thirds of the movie."""
+    """Two frames each that follow each other, at two thirds of the movie and at a third."""
     first = {min(k * n_frames // 3, max(0, n_frames - 2)) for k in (1, 2)}
-    return [[t for t in (f, f + 1) if t < n_frames] for f in sorted(first)]
+    return [[t for t in (f, f + 1) if t < n_frames] for f in sorted(first, reverse=True)]
 
 
 def _middle(movie: Movie, settings: SegmentationSettings) -> Movie:
