@@ -17,7 +17,8 @@ from bridgetrack.pipeline.joint import JointSettings
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, best_start
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.describe import Described, described
-from bridgetrack.regions.score import KINDS, starting_score
+from bridgetrack.regions.score import KINDS, RegionScore, starting_score
+from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
 
@@ -47,12 +48,14 @@ def fitted_settings(
         See `estimate_settings`, which decides all but the size; one that is given is kept.
     """
     yield Progress("Looking at the movie", 0.0)
+    settings = settings or SegmentationSettings()
     estimate = estimate_settings(movie, settings, channel=channel)
-    if settings is not None and settings.diameter is not None:
+    if settings.diameter is not None:
         return estimate
-    sight = _Sight(
-        _middle(movie, estimate.settings), movie.channel_number(channel), estimate.settings
-    )
+    known = replace(settings, foreground=estimate.settings.foreground)
+    size = float(estimate.settings.diameter or 20.0)
+    starts = tuple(starting_score(kind) for kind in KINDS)
+    sight = _Sight(_middle(movie, size), movie.channel_number(channel), known, size, starts)
     late, *early = _pairs(movie.n_frames)
     shown = {0: (yield from sight.explained(0, late))}
     for side, most in ((1, _UP), (-1, _DOWN)):
@@ -75,10 +78,8 @@ def fitted_settings(
     if not best:
         return estimate
     first, *others = estimate.readings
-    size = sight.diameter(best)
-    known = replace(settings or SegmentationSettings(), foreground=first.foreground, diameter=size)
-    found = estimate_settings(movie, known, channel=channel)
-    return SettingsEstimate(found.settings, (replace(first, diameter=size), *others))
+    first = replace(first, diameter=sight.diameter(best))
+    return SettingsEstimate(sight.settings_at(best), (first, *others))
 
 
 def _best(shown: dict[int, tuple[float, float]]) -> int:
@@ -97,26 +98,24 @@ class _Sight:
 
     movie: Movie
     channel: int
-    settings: SegmentationSettings
+    known: SegmentationSettings  # all but the size
+    size: float
+    starts: tuple[RegionScore, ...]
 
     def diameter(self, step: int) -> float:
-        return float(self.settings.diameter or 20.0) * _STEP**step
+        return self.size * _STEP**step
+
+    def settings_at(self, step: int) -> SegmentationSettings:
+        return complete_settings([], replace(self.known, diameter=self.diameter(step)))
 
     def explained(self, step: int, frames: list[int]) -> Steps[tuple[float, float]]:
         """How much of width, and of pixels, is a cell by the log-odds of the best score."""
-        change = _STEP**step
-        settings = replace(
-            self.settings,
-            diameter=self.diameter(step),
-            smoothing=change * float(self.settings.smoothing or 0.0),
-        )
-        reader = MaskReader(self.movie, self.channel, settings, GivenMasks())
+        reader = MaskReader(self.movie, self.channel, self.settings_at(step), GivenMasks())
         taken: list[Described] = []
         for regions, features in described(reader.frames(frames)):
             yield Progress("Looking at the movie", 0.0)
             taken.append(Described(regions, features))
-        starts = [starting_score(kind) for kind in KINDS]
-        _, _, areas, odds = best_start([taken], starts, _PER_CELL, JointSettings().bias)
+        _, _, areas, odds = best_start([taken], self.starts, _PER_CELL, JointSettings().bias)
         area, sure = np.concatenate(areas), np.concatenate(odds)
         return float((np.sqrt(area) * sure).sum()), float((area * sure).sum())
 
@@ -127,11 +126,10 @@ def _pairs(n_frames: int) -> list[list[int]]:
     return [[t for t in (f, f + 1) if t < n_frames] for f in sorted(first, reverse=True)]
 
 
-def _middle(movie: Movie, settings: SegmentationSettings) -> Movie:
+def _middle(movie: Movie, size: float) -> Movie:
     """The movie, of large frames the middle."""
     shape = movie.geometry.shape or ()
-    wanted = _ACROSS * float(settings.diameter or 20.0)
-    side = int(min(max(wanted, _LEAST_SIDE), _LARGEST_SIDE))
+    side = int(min(max(_ACROSS * size, _LEAST_SIDE), _LARGEST_SIDE))
     low = [max(0, (n - side) // 2) for n in shape[-2:]]
     middle: Any = tuple(slice(a, a + min(side, n)) for a, n in zip(low, shape[-2:], strict=True))
     inside = (*shape[:-2], *(min(side, n) for n in shape[-2:]))
