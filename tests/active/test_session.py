@@ -89,6 +89,17 @@ def test_a_proposal_that_was_wrong_is_known_as_such() -> None:
     assert one.effort.clicks == 4
 
 
+def test_an_event_of_other_cells_is_no_answer() -> None:
+    one = session()
+    first = following(one)
+    other = next(s for s in one.queue if first.slot not in s.event.slots)
+    with pytest.raises(InputError, match="says nothing of what"):
+        one.answer(first, other.event)
+    assert not one.records
+    assert not len(one.annotations)
+    assert following(one) == first
+
+
 def test_passed_over_questions_do_not_come_back() -> None:
     one = session()
     first = following(one)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from active.active_cases import annotator, session, true_rows
 from bridgetrack.active.options import SuggestOptions
+from bridgetrack.active.questions import slot_name
 from bridgetrack.active.simulated_annotator import (
     SimulatedAnnotator,
     answer_by,
@@ -16,6 +19,7 @@ from bridgetrack.active.simulated_annotator import (
 from bridgetrack.active.suggester import suggest
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
 from training.training_cases import plain_scene
@@ -44,6 +48,21 @@ def test_rates(wrong: float, unsure: float) -> None:
         if reply.wrong:
             assert reply.event is not None
             assert reply.event.key != someone.truth(s.slot).key  # type: ignore[union-attr]
+
+
+def test_wrong_answers_are_about_what_is_asked() -> None:
+    someone, scene, wrong = annotator(wrong=1.0), plain_scene(), set()
+    (one,) = suggest(scene, untrained_model(), 1)
+    for k in range(scene.problem.n_slots):
+        asked = replace(one, slot=slot_name(scene, k))
+        truth, reply = someone.truth(asked.slot), someone.reply(asked)
+        if reply.wrong:
+            assert truth is not None
+            assert reply.event is not None
+            assert asked.slot in reply.event.slots
+            wrong.add((asked.slot[0], truth.event))
+    sides = ("fate", "history")
+    assert {(side, kind) for side in sides for kind in (Event.MOVE, Event.DIVIDE)} <= wrong
 
 
 def test_cells_without_truth_cannot_be_told() -> None:

@@ -41,6 +41,8 @@ from bridgetrack.active.update import Update, update_steps
 from bridgetrack.annotations.annotation import RANDOM, Annotation, EventRef, Kind, Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
+from bridgetrack.annotations.words import describe_event
+from bridgetrack.errors import InputError
 from bridgetrack.inference.problem import Solution
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
@@ -173,9 +175,17 @@ class ActiveSession:
         Raises
         ------
         InputError
-            Where the event does not fit the movie.
+            Where the event does not fit the movie, or says nothing of what is asked.
         """
         chosen = event or suggestion.event
+        if suggestion.slot not in chosen.slots:
+            what, (frame, label) = suggestion.slot
+            asked = "becomes of" if what == "fate" else "comes before"
+            raise InputError(
+                f"{describe_event(chosen)}: this says nothing of what {asked} cell {label} of "
+                f"frame {frame}, which is asked; give an event of that cell, or answer that you "
+                "cannot tell"
+            )
         if suggestion.again in self.annotations and chosen.key == suggestion.event.key:
             return self._confirm_again(suggestion, seconds or 0.0)
         first = suggestion.alternatives[0] if suggestion.again else suggestion.event

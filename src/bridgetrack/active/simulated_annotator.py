@@ -36,7 +36,7 @@ class SimulatedAnnotator:
     detections
         The detections.
     wrong
-        Rate of wrong answers: a plausible other event, see
+        Rate of wrong answers: a plausible other event of the cell that is asked about, see
         `bridgetrack.annotations.truth.Mistakes`.
     cannot_tell
         Rate of "cannot tell". Cells that the truth says nothing of are answered so as well.
@@ -76,6 +76,11 @@ class SimulatedAnnotator:
         k = self._of.get(slot)
         return None if k is None else self._refs[k]
 
+    def _row(self, slot: Slot) -> int:
+        """A slot as the detections number it: fates first, then histories."""
+        what, cell = slot
+        return self._detections.row_of(*cell) + len(self._detections) * (what == "history")
+
     def reply(self, suggestion: Suggestion) -> Reply:
         """Answer a suggestion."""
         k = self._of.get(suggestion.slot)
@@ -83,7 +88,7 @@ class SimulatedAnnotator:
             return Reply(Kind.CANNOT_TELL, None)
         mood = self._moods[bool(suggestion.again)][k]
         if mood < self._limits[0]:
-            false = self._mistakes.instead_of(self._events, k)
+            false = self._mistakes.instead_of(self._events, k, self._row(suggestion.slot))
             if false is not None:
                 return Reply(Kind.CONFIRM, event_refs(self._detections, false)[0], True)
         elif mood < self._limits[1]:

@@ -124,11 +124,15 @@ class Mistakes:
         self._trees: dict[int, cKDTree] = {}
         self._claimed = self._slots(given)
 
-    def instead_of(self, events: Events, k: int) -> Events | None:
-        """A wrong event in place of event `k`, alone in a table; None where no free one is near."""
+    def instead_of(self, events: Events, k: int, asked: int | None = None) -> Events | None:
+        """A wrong event in place of event `k`, alone in a table; None where no free one is near.
+
+        Where somebody is ``asked`` about a slot of it (rows of detections are fates, rows beyond
+        them histories), the wrong event says something of that slot, too.
+        """
         true = events.take(np.array([k]))
         taken = self._claimed - self._slots(true)
-        for wrong in self._alternatives(true):
+        for wrong in self._alternatives(true) if asked is None else self._answers(true, asked):
             slots = self._slots(wrong)
             if not slots & taken:
                 self._claimed |= slots
@@ -159,6 +163,25 @@ class Mistakes:
             yield _one(Event.APPEAR, [], [i])
         else:
             yield _one(Event.DISAPPEAR, [i])
+
+    def _answers(self, true: Events, asked: int) -> Iterator[Events]:
+        """Alternatives that say something of the slot that is asked about, the others turned."""
+        n, event = len(self._detections), Event(true.event[0])
+        fates, histories = true.sources[0].tolist(), true.targets[0].tolist()
+        cell = asked % n
+        if event in (Event.DIVIDE, Event.MERGE):
+            # of two daughters, or of two cells drawn as one, that which is asked about
+            pair = (cell, histories[0]) if asked < n else (fates[0], cell)
+            yield _one(Event.MOVE, pair[:1], pair[1:])
+        elif event in (Event.MOVE, Event.SKIP) and asked >= n:
+            near = self._near(cell, -1)
+            yield from (_one(Event.MOVE, [k], [cell]) for k in near if k not in fates)
+            yield _one(Event.APPEAR, [], [cell])
+        elif event == Event.FALSE:
+            begins = asked >= n
+            yield _one(Event.APPEAR, [], [cell]) if begins else _one(Event.DISAPPEAR, [cell])
+        else:
+            yield from self._alternatives(true)
 
     def _near(self, row: int, step: int) -> list[int]:
         """Detections nearest to a cell, `step` frames after its own, itself left aside."""
