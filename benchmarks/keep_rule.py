@@ -1,155 +1,135 @@
-"""How often `train` keeps the worse of the starting and the learned weights.
+"""What `train` should keep: what was learned, the start, or the weights halfway.
 
-    python benchmarks/keep_rule.py [--seeds 6] [--sets S ...] [--draws 4000]
+    python benchmarks/keep_rule.py [--seeds 4] [--sets S ...]
 
-First by simulation: answers fall into parts of a movie (components) of one to four answers, which
-are right or wrong together more often than not. Of the answers on which the two models differ, a
-share speaks for the learned one. *False keep* is the share of draws in which learned weights that
-are worse in truth are kept, *false drop* that in which better ones are given up; with no difference
-either is right, and *kept* says what happens. Strict levels of the same test stand beside the rule.
-
-Then on real movies, learned from stratified, uniform and partly wrong answers about one half and
-scored on the other: wrong events in % by what is kept, and what became of ties.
+Development movies, learned from 20, 50 and 100 answers about one half, right or one in twenty
+wrong, and scored on the other half: wrong events, means over seeds and numbers of answers, and how
+many trainings end above and below the start. *More right* is the better of the two ends on answers
+set aside, a tie to the start; *the rule* is that of `training.keep`, and *train* what comes of it
+after `training.reach` and `training.kinds`.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
-from bridgetrack.training.keep import CONTRADICTED, hardly_better
-from bridgetrack.training.paired import Comparison, compare
+from bridgetrack.training.paired import compare
 from bridgetrack.training.train import train_steps
-from common import Task, arguments, header, load_task, option, row, score
+from common import SETS, Task, header, load_task, option, row, score
+from domains import Domain, load_domain
+from no_harm import suggested
+from unseen import halved
 
-LEVELS = (0.25, 0.1, 0.05)
-SETS = ("DIC", "HeLa, every 4th", "bacteria", "HeLa")
-WAYS: dict[str, dict[str, Any]] = {
-    "stratified": {},
-    "uniform": {"stratified": False},
-    "5 % wrong": {"wrong": 0.05},
-}
 CLICKS = (20, 50, 100)
-Array = NDArray[np.float64]
-Rule = Callable[[Comparison, int], bool]
-
-
-def by_rule(found: Comparison, contradicted: int) -> bool:
-    """What `training.keep` does for a movie that is alone."""
-    return not hardly_better(found) and more_gained(found, contradicted)
-
-
-def more_gained(found: Comparison, contradicted: int) -> bool:
-    """The same where a gain counts however many answers are lost, too."""
-    return found.net > 0 or (found.net == 0 and contradicted >= CONTRADICTED)
-
-
-def at_level(level: float) -> Rule:
-    """Kept where chance would bring as much rarely enough."""
-    return lambda found, _: found.chance <= level
-
-
-RULES: dict[str, Rule] = {
-    "the rule": by_rule,
-    "any gain": more_gained,
-    "a tie to the start": lambda found, _: found.net > 0,
-    **{f"chance at most {level:g}": at_level(level) for level in LEVELS},
+WAYS = ("stratified", "suggested")
+SLIPS = (0.0, 0.05)
+POLICIES = ("learned", "halfway", "more right", "the rule", "train")
+PARTS = {
+    "epidermis, first half": Domain("epidermis", "MouseEpidermis-01-masks", stop=8),
+    "PSC, first half, every 4th": Domain(
+        "PSC", "PhC-C2DL-PSC-01", scale=(1.6, 1.6), interval=10, stop=50, stride=4
+    ),
+    "iPSC 03, every 2nd": Domain("iPSC", "iPSC-03-masks", "03", stride=2),
+    "C2C12 F0002": Domain(
+        "C2C12", "C2C12-csv2D", "090303-C2C12P7_F0002", interval=5, masks="points"
+    ),
+    "CE 3D, every 2nd": Domain(
+        "CE 3D", "Fluo-N3DH-CE-masks", scale=(1.0, 0.09, 0.09), interval=1, stride=2
+    ),
 }
+MOVIES = (
+    "bacteria", "HeLa, every 4th", "HeLa", "DIC", "iPSC 01, every 2nd", *PARTS
+)  # fmt: skip
 
 
-def draw(rng: np.random.Generator, n: int, differ: float, share: float) -> tuple[Comparison, int]:
-    """Verdicts on n answers, ``differ`` of which tell the models apart, ``share`` for learned.
-
-    Another 4 % of the answers contradict both models.
-    """
-    part = np.repeat(np.arange(n), rng.integers(1, 5, n))[:n]
-    leader = rng.random(n)[part]
-    u = np.where(rng.random(n) < 0.7, leader, rng.random(n))
-    before, learned = np.zeros(n), np.zeros(n)
-    before[(u < differ * share)] = 1
-    learned[(u >= differ * share) & (u < differ)] = 1
-    both = u > 0.96
-    before[both] = learned[both] = 1
-    # in a tie the rule looks at what the final weights, which have seen all, explain: all of it
-    return compare(learned, before, part), int(before.sum())
+def load(name: str) -> Task | None:
+    """A development movie, halved."""
+    if name in SETS:
+        return load_task(name)
+    part = load_domain(PARTS[name])
+    return None if part is None else halved(name, part)
 
 
-def simulated(draws: int) -> str:
-    """Rates of wrong decisions."""
-    lines = [header("answers", "tell the two apart", "for the learned one", "error", *RULES)]
-    rng = np.random.default_rng(0)
-    for n in (20, 50, 100, 300):
-        for differ in (0.05, 0.15):
-            for share in (0.5, 0.25, 0.75):
-                found = [draw(rng, n, differ, share) for _ in range(draws)]
-                kept = [np.mean([rule(*f) for f in found]) for rule in RULES.values()]
-                error = {0.5: "kept", 0.25: "false keep", 0.75: "false drop"}[share]
-                rates = [1 - k if error == "false drop" else k for k in kept]
-                lines.append(row(n, f"{100 * differ:.0f} %", f"{100 * share:.0f} %", error,
-                                 *(f"{100 * r:.0f} %" for r in rates)))  # fmt: skip
-    return "\n".join(lines)
+def answers(task: Task, way: str, seed: int, wrong: float) -> Iterator[tuple[int, AnnotationSet]]:
+    """Twenty, fifty and a hundred answers."""
+    if way == "stratified":
+        for count in CLICKS:
+            yield count, task.clicks(seed, count=count, wrong=wrong)
+        return
+    for count, given, _ in suggested(task, seed, wrong, start=shipped_model()):
+        if count in CLICKS:
+            yield count, given
 
 
-def real(task: Task, seeds: int) -> tuple[list[str], list[tuple[int, float]]]:
-    """Rows of a movie, and of every tie the answers against the start and the change."""
-    lines, ties = [], []
-    prior = shipped_model()
-    start = score(task, prior.aligned(task.train.scene.matrix.features)).loss
-    for way, how in WAYS.items():
-        losses: dict[str, list[float]] = {name: [] for name in ("learned", *RULES)}
-        for seed in range(seeds):
-            for count in CLICKS:
-                scene = annotate(task.train.scene, task.clicks(seed, count=count, **how))
-                made = run(train_steps(scene, prior))
-                if made.validation is None:
-                    continue
-                learned = score(task, made.result.w).loss
-                part = build_training_set([scene]).annotation_sample
-                held, before = made.validation.held_out[made.validation.best], made.validation.prior
-                found = compare(held.wrong, before.wrong, part)
-                contradicted = int((before.wrong > 0.5).sum())
-                losses["learned"].append(learned)
-                for name, rule in RULES.items():
-                    keep = rule(found, contradicted) if rule != by_rule else made.kept == "trained"
-                    losses[name].append(learned if keep else start)
-                if found.net == 0:
-                    ties.append((contradicted, learned - start))
-        means = [f"{100 * np.mean(values):.2f}" for values in losses.values()]
-        worst = 100 * (max(losses["the rule"]) - start)
-        lines.append(row(task.name, way, f"{100 * start:.2f}", *means, f"{worst:+.2f}"))
-    return lines, ties
+def policies(task: Task, given: AnnotationSet) -> dict[str, int] | None:
+    """Wrong events of the other half by what is kept."""
+    scene = annotate(task.train.scene, given)
+    features = scene.matrix.features
+    start = shipped_model().aligned(features)
+    made = run(train_steps(scene))
+    if made.validation is None:
+        return None
+    held, prior = made.validation.held_out[made.validation.best], made.validation.prior
+    more = compare(held.wrong, prior.wrong, build_training_set([scene]).annotation_sample).net > 0
+    learned, share = made.result.w, made.decision.share
+
+    def wrong(weights: np.ndarray) -> int:
+        return len(score(task, weights).wrong)
+
+    return {
+        "learned": wrong(learned),
+        "halfway": wrong((start + learned) / 2),
+        "more right": wrong(learned if more else start),
+        "the rule": wrong(start + share * (learned - start)),
+        "train": wrong(made.model.aligned(features)),
+    }
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print a row for every movie and way of asking."""
     warnings.simplefilter("ignore")
-    draws = int(option("--draws", 4000))
-    given = arguments(__doc__, 6, SETS)
-    print(simulated(draws) + "\n", flush=True)
-    ties: list[tuple[int, float]] = []
-    print(header("movie", "answers", "start", "learned", *RULES, "worst of the rule, points"))
-    for name in given.sets:
-        task = load_task(name, given.data)
-        if task is not None:
-            lines, more = real(task, given.seeds)
-            ties += more
-            print("\n".join(lines), flush=True)
-    by = "ties, by answers that contradict the start"
-    print("\n" + header(by, "n", "better", "alike", "worse", "mean change, points"))
-    for name, least, most in (("none", 0, 0), ("one", 1, 1), ("two or more", 2, sys.maxsize)):
-        change = np.asarray([c for k, c in ties if least <= k <= most])
-        if len(change):
-            print(row(name, len(change), int((change < 0).sum()), int((change == 0).sum()),
-                      int((change > 0).sum()), f"{100 * change.mean():+.2f}"))  # fmt: skip
+    seeds = int(option("--seeds", 4))
+    names = sys.argv[sys.argv.index("--sets") + 1 :] if "--sets" in sys.argv else list(MOVIES)
+    print(header("wrong events", "answers", "start", *POLICIES))
+    change: dict[str, list[float]] = defaultdict(list)
+    for name in names:
+        task = load(name)
+        if task is None:
+            continue
+        start = len(score(task, shipped_model().aligned(task.train.scene.matrix.features)).wrong)
+        for way in WAYS:
+            for slips in SLIPS:
+                found = []
+                for seed in range(seeds):
+                    for count, given in answers(task, way, seed, slips):
+                        one = policies(task, given)
+                        print(
+                            f"{name}, {way}, {slips}, {count}: {one}", file=sys.stderr, flush=True
+                        )
+                        found += [] if one is None else [one]
+                cells = []
+                for policy in POLICIES:
+                    values = np.asarray([one[policy] for one in found], dtype=float)
+                    change[policy] += ((values - start) / start).tolist()
+                    worse, better = int((values > start).sum()), int((values < start).sum())
+                    cells.append(f"{values.mean():.1f} (+{worse}, -{better})")
+                how = f"{way}, {100 * slips:.0f} % wrong" if slips else way
+                print(row(name, how, start, *cells), flush=True)
+    means = [f"{100 * np.mean(v):+.1f} %" for v in change.values()]
+    above = [f"{100 * np.mean(np.asarray(v) > 0):.0f} %" for v in change.values()]
+    worst = [f"{100 * np.max(v):+.0f} %" for v in change.values()]
+    print(row("mean change", "", "", *means), row("above the start", "", "", *above), sep="\n")
+    print(row("worst", "", "", *worst))
 
 
 if __name__ == "__main__":

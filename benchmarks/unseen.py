@@ -23,7 +23,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps
-from common import DATA, Task, frame_pair, header, option, part_of, row, score, with_truth
+from common import Part, Task, frame_pair, header, option, part_of, row, score, with_truth
 from domains import Domain, load_domain
 from no_harm import suggested
 
@@ -46,9 +46,12 @@ UNSEEN = {
 
 def load(name: str) -> Task | None:
     """A movie, halved by events."""
-    part = load_domain(UNSEEN[name], DATA)
-    if part is None:
-        return None
+    part = load_domain(UNSEEN[name])
+    return None if part is None else halved(name, part)
+
+
+def halved(name: str, part: Part) -> Task:
+    """The earlier half of the events of a movie to learn from, the later one to score."""
     pair = frame_pair(part.scene, part.events)
     early = pair < np.median(pair)
     mine, others = (part.events.take(np.flatnonzero(k)) for k in (early, ~early))

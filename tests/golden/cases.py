@@ -153,6 +153,7 @@ FRAGILE = {
     "train_curriculum_entropy",
     "train_l1",
     "train_learner_bundle",
+    "train_sample",
     "train_source",
     "train_transfer",
     "train_transfer_few",

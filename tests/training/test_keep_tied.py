@@ -72,5 +72,9 @@ def test_too_few_annotations_to_hold_some_out_are_believed() -> None:
 
 def test_the_estimate_goes_by_the_weights_that_are_kept() -> None:
     learned, start = (HeldOut(np.full(4, share), np.zeros(4)) for share in (0.25, 0.5))
-    for reason, errors in ((KeepReason.BETTER, learned), (KeepReason.WORSE, start)):
-        assert Decision(reason, "", learned, start).held_out is errors
+    for reason, share, errors in (
+        (KeepReason.BETTER, 1.0, learned),
+        (KeepReason.HALFWAY, 0.5, learned),
+        (KeepReason.WORSE, 0.0, start),
+    ):
+        assert Decision(reason, "", learned, start, share).held_out is errors

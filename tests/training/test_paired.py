@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from bridgetrack.training.fit import HoldChoice, Movies
-from bridgetrack.training.keep import KeepReason, keep_better
+from bridgetrack.training.keep import Decision, KeepReason, keep_better
 from bridgetrack.training.paired import compare, sign_flip
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import HeldOut, Validation
@@ -46,54 +47,64 @@ def test_answers_of_one_part_count_as_one_draw() -> None:
     assert compare(wrong, other, np.arange(6)).chance == 0.5**6
 
 
+Array = NDArray[np.float64]
+
 TARGET = TrackingModel(tiny_set(np.random.default_rng(3), 12))
 N = TARGET.data.n_annotations
 
 
-def reason(wrong: np.ndarray, before: np.ndarray, learned: np.ndarray | None = None) -> KeepReason:
-    """Why which weights are kept, where these verdicts are held out and ``learned`` are not."""
+def decision(wrong: Array, before: Array, halfway: Array | None = None) -> Decision:
+    """What is kept, where these verdicts on the learned, first and middle weights are held out."""
     loss, rng = np.zeros(N), np.random.default_rng(0)
     prior, w = rng.normal(size=(2, TARGET.n_features))
-    held_out = Validation((0.2,), (HeldOut(wrong, loss),), HeldOut(before, loss))
-    choice = HoldChoice(0.2, "default", held_out)
-    with pytest.MonkeyPatch.context() as patch:
-        # what the final weights do on annotations that they have seen
-        seen = HeldOut(before if learned is None else learned, loss)
-        patch.setattr("bridgetrack.training.keep.judge", lambda *_: seen)
-        return keep_better(Movies(TARGET, (), prior, None), TARGET, w, choice).reason
+    held = HeldOut(wrong, loss, HeldOut(before if halfway is None else halfway, loss))
+    choice = HoldChoice(0.2, "default", Validation((0.2,), (held,), HeldOut(before, loss)))
+    return keep_better(Movies(TARGET, (), prior, None), TARGET, w, choice)
+
+
+def verdicts(order: np.ndarray, gained: int, lost: int) -> Array:
+    """Errors of a model where the other errs in the first ten of these answers."""
+    wrong = np.zeros(N)
+    wrong[order[gained:10]] = wrong[order[10 : 10 + lost]] = 1
+    return wrong
 
 
 @pytest.mark.parametrize(
-    ("lost", "gained", "expected"),
+    ("gained", "lost", "middle", "share"),
     [
-        (3, 2, KeepReason.WORSE),
-        (2, 3, KeepReason.BETTER),
-        (2, 2, KeepReason.TIE),
-        (3, 3, KeepReason.MIXED),
-        (3, 4, KeepReason.MIXED),
-        (3, 5, KeepReason.BETTER),
+        (0, 0, (0, 0), 0.5),
+        (2, 0, (0, 0), 0.5),
+        (3, 0, (0, 0), 1.0),
+        (3, 0, (1, 0), 0.5),
+        (4, 0, (1, 0), 1.0),
+        (5, 2, (0, 0), 1.0),
+        (7, 4, (0, 0), 1.0),
+        (5, 4, (0, 3), 0.0),
+        (8, 5, (0, 0), 1.0),
+        (6, 3, (0, 0), 1.0),
+        (7, 5, (1, 3), 0.0),
+        (0, 3, (0, 1), 0.5),
+        (0, 3, (0, 2), 0.0),
+        (0, 3, (2, 3), 0.5),
     ],
 )
-def test_the_verdict_does_not_hang_on_the_order(
-    lost: int, gained: int, expected: KeepReason
+def test_an_end_is_kept_where_answers_speak_clearly_for_it(
+    gained: int, lost: int, middle: tuple[int, int], share: float
 ) -> None:
     found = set()
-    for draw in range(40):
+    for draw in range(20):
         order = np.random.default_rng(draw).permutation(N)
-        wrong, before = np.zeros((2, N))
-        wrong[order[:lost]] = 1
-        before[order[lost : lost + gained]] = 1
-        found.add(reason(wrong, before))
-    assert found == {expected}
+        before, wrong = verdicts(order, 0, 0), verdicts(order, gained, lost)
+        one = decision(wrong, before, verdicts(order, *middle))
+        found.add((one.share, one.kept, one.reason))
+    reason = {0.0: KeepReason.WORSE, 0.5: KeepReason.HALFWAY, 1.0: KeepReason.BETTER}[share]
+    assert found == {(share, "trained" if share else "prior", reason)}
 
 
-def test_a_tie_goes_to_the_start_unless_two_answers_contradict_it() -> None:
-    before, none = np.zeros((2, N))
-    assert reason(before, before) == KeepReason.TIE
-    before[0] = 1
-    assert reason(before, before, none) == KeepReason.TIE
-    one = before.copy()
-    before[N // 2] = 1
-    assert reason(before, before, none) == KeepReason.REPAIRS
-    assert reason(before, before, one) == KeepReason.REPAIRS
-    assert reason(before, before) == KeepReason.TIE
+def test_the_words_and_the_estimate_are_of_what_is_kept() -> None:
+    order = np.arange(N)
+    before, wrong, middle = (verdicts(order, *each) for each in ((0, 0), (2, 0), (1, 0)))
+    one = decision(wrong, before, middle)
+    assert one.held_out is not None
+    assert np.array_equal(one.held_out.wrong, middle)
+    assert "halfway" in one.words and "1 gained and 0 lost" in one.words

@@ -234,10 +234,8 @@ def cross_validate(
         parts = [(hold, k, (mine[k], *states)) for k in range(folds)]
         work = (workers or Here()).follow(_without_fold, shared, parts)
         fits = yield from relayed(work, told)
-        held = HeldOut(np.zeros(data.n_annotations), np.zeros(data.n_annotations))
-        for k, (fitted, judged) in enumerate(fits):
-            here = fold[data.annotation_sample] == k
-            held.wrong[here], held.loss[here] = judged.wrong[here], judged.loss[here]
+        held = _together([judged for _, judged in fits], fold[data.annotation_sample])
+        for k, (fitted, _) in enumerate(fits):
             mine[k], learned = fitted.state, fitted.w
         states = movies.states_of_sources(fits[-1][0]) or states
         results.append(held)
@@ -259,7 +257,19 @@ def _without_fold(
     target, *sources = (TrackingModel(m.data, m.exact, like=m) for m in models)
     movies = replace(movies, target=target, sources=tuple(sources))
     fitted = yield from movies.fit(hold, options, rows=np.flatnonzero(fold != k), states=states)
-    return fitted, judge(target, fitted.w, np.flatnonzero(fold == k))
+    here = np.flatnonzero(fold == k)
+    held = judge(target, fitted.w, here)
+    if not isinstance(hold, Tie):
+        held = replace(held, halfway=judge(target, (movies.prior + fitted.w) / 2, here))
+    return fitted, held
+
+
+def _together(judged: Sequence[HeldOut], fold: Index) -> HeldOut:
+    """What models of all folds do, each on its own annotations, whose ``fold`` (A,) is given."""
+    wrong = np.stack([one.wrong for one in judged])[fold, np.arange(len(fold))]
+    loss = np.stack([one.loss for one in judged])[fold, np.arange(len(fold))]
+    halfway = [one.halfway for one in judged if one.halfway is not None]
+    return HeldOut(wrong, loss, _together(halfway, fold) if halfway else None)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,23 @@
-"""Keep the better of the starting and the learned weights, and say why.
+"""Keep the starting or the learned weights, or those halfway, and say why.
 
-Both are judged on the same annotations, those that the weights were not learned from, by a paired
-test (`paired`). For a movie that is alone the starting weights have the benefit of the doubt:
+All are judged on the same annotations, those that the weights were not learned from, by a paired
+test (`paired`). A movie that is alone goes halfway,
 
-1. More annotations gained than lost: the learned weights are kept; the words say how likely chance
-   alone gains as much. Fewer: the starting weights are.
-2. Where `SEVERAL` or more are lost, more has to be gained, `CLEARLY` times as many: learning that
-   is as often wrong as right where it differs does no good elsewhere.
-3. A tie goes to the starting weights. Only where these contradict `CONTRADICTED` annotations or
-   more, and the learned ones fewer, are the learned ones kept: too few annotations to learn such a
-   thing from some of them and to see it in the others. A single one may be a slip.
+    w = (w0 + w_learned) / 2,
+
+unless the annotations set aside speak clearly for one of the ends:
+
+1. The learned weights are right on `CLEARLY` more annotations, net, than those halfway: they are
+   kept. Where `SEVERAL` or more are lost against the starting weights, `EXCESS` times as many have
+   to be gained: learning that is as often wrong as right does no good elsewhere.
+2. The weights halfway are wrong on `LOSES` more, net, than the starting ones: these are kept.
+
+What annotations about doubtful events teach is mostly right in its direction and too large in its
+size, and what few of them say of two models is mostly chance: the mean of the two errs less than
+either, and never by as much (``benchmarks/keep_rule.py``).
 
 Earlier movies are evidence of their own, so what was learned with them is given up only where it
-is worse by more than chance (`MISLED`). ``benchmarks/keep_rule.py`` says how often the rule errs.
+is worse by more than chance (`MISLED`).
 """
 
 from __future__ import annotations
@@ -29,15 +34,19 @@ from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, judge
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
-CONTRADICTED = 2
-"""Annotations that the starting weights have to contradict to lose a tie."""
+CLEARLY = 3
+"""Annotations, net, that the learned weights have to be right on more than those halfway."""
+
+LOSES = 2
+"""Annotations, net, from which on the weights halfway are given up for the starting ones."""
 
 SEVERAL = 3
 """Annotations lost from which on a gain that is hardly larger is no gain. With fewer there is too
 little evidence to say so."""
 
-CLEARLY = 1.5
+EXCESS = 1.5
 """How many annotations have to be gained there for every one that is lost."""
 
 MISLED = 0.25
@@ -45,22 +54,17 @@ MISLED = 0.25
 
 
 class KeepReason(StrEnum):
-    """Why the trained or the starting weights are kept."""
+    """Why the trained weights, the starting weights or those halfway are kept."""
 
     BETTER = "better where it could be checked"
-    REPAIRS = "as good where it could be checked, and the starting model is contradicted"
+    HALFWAY = "neither clearly better nor clearly worse where it could be checked"
     AS_GOOD = "as good where it could be checked, and earlier movies speak for it"
     BY_CHANCE = "worse by no more than chance, and earlier movies speak for it"
-    MIXED = "hardly more gained than lost where it could be checked"
-    TIE = "no better where it could be checked"
     WORSE = "worse where it could be checked"
     UNCHECKED = "too few annotations to check it"
     NOT_ANNOTATED = "nothing was annotated"
     CHECKED_BEFORE = "checked by an earlier training"
     AGREES = "the annotations agree with the starting model"
-
-
-_START = (KeepReason.WORSE, KeepReason.MIXED, KeepReason.TIE, KeepReason.AGREES)
 
 
 @dataclass(frozen=True)
@@ -70,15 +74,17 @@ class Decision:
     # reason, words: why, and the same as a sentence without a full stop
     reason: KeepReason
     words: str
-    # held, prior: what was learned and the starting weights on annotations not learned from; None
-    # where they were not compared on such
+    # held, prior: what would be kept of what was learned, and the starting weights, on annotations
+    # not learned from; None where they were not compared on such
     held: HeldOut | None = None
     prior: HeldOut | None = None
+    # of the way from the starting to the learned weights, what is gone: 0, 1/2 or 1
+    share: float = 1.0
 
     @property
     def kept(self) -> str:
         """``"trained"`` or ``"prior"``."""
-        return "prior" if self.reason in _START else "trained"
+        return "trained" if self.share else "prior"
 
     @property
     def held_out(self) -> HeldOut | None:
@@ -97,12 +103,13 @@ def keep_better(
     target: TrackingModel | None,
     w: Array,
     choice: HoldChoice,
-    checked: int | None = None,
+    checked: tuple[int, float] | None = None,
 ) -> Decision:
-    """Keep the better of the starting and the learned weights (d,) on labels they have not seen.
+    """Keep the best of the starting and the learned weights (d,) on labels they have not seen.
 
     ``target`` holds the annotations to judge by, None where there are none; ``checked`` is the
-    number of annotations in the check of an earlier training that still stands, None without one.
+    number of annotations in the check of an earlier training that still stands and the share of
+    the way that was gone then, None without one.
     """
     if target is None:
         return Decision(
@@ -113,71 +120,54 @@ def keep_better(
     agrees = "the answers agree with the starting model, which is kept"
     if isinstance(choice.hold, Tie) and checked is None:
         return _keep_better_tied(movies, target, w, choice)
-    after = judge(target, w)
     if choice.validation is not None:
         held, prior = choice.validation.held_out[choice.validation.best], choice.validation.prior
         if np.allclose(w, movies.prior):
-            return Decision(KeepReason.AGREES, agrees, held, prior)
-        part = target.data.annotation_sample
-        explains = compare(after.wrong, prior.wrong, part).net > 0
-        return _compared_alone(held, prior, compare(held.wrong, prior.wrong, part), explains)
-    before = judge(target, movies.prior)
-    if not after.risk < before.risk:
-        return Decision(KeepReason.AGREES, agrees)
+            return Decision(KeepReason.AGREES, agrees, held, prior, 0.0)
+        return _compared_alone(held, prior, target.data.annotation_sample)
+    if not judge(target, w).risk < judge(target, movies.prior).risk:
+        return Decision(KeepReason.AGREES, agrees, share=0.0)
     if checked is not None:
+        number, share = checked
         return Decision(
             KeepReason.CHECKED_BEFORE,
-            "the trained model was updated; that it is better than the starting model was checked "
-            f"by an earlier training, on {checked} annotations",
+            "the trained model was updated; that it is no worse than the starting model was "
+            f"checked by an earlier training, on {number} annotations",
+            share=share,
         )
     return Decision(
         KeepReason.UNCHECKED,
-        "there were too few answers to check the model on ones it had not seen; it explains "
-        "the given ones better than the starting model",
+        "there were too few answers to check what was learned on ones that it had not seen; the "
+        f"model is {_HALFWAY}",
+        share=0.5,
     )
+
+
+_HALFWAY = "halfway between the starting model and what was learned"
 
 
 def hardly_better(found: Comparison) -> bool:
     """Whether several annotations are lost, and not clearly more gained."""
-    return found.lost >= SEVERAL and found.gained < CLEARLY * found.lost
+    return found.lost >= SEVERAL and found.gained < EXCESS * found.lost
 
 
-def _compared_alone(held: HeldOut, prior: HeldOut, found: Comparison, explains: bool) -> Decision:
-    """What was learned from one movie, where it is better.
-
-    ``explains``: whether it contradicts fewer of all annotations than the starting weights.
-    """
-    contradicted = int((prior.wrong > 0.5).sum())
-    rates = _rates(held, prior, found)
-    if found.net < 0:
-        reason = KeepReason.WORSE
-        words = f"is worse than the starting model ({rates}), which is kept"
-    elif hardly_better(found):
-        reason = KeepReason.MIXED
+def _compared_alone(held: HeldOut, prior: HeldOut, part: Index) -> Decision:
+    """What was learned from one movie, where it is clearly better, or what lies halfway."""
+    halfway = held.halfway or prior
+    found, middle = (compare(each.wrong, prior.wrong, part) for each in (held, halfway))
+    clearly = compare(held.wrong, halfway.wrong, part).net >= CLEARLY
+    if clearly and not hardly_better(found):
         words = (
-            f"is right on hardly more answers than the starting model ({rates}); the starting "
-            "model is kept, and your answers hold all the same"
+            f"is better than the starting model ({_rates(held, prior, found)}; chance alone brings "
+            f"as much in {100 * found.chance:.0f} % of cases)"
         )
-    elif found.net > 0:
-        reason = KeepReason.BETTER
-        words = (
-            f"is better than the starting model ({rates}; chance alone brings as much in "
-            f"{100 * found.chance:.0f} % of cases)"
-        )
-    elif explains and contradicted >= CONTRADICTED:
-        reason = KeepReason.REPAIRS
-        words = (
-            f"is right on as many answers set aside as the starting model ({rates}); it "
-            f"is kept because the starting model contradicts {contradicted} answers, and it "
-            "fewer"
-        )
-    else:
-        reason = KeepReason.TIE
-        words = (
-            f"is no better than the starting model ({rates}); the starting model is kept, "
-            "and your answers hold all the same"
-        )
-    return Decision(reason, f"the trained model {words}", held, prior)
+        return Decision(KeepReason.BETTER, f"the trained model {words}", held, prior)
+    rates = _rates(halfway, prior, middle)
+    if middle.net <= -LOSES:
+        words = f"the trained model is worse than the starting model ({rates}), which is kept"
+        return Decision(KeepReason.WORSE, words, halfway, prior, 0.0)
+    words = f"the answers set aside speak clearly for neither, so the model is {_HALFWAY} ({rates})"
+    return Decision(KeepReason.HALFWAY, words, halfway, prior, 0.5)
 
 
 def _keep_better_tied(
@@ -222,7 +212,8 @@ def _compared(
         )
     else:
         reason, words = KeepReason.WORSE, "is worse than the starting model ({}), which is kept"
-    return Decision(reason, f"{what} {words.format(rates)}", held, prior)
+    share = 0.0 if reason == KeepReason.WORSE else 1.0
+    return Decision(reason, f"{what} {words.format(rates)}", held, prior, share)
 
 
 _APART = "the answers set aside"

@@ -286,17 +286,16 @@ def _train(
     fitted = yield from _told(steps, options.optimiser.precision, features, start)
     decision = keep_better(movies, target, fitted.w, choice, _checked(settled))
     yield Progress(STAGE, 0.0)
-    trained = decision.kept == "trained"
     # who gives λ wants these weights
     held = None if sources or options.strength is not None else sure
-    reaching = within_reach(targets, start, fitted.w, before, held)
-    reached = (yield from reaching) if trained else Reached(start, before)
+    kept = start + decision.share * (fitted.w - start)
+    reaching = within_reach(targets, start, kept, before, held)
+    reached = (yield from reaching) if decision.share else Reached(start, before)
     population = population_of(targets, reached.chosen)
-    estimate = None if settled is None else settled.estimate
     known = None if target is None else target.data
+    estimate = None if settled is None else settled.estimate
     if decision.held_out is not None and target is not None:
-        start_seen = None if trained or choice.validation is None else choice.validation.prior
-        seen = (start_seen or judge(target, reached.weights if trained else start)).wrong
+        seen = judge(target, reached.weights).wrong
         estimate = _estimated(target.data, decision.held_out, seen, population)
     hold, count = choice.hold, 0 if known is None else known.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
@@ -307,8 +306,8 @@ def _train(
     doubtful = () if sure is None else sure.doubtful(targets)
     notes = () if known is None else notes_about(targets, known)
     model = prior
-    if trained:
-        plain, step = plain_model(reached.weights, features), reached.step
+    if decision.share:
+        plain, step = plain_model(reached.weights, features), decision.share * reached.step
         model = trained_model(plain, prior, options, strength, fitted, targets, known, step)
     return Training(
         model=replace(model, estimate={} if estimate is None else estimate.to_json()),
@@ -325,7 +324,7 @@ def _train(
         suited=sure is None or sure.trusted,
         held=0 if known is None else known.n_held,
         held_weight=0.0 if known is None else known.held_weight,
-        step=reached.step,
+        step=decision.share * reached.step,
     )
 
 
@@ -395,11 +394,12 @@ def _choose(
     return choice
 
 
-def _checked(settled: Training | None) -> int | None:
-    """How many answers an earlier training was checked on; None where there was none."""
+def _checked(settled: Training | None) -> tuple[int, float] | None:
+    """How many answers an earlier training was checked on, and the share of the way it went."""
     if settled is None:
         return None
-    return 0 if settled.validation is None else len(settled.validation.prior.wrong)
+    count = 0 if settled.validation is None else len(settled.validation.prior.wrong)
+    return count, settled.decision.share
 
 
 def _kept_meanwhile(step: Progress, features: FeatureSet, start: Array) -> Progress:

@@ -27,6 +27,8 @@ class HeldOut:
     # torn), shape (A,)
     wrong: Array
     loss: Array  # hinge of every sample divided among its annotations, shape (A,)
+    # of the weights halfway between the start and these, where they were judged
+    halfway: HeldOut | None = None
 
     @property
     def error(self) -> float:
