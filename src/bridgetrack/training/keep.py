@@ -153,7 +153,8 @@ def hardly_better(found: Comparison) -> bool:
 
 def _compared_alone(held: HeldOut, prior: HeldOut, part: Index) -> Decision:
     """What was learned from one movie, where it is clearly better, or what lies halfway."""
-    halfway = held.halfway or prior
+    halfway = held.halfway
+    assert halfway is not None, "a movie that is alone has it judged"
     found, middle = (compare(each.wrong, prior.wrong, part) for each in (held, halfway))
     clearly = compare(held.wrong, halfway.wrong, part).net >= CLEARLY
     if clearly and not hardly_better(found):
