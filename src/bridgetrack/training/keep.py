@@ -167,7 +167,8 @@ def _compared_alone(held: HeldOut, prior: HeldOut, part: Index) -> Decision:
     if middle.net <= -LOSES:
         words = f"the trained model is worse than the starting model ({rates}), which is kept"
         return Decision(KeepReason.WORSE, words, halfway, prior, 0.0)
-    words = f"the answers set aside speak clearly for neither, so the model is {_HALFWAY} ({rates})"
+    better = "better" if middle.net > 0 else "no worse" if middle.net == 0 else "hardly worse"
+    words = f"the model is {_HALFWAY}, and {better} than the starting model ({rates})"
     return Decision(KeepReason.HALFWAY, words, halfway, prior, 0.5)
 
 
