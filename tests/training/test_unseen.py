@@ -72,6 +72,9 @@ def test_cross_validation_judges_what_was_left_out(
     assert tell.wrong(target).any(), "the last model has seen some"
     assert not held_out[0].wrong.any()
     assert not held_out[0].loss.any()
+    halfway = held_out[0].halfway
+    assert (halfway is None) == bool(sources)
+    assert halfway is None or not halfway.wrong.any()
 
 
 def test_sessions_judge_answers_that_were_left_out(tell: Tell) -> None:

@@ -142,6 +142,31 @@ def test_held_out_annotations_are_not_seen(
     assert held_out[1].risk < judge(movies.target, movies.prior).risk
 
 
+def test_weights_halfway_are_judged_on_what_was_left_out(
+    data: TrainingSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fold, learned, calls = folds_of(data, 3), [], fit.train
+    assert fold is not None
+
+    def watched(*given, **named):  # type: ignore[no-untyped-def]
+        result = yield from calls(*given, **named)
+        learned.append(result.w)
+        return result
+
+    monkeypatch.setattr(fit, "train", watched)
+    target, start = TrackingModel(data), bad_prior().weights
+    movies = Movies(target, (), start, None)
+    ((held,), _) = run(cross_validate(movies, (0.1,), TrainingOptions(), fold))
+    assert held.halfway is not None
+    for k, w in enumerate(learned):
+        here = fold[data.annotation_sample] == k
+        for found, weights in ((held, w), (held.halfway, (start + w) / 2)):
+            expected = judge(target, weights)
+            np.testing.assert_allclose(found.wrong[here], expected.wrong[here], atol=1e-6)
+            np.testing.assert_allclose(found.loss[here], expected.loss[here], atol=1e-5)
+    assert not np.allclose(held.loss, held.halfway.loss)
+
+
 def test_folds_are_fitted_as_precisely_as_what_is_shipped(
     data: TrainingSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
