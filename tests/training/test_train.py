@@ -113,6 +113,27 @@ def test_a_good_start_is_not_spoilt() -> None:
     assert right(found.model) >= right(untrained_model())
 
 
+def test_an_update_goes_as_far_as_what_was_checked() -> None:
+    scene = plain_scene()
+    first = run(train_steps(confirmed(scene, some_true(30))))
+    assert (first.decision.reason, first.decision.share) == (KeepReason.HALFWAY, 0.5)
+    again = run(train_steps(confirmed(scene, some_true(33)), previous=first))
+    assert (again.decision.reason, again.step) == (KeepReason.CHECKED_BEFORE, 0.5)
+    features = scene.matrix.features
+    halfway = (untrained_model().aligned(features) + again.result.w) / 2
+    np.testing.assert_allclose(again.model.aligned(features), halfway)
+
+
+def test_what_few_answers_teach_is_gone_halfway() -> None:
+    scene = plain_scene()
+    found = run(train_steps(confirmed(scene, some_true(6)), bad_prior()))
+    assert (found.decision.reason, found.step) == (KeepReason.UNCHECKED, 0.5)
+    start, features = bad_prior(), scene.matrix.features
+    halfway = (start.aligned(features) + found.result.w) / 2
+    np.testing.assert_allclose(found.model.aligned(features), halfway)
+    assert right(found.model) > right(start)
+
+
 def test_a_start_that_nothing_speaks_against_is_kept() -> None:
     """Its margins are so large that no annotation moves it."""
     scene = confirmed(plain_scene(), some_true(30))
