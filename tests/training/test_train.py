@@ -128,6 +128,7 @@ def test_what_few_answers_teach_is_gone_halfway() -> None:
     scene = plain_scene()
     found = run(train_steps(confirmed(scene, some_true(6)), bad_prior()))
     assert (found.decision.reason, found.step) == (KeepReason.UNCHECKED, 0.5)
+    assert found.model.provenance["step"] == 0.5
     start, features = bad_prior(), scene.matrix.features
     halfway = (start.aligned(features) + found.result.w) / 2
     np.testing.assert_allclose(found.model.aligned(features), halfway)
