@@ -53,12 +53,17 @@ TARGET = TrackingModel(tiny_set(np.random.default_rng(3), 12))
 N = TARGET.data.n_annotations
 
 
-def decision(wrong: Array, before: Array, halfway: Array | None = None) -> Decision:
-    """What is kept, where these verdicts on the learned, first and middle weights are held out."""
+def decision(wrong: Array, before: Array, halfway: Array, strengths: int = 1) -> Decision:
+    """What is kept, where these verdicts on the learned, first and middle weights are held out.
+
+    As many ``strengths`` were tried, and alike.
+    """
     loss, rng = np.zeros(N), np.random.default_rng(0)
     prior, w = rng.normal(size=(2, TARGET.n_features))
-    held = HeldOut(wrong, loss, HeldOut(before if halfway is None else halfway, loss))
-    choice = HoldChoice(0.2, "default", Validation((0.2,), (held,), HeldOut(before, loss)))
+    held = HeldOut(wrong, loss, HeldOut(halfway, loss))
+    tried = tuple(0.2 * 2.0**k for k in range(strengths))
+    validation = Validation(tried, (held,) * strengths, HeldOut(before, loss))
+    choice = HoldChoice(0.2, "default", validation)
     return keep_better(Movies(TARGET, (), prior, None), TARGET, w, choice)
 
 
@@ -99,6 +104,27 @@ def test_an_end_is_kept_where_answers_speak_clearly_for_it(
         found.add((one.share, one.kept, one.reason))
     reason = {0.0: KeepReason.WORSE, 0.5: KeepReason.HALFWAY, 1.0: KeepReason.BETTER}[share]
     assert found == {(share, "trained" if share else "prior", reason)}
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "middle", "share"),
+    [
+        (0, 0, (0, 0), 1.0),
+        (2, 2, (0, 0), 1.0),
+        (3, 0, (3, 0), 1.0),
+        (3, 0, (4, 0), 0.5),
+        (0, 1, (0, 1), 0.5),
+        (3, 3, (0, 0), 0.5),
+        (4, 3, (1, 0), 0.5),
+        (0, 2, (0, 2), 0.0),
+    ],
+)
+def test_what_many_answers_teach_need_only_be_no_worse(
+    gained: int, lost: int, middle: tuple[int, int], share: float
+) -> None:
+    order = np.random.default_rng(1).permutation(N)
+    verdict = (verdicts(order, *each) for each in ((gained, lost), (0, 0), middle))
+    assert decision(*verdict, strengths=2).share == share
 
 
 def test_the_words_and_the_estimate_are_of_what_is_kept() -> None:

@@ -8,8 +8,10 @@ test (`paired`). A movie that is alone goes halfway,
 unless the annotations set aside speak clearly for one of the ends:
 
 1. The learned weights are right on `CLEARLY` more annotations, net, than those halfway: they are
-   kept. Where `SEVERAL` or more are lost against the starting weights, `EXCESS` times as many have
-   to be gained: learning that is as often wrong as right does no good elsewhere.
+   kept. Where there are enough annotations to choose λ by, which says how far to go, they need
+   only be no worse than those halfway and the starting ones. Where `SEVERAL` or more are lost
+   against the starting weights, `EXCESS` times as many have to be gained: learning that is as often
+   wrong as right does no good elsewhere.
 2. The weights halfway are wrong on `LOSES` more, net, than the starting ones: these are kept.
 
 What annotations about doubtful events teach is mostly right in its direction and too large in its
@@ -56,7 +58,7 @@ MISLED = 0.25
 class KeepReason(StrEnum):
     """Why the trained weights, the starting weights or those halfway are kept."""
 
-    BETTER = "better where it could be checked"
+    BETTER = "better where it could be checked, or as good with many annotations"
     HALFWAY = "neither clearly better nor clearly worse where it could be checked"
     AS_GOOD = "as good where it could be checked, and earlier movies speak for it"
     BY_CHANCE = "worse by no more than chance, and earlier movies speak for it"
@@ -124,7 +126,8 @@ def keep_better(
         held, prior = choice.validation.held_out[choice.validation.best], choice.validation.prior
         if np.allclose(w, movies.prior):
             return Decision(KeepReason.AGREES, agrees, held, prior, 0.0)
-        return _compared_alone(held, prior, target.data.annotation_sample)
+        least = 0 if len(choice.validation.strengths) > 1 else CLEARLY
+        return _compared_alone(held, prior, target.data.annotation_sample, least)
     if not judge(target, w).risk < judge(target, movies.prior).risk:
         return Decision(KeepReason.AGREES, agrees, share=0.0)
     if checked is not None:
@@ -151,16 +154,17 @@ def hardly_better(found: Comparison) -> bool:
     return found.lost >= SEVERAL and found.gained < EXCESS * found.lost
 
 
-def _compared_alone(held: HeldOut, prior: HeldOut, part: Index) -> Decision:
-    """What was learned from one movie, where it is clearly better, or what lies halfway."""
+def _compared_alone(held: HeldOut, prior: HeldOut, part: Index, least: int) -> Decision:
+    """What was learned from one movie, where it is better by ``least``, or what lies halfway."""
     halfway = held.halfway
     assert halfway is not None, "a movie that is alone has it judged"
     found, middle = (compare(each.wrong, prior.wrong, part) for each in (held, halfway))
-    clearly = compare(held.wrong, halfway.wrong, part).net >= CLEARLY
-    if clearly and not hardly_better(found):
+    farther = compare(held.wrong, halfway.wrong, part).net >= least
+    if farther and found.net >= 0 and not hardly_better(found):
         words = (
-            f"is better than the starting model ({_rates(held, prior, found)}; chance alone brings "
-            f"as much in {100 * found.chance:.0f} % of cases)"
+            f"is {'better' if found.net else 'no worse'} than the starting model "
+            f"({_rates(held, prior, found)}; chance alone brings as much in "
+            f"{100 * found.chance:.0f} % of cases)"
         )
         return Decision(KeepReason.BETTER, f"the trained model {words}", held, prior)
     rates = _rates(halfway, prior, middle)
