@@ -74,57 +74,49 @@ def verdicts(order: np.ndarray, gained: int, lost: int) -> Array:
     return wrong
 
 
-@pytest.mark.parametrize(
-    ("gained", "lost", "middle", "share"),
-    [
-        (0, 0, (0, 0), 0.5),
-        (2, 0, (0, 0), 0.5),
-        (3, 0, (0, 0), 1.0),
-        (3, 0, (1, 0), 0.5),
-        (4, 0, (1, 0), 1.0),
-        (5, 2, (0, 0), 1.0),
-        (7, 4, (0, 0), 1.0),
-        (5, 4, (0, 3), 0.0),
-        (8, 5, (0, 0), 1.0),
-        (6, 3, (0, 0), 1.0),
-        (7, 5, (1, 3), 0.0),
-        (0, 3, (0, 1), 0.5),
-        (0, 3, (0, 2), 0.0),
-        (0, 3, (2, 3), 0.5),
-    ],
+FEW = (
+    (0, 0, (0, 0), 0.5),
+    (2, 0, (0, 0), 0.5),
+    (3, 0, (0, 0), 1.0),
+    (3, 0, (1, 0), 0.5),
+    (4, 0, (1, 0), 1.0),
+    (5, 2, (0, 0), 1.0),
+    (7, 4, (0, 0), 1.0),
+    (5, 4, (0, 3), 0.0),
+    (8, 5, (0, 0), 1.0),
+    (6, 3, (0, 0), 1.0),
+    (7, 5, (1, 3), 0.0),
+    (0, 3, (0, 1), 0.5),
+    (0, 3, (0, 2), 0.0),
+    (0, 3, (2, 3), 0.5),
 )
-def test_an_end_is_kept_where_answers_speak_clearly_for_it(
-    gained: int, lost: int, middle: tuple[int, int], share: float
+MANY = (
+    (0, 0, (0, 0), 1.0),
+    (2, 2, (0, 0), 1.0),
+    (3, 0, (3, 0), 1.0),
+    (3, 0, (4, 0), 0.5),
+    (0, 1, (0, 1), 0.5),
+    (3, 3, (0, 0), 0.5),
+    (4, 3, (1, 0), 0.5),
+    (0, 2, (0, 2), 0.0),
+)
+"""Answers gained and lost by what was learned, the same halfway, and how far the model goes."""
+
+
+@pytest.mark.parametrize(
+    ("strengths", "gained", "lost", "middle", "share"),
+    [(1, *case) for case in FEW] + [(2, *case) for case in MANY],
+)
+def test_how_far_a_model_goes(
+    strengths: int, gained: int, lost: int, middle: tuple[int, int], share: float
 ) -> None:
     found = set()
     for draw in range(20):
         order = np.random.default_rng(draw).permutation(N)
-        before, wrong = verdicts(order, 0, 0), verdicts(order, gained, lost)
-        one = decision(wrong, before, verdicts(order, *middle))
+        one = decision(*(verdicts(order, *c) for c in ((gained, lost), (0, 0), middle)), strengths)
         found.add((one.share, one.kept, one.reason))
     reason = {0.0: KeepReason.WORSE, 0.5: KeepReason.HALFWAY, 1.0: KeepReason.BETTER}[share]
     assert found == {(share, "trained" if share else "prior", reason)}
-
-
-@pytest.mark.parametrize(
-    ("gained", "lost", "middle", "share"),
-    [
-        (0, 0, (0, 0), 1.0),
-        (2, 2, (0, 0), 1.0),
-        (3, 0, (3, 0), 1.0),
-        (3, 0, (4, 0), 0.5),
-        (0, 1, (0, 1), 0.5),
-        (3, 3, (0, 0), 0.5),
-        (4, 3, (1, 0), 0.5),
-        (0, 2, (0, 2), 0.0),
-    ],
-)
-def test_what_many_answers_teach_need_only_be_no_worse(
-    gained: int, lost: int, middle: tuple[int, int], share: float
-) -> None:
-    order = np.random.default_rng(1).permutation(N)
-    verdict = (verdicts(order, *each) for each in ((gained, lost), (0, 0), middle))
-    assert decision(*verdict, strengths=2).share == share
 
 
 def test_the_words_and_the_estimate_are_of_what_is_kept() -> None:
