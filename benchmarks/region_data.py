@@ -23,6 +23,7 @@ from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Regions
 from bridgetrack.regions.score import matched
 from bridgetrack.segmentation import SegmentationSettings, movie_settings
+from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.simulation.movie import simulate
 from bridgetrack.simulation.settings import SimulationSettings
 
@@ -46,6 +47,8 @@ class Film:
         Pixel size per axis.
     blocks
         First and last frame of stretches that are looked at.
+    settings
+        To look with; None for what the program finds out about the film by itself.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Film:
     truth: Any
     scale: tuple[float, ...]
     blocks: tuple[tuple[int, int], ...]
+    settings: SegmentationSettings | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Candidates:
 
 def candidates(film: Film, settings: SegmentationSettings | None = None) -> Iterator[Candidates]:
     """Candidates of the frames of a film that are looked at."""
-    settings = settings or settings_of(film)
+    settings = settings or film.settings or settings_of(film)
     for first, last in film.blocks:
         frames = (
             Described(regions, describe_frame(regions, film.image[t], settings, scale=film.scale))
@@ -171,13 +175,21 @@ def drawn(
     n = int(truth.max()) + 1
     area = np.median(np.bincount(truth[0].ravel())[1:].clip(1))
     radius = float(np.sqrt(max(area, 9) / np.pi)) if radius is None else radius
-    spread = {"dim": 0.6, "phase": 0.08}.get(kind, 0.3)
+    spread = {"dim": 0.6, "phase": 0.08, "stretched": 0.08}.get(kind, 0.3)
     bright = np.exp(rng.normal(0, spread, n))
     bright[0] = 0
     uneven = ndi.zoom(rng.normal(1, 0.15, (4, 4)), np.array(truth.shape[1:]) / 4, order=3)
-    frames = [_picture(f, kind, bright, radius, uneven, rng) for f in truth]
+    looks = "phase" if kind == "stretched" else kind
+    frames = [_picture(f, looks, bright, radius, uneven, rng) for f in truth]
+    if kind == "stretched":
+        frames = _stretched(frames, truth > 0, radius, rng)
+    settings = None
+    if kind == "stretched":  # whose rods side by side are one dark blot: no estimate is right
+        known = SegmentationSettings(foreground="dark", diameter=2 * float(np.sqrt(area / np.pi)))
+        settings = complete_settings([], known)
     image = np.clip(np.stack(frames), 0, 65535).astype(np.uint16)
-    return Film(f"{name} {kind}", image, truth, (1.0,) * (truth.ndim - 1), ((0, len(truth) - 1),))
+    scale, blocks = (1.0,) * (truth.ndim - 1), ((0, len(truth) - 1),)
+    return Film(f"{name} {kind}", image, truth, scale, blocks, settings)
 
 
 def _picture(
@@ -237,6 +249,21 @@ def _phase_contrast(
     return 8 * (rng.poisson(photons) + rng.normal(0, 3, inside.shape)) + 100
 
 
+def _stretched(
+    frames: list[Array], inside: NDArray[np.bool_], radius: float, rng: np.random.Generator
+) -> list[Array]:
+    """Contrast as programs set it for looking: cells black, halos white, and blots show, 8 bits."""
+    values = np.stack(frames)
+    shape = values.shape[1:]
+    blots = [ndi.gaussian_filter(rng.normal(size=shape), k * radius) for k in (0.5, 1.0, 2.0)]
+    depth = np.median(values[~inside]) - np.median(values[inside])
+    for blot in blots:
+        values -= rng.uniform(0, 0.25) * depth * np.maximum(blot / blot.std() - 1, 0)
+    low = np.quantile(values[inside], rng.uniform(0.5, 0.95))
+    high = np.quantile(values[~inside], rng.uniform(0.9, 0.999))
+    return list(255 * np.clip((values - low) / (high - low), 0, 1))
+
+
 @dataclass(frozen=True)
 class _Rods:
     """Rods of one frame: centres (y, x), directions, lengths without the caps, and bends."""
@@ -258,10 +285,13 @@ class _Rods:
         )
 
 
-def colony(seed: int, cells: int, frames: int = 4, width: float = 14.0) -> NDArray[np.int64]:
+def colony(
+    seed: int, cells: int, frames: int = 4, width: float = 14.0, margin: float = 5.0
+) -> NDArray[np.int64]:
     """Masks of a colony of rods that grow, divide and push each other, shape (frames, Y, X).
 
-    It begins with one rod; the frames are the last ones before it has so many cells.
+    It begins with one rod; the frames are the last ones before it has so many cells. The margin
+    around them is in widths.
     """
     rng = np.random.default_rng(seed)
     full = width * rng.uniform(3.5, 6.0)  # length at division, without the caps
@@ -278,8 +308,8 @@ def colony(seed: int, cells: int, frames: int = 4, width: float = 14.0) -> NDArr
     past = [*past, rods][-frames:]
     low = np.min([r.points(np.array([-0.5, 0, 0.5])).min(axis=(0, 1)) for r in past], axis=0)
     high = np.max([r.points(np.array([-0.5, 0, 0.5])).max(axis=(0, 1)) for r in past], axis=0)
-    shape = tuple(int(n) for n in np.ceil(high - low + 10 * width))
-    return np.stack([_rod_masks(r, low - 5 * width, shape, width) for r in past])
+    shape = tuple(int(n) for n in np.ceil(high - low + 2 * margin * width))
+    return np.stack([_rod_masks(r, low - margin * width, shape, width) for r in past])
 
 
 def _divided(rods: _Rods, full: float, width: float, rng: np.random.Generator) -> _Rods:
@@ -340,14 +370,18 @@ def _rod_masks(
     return np.where(np.isfinite(far), owner, 0).reshape(shape)
 
 
+_COLONIES = ((12, 16.0, 5), (30, 12.0, 5), (60, 10.0, 5), (110, 14.0, 5), (5, 14.0, 15))
+"""Rods of simulated colonies, their width, and the margin around them in widths."""
+
+
 def rod_films(seed: int = 0, frames: int = 4) -> list[Film]:
     """Pictures of simulated colonies of rods, small and large."""
     films = []
-    for k, (cells, width) in enumerate(((12, 16.0), (30, 12.0), (60, 10.0), (110, 14.0))):
-        truth = colony(seed + k, cells, frames, width)
+    for k, (cells, width, margin) in enumerate(_COLONIES):
+        truth = colony(seed + k, cells, frames, width, margin)
         films += [
             drawn(f"colony {seed + k}", truth, kind, seed + k, width / 2)
-            for kind in ("phase", "dark", "nuclei")
+            for kind in ("phase", "stretched", "dark", "nuclei")
         ]
     return films
 

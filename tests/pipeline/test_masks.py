@@ -121,6 +121,21 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
 
 
+def test_blots_beside_black_rods_are_no_cells() -> None:
+    """As in frames of few rods whose contrast was stretched for looking."""
+    images, labels = (np.pad(a, ((0, 0), (100, 100), (100, 100)), "edge") for a in colony())
+    light, inside = images.astype(float), labels > 0
+    blots = ndi.gaussian_filter(np.random.default_rng(0).normal(size=light.shape[1:]), 6)
+    depth = np.median(light[~inside]) - np.median(light[inside])
+    light -= 0.15 * depth * np.maximum(blots / blots.std() - 1, 0)
+    low, high = np.quantile(light[inside], 0.8), np.quantile(light[~inside], 0.99)
+    black = (255 * np.clip((light - low) / (high - low), 0, 1)).astype(np.uint8)
+    got = found(open_movie(black))
+    assert np.mean([share_found(t, m) for t, m in zip(labels, got, strict=True)]) > 0.95
+    counts = [(m.max(), len(np.unique(t)) - 1) for t, m in zip(labels, got, strict=True)]
+    assert all(n <= true + 1 for n, true in counts), counts
+
+
 def test_answers_teach_what_a_cell_is_elsewhere() -> None:
     """Who says that there are no cells in some frames is believed in others, too."""
     images, labels = drawn()

@@ -122,10 +122,18 @@ def _loosely_right(t: int) -> np.ndarray:
 
 def test_kept_and_read(tmp_path: Path) -> None:
     other = replace(START, slope=0.5 * START.slope, shift=START.shift - 1)
-    other = replace(other, kind="rods")
+    other = replace(other, kind="rods", own=(1.5, 0.25))
     read = load_score(other.save(tmp_path / "score.npz"))
+    assert (read.own, START.own) == ((1.5, 0.25), None)
     assert (read.kind, START.kind, starting_score("rods").kind) == ("rods", "cells", "rods")
     np.testing.assert_array_equal(read.log_odds(SCORED.features), other.log_odds(SCORED.features))
+
+
+def test_rods_are_surer_once_a_movie_is_known_to_be_of_them() -> None:
+    rods = starting_score("rods")
+    before, known = (s.log_odds(SCORED.features) for s in (rods, rods.of_its_kind))
+    assert np.corrcoef(before, known)[0, 1] > 0.99 and known.std() > 1.5 * before.std()
+    assert START.of_its_kind is START
 
 
 @pytest.mark.parametrize(

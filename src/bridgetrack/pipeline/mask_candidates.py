@@ -232,7 +232,8 @@ def learned_score(
     _, start, areas, odds = best_start(taken, starts, per_cell, joint.bias)
     seen = [[one.regions for one in block] for block in taken]
     taught_reads = found_again(seen, _TAUGHT) > found_again(seen, _READING)
-    score = MovieScore(start, usual_size(areas, odds), taught_reads=taught_reads)
+    size = usual_size(areas, odds)
+    score = MovieScore(start.of_its_kind, size, taught_reads=taught_reads)
     answers = reader.given.answers
     if not answers:
         return score  # without anyone's word, what is wrong with the choice would be learned, too

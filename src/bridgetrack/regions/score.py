@@ -7,7 +7,7 @@ movie and the answers about it teach stands in `taught`.
 from __future__ import annotations
 
 import zipfile
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import IO, Any
@@ -53,6 +53,9 @@ class RegionScore:
         Of the features where the trees were learned, shape (F,).
     kind
         What it is for, one of `KINDS`.
+    own
+        Slope and shift for movies that are known to be of this kind, of which it may be surer;
+        None where they are the same.
     """
 
     features: tuple[str, ...]
@@ -66,6 +69,7 @@ class RegionScore:
     shift: float
     mean: Array
     kind: str = KINDS[0]
+    own: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.features if name not in FEATURES]
@@ -78,7 +82,8 @@ class RegionScore:
             and all(a.shape == shape for a in trees)
             and self.mean.shape == (n,)
             and all(np.isfinite(a).all() for a in (*trees[::3], self.mean))
-            and np.isfinite([self.start, self.slope, self.shift]).all()
+            and len(self.own or (1, 0)) == 2
+            and np.isfinite([self.start, self.slope, self.shift, *(self.own or ())]).all()
             and (self.split < n).all()
         )
         # children come after their parent, so that every walk ends
@@ -87,6 +92,13 @@ class RegionScore:
         after = [(c > node) & (c < shape[-1]) for c in (self.left, self.right)]
         if not fits or not (after[0] & after[1])[inner].all():
             raise InputError("the score of regions is damaged or of another version")
+
+    @property
+    def of_its_kind(self) -> RegionScore:
+        """The same for a movie that is known to be of its kind."""
+        if self.own is None:
+            return self
+        return replace(self, slope=self.own[0], shift=self.own[1], own=None)
 
     def log_odds(self, features: Array) -> Array:
         """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
@@ -114,7 +126,8 @@ class RegionScore:
         OutputError
             Where it cannot be written.
         """
-        arrays: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        known = {f.name: getattr(self, f.name) for f in fields(self)}
+        arrays: dict[str, Any] = {k: np.asarray(v) for k, v in known.items() if v is not None}
         with replacing(path, "the score of regions", text=False) as file:
             np.savez_compressed(file, **arrays, version=_VERSION)
         return path
@@ -154,7 +167,9 @@ def _read(file: IO[bytes]) -> RegionScore:
         start, slope, shift = (float(read[n]) for n in ("start", "slope", "shift"))
         names = tuple(str(name) for name in read["features"])
         kind = str(read["kind"]) if "kind" in read.files else KINDS[0]  # older files are of cells
+        own = tuple(map(float, read["own"])) if "own" in read.files else None
     known = {"features": names, "start": start, "slope": slope, "shift": shift, "kind": kind}
+    known |= {"own": own}
     return RegionScore(**known, **whole, **real)  # type: ignore[arg-type]
 
 
