@@ -241,6 +241,29 @@ def test_outlines_that_were_corrected_teach_how_large_cells_are_drawn() -> None:
         assert sizes[1] > 1.15 * sizes[0]
 
 
+def test_other_outlines_give_no_say_where_what_was_checked_is_right() -> None:
+    places = [(float(y), float(x)) for y in range(12, 150, 25) for x in range(12, 150, 25)]
+    truth = blobs((150, 150), places, 8)
+    image = open_movie(np.stack([photograph(truth, seed=t) for t in range(3)]))
+    masks = found(image)[1].astype(np.int64)
+    answers = MaskAnswers(image.geometry)
+    for label in range(1, 9):
+        cell = masks == label
+        wide = ndi.binary_dilation(cell, iterations=1) & ((masks == 0) | cell)
+        masks[wide] = label
+        answers = answers.added(
+            Mend(
+                MendKind.OUTLINE, 1, (), *(np.zeros(0, np.int64),) * 3, (label,),
+                (np.flatnonzero(wide),), (np.flatnonzero(cell),),
+            )
+        )  # fmt: skip
+    few = run(learn_masks(image, given=GivenMasks(answers=answers))).score
+    checked = answers.added(check(MendSite(1, masks, SegmentationSettings(diameter=16.0), 99)))
+    assert checked.checked > 25 and checked.outline_ratio > 1.1
+    many = run(learn_masks(image, given=GivenMasks(answers=checked))).score
+    assert (few.share, many.share) == (0.5, 0.0)
+
+
 @pytest.mark.parametrize("fails", [None, "built-in"])
 def test_the_steadier_of_built_in_and_taught_cells_is_trusted(fails: str | None) -> None:
     images, labels = drawn()

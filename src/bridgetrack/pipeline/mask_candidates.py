@@ -245,7 +245,7 @@ def learned_score(
         # What was mended is the least that is wrong in those frames, whatever else is.
         wrong = answers.mended * len(areas) / max(1, len(frames_said) * sum(map(len, areas)))
     share = share_of(answers.checked, answers.mended, wrong)
-    if reader.outline_ratio != 1.0:
+    if reader.outline_ratio != 1.0 and answers.checked < FEW:
         share = max(share, HALF)  # the starting score knows other outlines
     if not share:
         return score

@@ -30,7 +30,7 @@ FEW = 25
 """Fewer cells in areas that were checked are no sample of the movie."""
 _ENOUGH = 100
 """Cells in such areas after which the movie's own trees may have all of the say."""
-_OFTEN = 0.2
+_OFTEN = 0.5
 """Share of wrong ones among what the starting score takes for cells, from which it has no say."""
 _SELDOM = 0.1
 """The same, up to which it has all of the say: the movie's own trees know less than it does."""
