@@ -51,6 +51,7 @@ def test_the_more_often_the_start_is_wrong_the_more_of_a_say_has_what_was_checke
     given = ((30, 0), (500, 0.1), (500, 0.3), (500, 0.5), (500, 0.9))
     assert [share_of(n, n, wrong) for n, wrong in given] == pytest.approx([0, 0, 0.5, 1, 1])
     assert 0 < share_of(40, 40, 0.2) < share_of(40, 40, 0.6) < share_of(80, 80, 0.6) < 1
+    assert share_of(20, 20, 0.2) == share_of(20, 20, 0.5) == pytest.approx(0.6)  # of few cells
     # Where hardly anything was to be mended, the choice with the frames around is right.
     assert [share_of(500, k, 0.9) for k in (0, 5, 25, 100)] == pytest.approx([0, 0.2, 1, 1])
     full = teach(START, FEATURE, told, 1.0)
@@ -105,10 +106,12 @@ def test_debris_that_is_as_sure_and_as_frequent_does_not_count_as_cells() -> Non
     assert abs(size.centre - np.log(4000)) < 0.15
     assert size.doubt(np.array([600.0]))[0] > 5
     assert size.doubt(np.array([3000.0, 4000.0, 5000.0])).max() == 0
+    assert size.none(np.array([600, 1200, 3000, 4000, 12000])).tolist() == [1, 1, 0, 0, 0]
     # Cells of an embryo, which become smaller with every division, are not debris.
     embryo = [np.full(2**k, 4000.0 / 2**k) for k in range(6)]
     small = usual_size(embryo, [np.full(len(a), 2.0) for a in embryo])
     assert small is not None and small.doubt(embryo[-1]).max() == 0
+    assert not small.none(np.array([1, 125, 4000])).any()
     # Nor are cells beside a clump that is larger than all of them together.
     clump = [np.append(np.full(30, 100.0), 4000.0)] * 5
     beside = usual_size(clump, [np.full(31, 2.0)] * 5)

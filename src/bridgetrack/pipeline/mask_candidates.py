@@ -175,6 +175,7 @@ class MaskReader:
         own = np.zeros(len(regions), dtype=bool)
         for name in label_sources(self.given.labels):
             own |= regions.votes[:, regions.sources.index(name)] > 0
+        brought = own
         scores = score.log_odds(regions, found.features) + loyalty * own
         reading = _TAUGHT if score.taught_reads else _READING
         if reading in regions.sources:
@@ -185,6 +186,7 @@ class MaskReader:
         if SOURCE in regions.sources:
             drawn = regions.source == regions.sources.index(SOURCE)
         wrong = (self.said(regions) < 0) & ~drawn
+        wrong |= score.debris(regions.area) & ~brought & ~drawn
         sure = drawn | (own & ~wrong)  # what was brought along or read is always among the choices
         kept = prune(regions, np.where(wrong, -np.inf, scores), per_cell, sure=sure)
         part = regions.select(kept)

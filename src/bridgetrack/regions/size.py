@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridgetrack.regions.regions import Array
+from bridgetrack.regions.regions import Array, Index, Mask
 
 _LEAST_SPREAD = 0.2
 _TENTH = 1.28
@@ -23,6 +23,8 @@ _SLOPE = 3.0 / 0.35
 _FREE_ABOVE = 1.5
 _SLOPE_ABOVE = 0.5
 _MOST = 12.0
+_NONE = 2.0
+"""Doubt from which a candidate is none where debris lies beside the cells."""
 _SPECK = 1 / 3
 """Share of the middle size of its frame below which a sure candidate looks like debris: of those of
 HeLa and PSC 3 % are, of HL60 none, of U373, where debris lies beside the cells, 49 %."""
@@ -45,11 +47,14 @@ class CellSize:
         Standard deviation towards small cells.
     above
         The same towards large ones.
+    debris
+        Whether much smaller things, as sure as cells, lie beside them.
     """
 
     centre: float
     spread: float
     above: float = np.inf
+    debris: bool = False
 
     def doubt(self, area: Array) -> Array:
         """What an unusual size takes off the log-odds of candidates, shape (R,).
@@ -61,6 +66,14 @@ class CellSize:
         below = _SLOPE * (self.centre - _FREE * self.spread - log)
         above = _SLOPE_ABOVE * ((log - self.centre) / self.above - _FREE_ABOVE)
         return np.clip(np.maximum(below, above), 0.0, _MOST)
+
+    def none(self, area: Index) -> Mask:
+        """Which candidates are no cells whatever the frames around say, shape (R,).
+
+        Debris lies still, and is so well explained in time that no doubt about single frames
+        outweighs that. Where there is none, what is small may be a cell that is just born.
+        """
+        return np.asarray(self.debris & (self.doubt(area.astype(np.float64)) > _NONE))
 
 
 def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | None:
@@ -87,7 +100,7 @@ def usual_size(areas: Sequence[Array], scores: Sequence[Array]) -> CellSize | No
     below, above = ((d / _TENTH) for d in (centre - low, high - centre))
     if debris:  # some of it is left among the small ones
         below = min(below, above)
-    return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above))
+    return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above), bool(debris))
 
 
 def _middle(area: Array) -> float:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bridgetrack.regions.outlines import doubt_of_tight
-from bridgetrack.regions.regions import Array, Mask, Regions, overlaps
+from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps
 from bridgetrack.regions.score import MOST_ODDS, RegionScore, Targets
 from bridgetrack.regions.size import CellSize
 
@@ -32,6 +32,8 @@ _ENOUGH = 100
 """Cells in such areas after which the movie's own trees may have all of the say."""
 _OFTEN = 0.5
 """Share of wrong ones among what the starting score takes for cells, from which it has no say."""
+_OFTEN_OF_FEW = 0.2
+"""The same with few examples, beside which trees learn from the movie's own choice."""
 _SELDOM = 0.1
 """The same, up to which it has all of the say: the movie's own trees know less than it does."""
 _MENDED = 0.05
@@ -113,6 +115,10 @@ class MovieScore:
         """What smallness takes off the log-odds of candidates with so many pixels, shape (R,)."""
         return np.zeros(len(area)) if self.size is None else self.size.doubt(area)
 
+    def debris(self, area: Index) -> Mask:
+        """Which candidates with so many pixels are no cells in any case, shape (R,)."""
+        return np.zeros(len(area), dtype=bool) if self.size is None else self.size.none(area)
+
 
 def choice_targets(regions: Regions, chosen: Mask) -> Targets:
     """What a choice in one frame says of all candidates, shape (R,).
@@ -140,7 +146,8 @@ def share_of(checked: int, mended: int, wrong: float) -> float:
     wrong
         Share of wrong ones among what is taken for cells there without them.
     """
-    needed = min(1.0, max(0.0, (wrong - _SELDOM) / (_OFTEN - _SELDOM)))
+    often = _OFTEN_OF_FEW if checked < FEW else _OFTEN
+    needed = min(1.0, max(0.0, (wrong - _SELDOM) / (often - _SELDOM)))
     missed = min(1.0, mended / (_MENDED * checked)) if checked else 1.0
     return needed * missed * (HALF + HALF * min(1.0, checked / _ENOUGH))
 
