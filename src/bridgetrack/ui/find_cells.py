@@ -15,7 +15,7 @@ from superqt.utils import qdebounced
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.sizing import fitted_settings
+from bridgetrack.pipeline.sizing import fitted_settings, size_at
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import (
     PixelModel,
@@ -24,11 +24,7 @@ from bridgetrack.segmentation import (
     segment_frame,
 )
 from bridgetrack.segmentation.probability import TAUGHT_DEPTH
-from bridgetrack.segmentation.readings import (
-    Reading,
-    SettingsEstimate,
-    reading_at,
-)
+from bridgetrack.segmentation.readings import Reading, SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance, MaskChoice
 from bridgetrack.session.search import CellSearch
 from bridgetrack.ui.background import EventLoopQueue
@@ -58,14 +54,12 @@ def preview(
     )
 
 
-def size_at(movie: Movie, places: NDArray[np.float64]) -> Steps[Reading | None]:
+def clicked_size(movie: Movie, places: NDArray[np.float64]) -> Steps[Reading | None]:
     """How cells look at some places, shape (k, 1 + ndim), in frames and pixels."""
-    yield Progress("Looking at the cells", 0.0)
     last = movie.n_frames - 1
     times = [min(max(round(float(place[0])), 0), last) for place in places]
-    frames = {t: movie.channel_frame(t) for t in set(times)}
     where = [tuple(place[1:].tolist()) for place in places]
-    return reading_at([frames[t] for t in times], where, movie.geometry.scale)
+    return size_at(movie, list(zip(times, where, strict=True)))
 
 
 SIZES = "sizes"
@@ -327,7 +321,9 @@ class FindCells(QWidget):
         if shown is None or movie is None or len(shown.data) < 3:
             return
         places = np.array(shown.data[:3])
-        self._panel.session.run("size", lambda: size_at(movie, places), self._on_size, self._failed)
+        self._panel.session.run(
+            "size", lambda: clicked_size(movie, places), self._on_size, self._failed
+        )
 
     def _on_size(self, found: Reading | None) -> None:
         self._drop_sizes()
