@@ -15,8 +15,8 @@ unless the annotations set aside speak clearly for one of the ends:
 2. The weights halfway are wrong on `LOSES` more, net, than the starting ones: these are kept.
 
 What annotations about doubtful events teach is mostly right in its direction and too large in its
-size, and what few of them say of two models is mostly chance: the mean of the two errs less than
-either, and never by as much (``benchmarks/keep_rule.py``).
+size, and what few of them say of two models is mostly chance: over development movies the mean of
+the two errs less on average than either, though not on each (``benchmarks/keep_rule.py``).
 
 Earlier movies are evidence of their own, so what was learned with them is given up only where it
 is worse by more than chance (`MISLED`).
