@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.features.default import default_features
+from bridgetrack.features.feature import compute_features
+from bridgetrack.hypotheses.alternatives import alternative_evidence
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.joint import (
@@ -16,6 +21,7 @@ from bridgetrack.pipeline.joint import (
     JointSettings,
     choose_jointly,
     measure_regions,
+    region_scene,
 )
 from bridgetrack.progress import run
 from bridgetrack.regions.choose import choose_by_frame
@@ -76,6 +82,24 @@ def solve(
     assert gap == pytest.approx(0.0, abs=1e-6)
     assert [c.frame for c in found] == list(range(n_frames))
     return found, [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found]
+
+
+def test_alternatives_are_no_sign_of_a_wrong_mask() -> None:
+    """The halves of a cell lie in the whole one of the next frame, which is its own alternative."""
+    source = candidates({}, {})
+    each = [source(t) for t in range(N_FRAMES)]
+    regions = concatenate([one.regions for one in each])
+    table = pd.concat([one.table for one in each], ignore_index=True)
+    table["frame"] = np.repeat(np.arange(N_FRAMES), len(NAMES))
+    detections = Detections(table, Geometry(N_FRAMES, SHAPE, (1.0, 1.0)))
+    likely = np.tile([n in TRUE for n in NAMES], N_FRAMES)
+    scene = region_scene(regions, detections, likely)
+    keys = scene.matrix.features.keys
+    beyond = [k for k, key in enumerate(keys) if key.endswith("_again")]
+    assert not scene.matrix.sparse()[:, beyond].nnz
+    evidence = alternative_evidence(detections, regions, likely)
+    plain = compute_features(evidence, scene.hypotheses, default_features())
+    assert plain.sparse()[:, beyond].nnz, "the test says something"
 
 
 def test_what_is_plain_is_chosen() -> None:

@@ -75,9 +75,10 @@ def feature_of(
     compute: Callable[[EventView], Array],
     unit: str = "1",
     needs: str = "",
+    start: float | None = None,
 ) -> Feature:
     """A `Feature`, dimensionless unless told otherwise."""
-    return Feature(event, name, formula, unit, compute, needs)
+    return Feature(event, name, formula, unit, compute, needs, start)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.features.chains import STEPS
 from bridgetrack.features.feature import Feature, feature_of
 from bridgetrack.features.view import EventView, measure, ones
 from bridgetrack.hypotheses.events import Event
@@ -136,6 +137,58 @@ def _unmatched(v: EventView) -> Array:
     return np.asarray(lone[a] + lone[b])
 
 
+def _one_again(v: EventView) -> Array:
+    a, b = _two(v)
+    return _surely(v, v.cells.chains.one_again(a, b, after=_fans_out(v)))
+
+
+def _two_again(v: EventView) -> Array:
+    return _surely(v, v.cells.chains.two_again(_whole(v), after=not _fans_out(v)))
+
+
+def _surely(v: EventView, covered: Array) -> Array:
+    """How surely shares say that a mask is wrong, 0 to 1.
+
+    Where cells move by as much as they are wide one may cover two thirds of two others, and where
+    masks are true these need not touch; parts of a wrong mask always do.
+    """
+    certain = np.clip((covered - _FROM) / (_TO - _FROM), 0.0, 1.0)
+    return np.asarray(certain * np.minimum(_mean("touching", v) / _TOUCHING, 1.0))
+
+
+_FROM, _TO = 2 / 3, 5 / 6
+"""Covered shares that say nothing, and all."""
+
+_TOUCHING = 0.1
+"""Share of the parts' outline that touches other cells from which on they are surely neighbours."""
+
+_AGAIN = {Event.DIVIDE: -3.0, Event.SPLIT: 6.0, Event.MERGE: 4.0}
+"""What it is worth where models do not know it that parts are one again, or were two."""
+
+
+def _beyond(event: Event, parts: str, whole: str) -> tuple[Feature, ...]:
+    """What the frames beyond an event say of its masks."""
+    of_parts, of_whole = ("before", "after") if event == Event.MERGE else ("after", "before")
+    return (
+        feature_of(
+            event,
+            "one_again",
+            f"how surely the {parts} touch and are one cell within {STEPS} frames {of_parts}",
+            _one_again,
+            needs="mask",
+            start=_AGAIN[event],
+        ),
+        feature_of(
+            event,
+            "two_again",
+            f"how surely the {parts} touch and the {whole} is two within {STEPS} frames {of_whole}",
+            _two_again,
+            needs="mask",
+            start=_AGAIN[event],
+        ),
+    )
+
+
 _divide = partial(feature_of, Event.DIVIDE)
 
 DIVIDE = (
@@ -232,6 +285,7 @@ DIVIDE = (
         partial(_asymmetry, "level"),
         needs="image",
     ),
+    *_beyond(Event.DIVIDE, "daughters", "mother"),
 )
 """Features of a division, in the order of its weights."""
 
@@ -262,6 +316,7 @@ def _parts_features(event: Event, parts: str, whole: str) -> tuple[Feature, ...]
             partial(_mean, "touching"),
             needs="mask",
         ),
+        *_beyond(event, parts, whole),
     )
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.detections.table import Detections
+from bridgetrack.features.chains import Chains
 from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.paged import Pages
 
@@ -47,6 +48,8 @@ class CellMeasures:
         exp(-distance to the frame's edge / cell diameter), 1 at the edge; 0 where unknown.
     orphan, childless
         1 where no cell of the previous/next frame is a mutual nearest neighbour within reach.
+    chains
+        What lies before and after every cell; nothing without masks.
     """
 
     size: Array
@@ -61,6 +64,7 @@ class CellMeasures:
     border: Array
     orphan: Array
     childless: Array
+    chains: Chains
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,9 @@ def _intensity(detections: Detections, usual: Usual) -> tuple[Array, Array, Arra
     return brightness / channels, level / channels, contrast / channels
 
 
-def describe_cells(evidence: Evidence, usual: Usual | None = None) -> CellMeasures:
+def describe_cells(
+    evidence: Evidence, usual: Usual | None = None, chains: Chains | None = None
+) -> CellMeasures:
     """Compute the measures of all cells, by what is usual in a movie; by default in theirs."""
     detections = evidence.detections
     usual = usual or Usual.of(detections)
@@ -169,6 +175,7 @@ def describe_cells(evidence: Evidence, usual: Usual | None = None) -> CellMeasur
         border=np.nan_to_num(border),
         orphan=(evidence.residual_previous > reach).astype(np.float64),
         childless=(evidence.residual_next > reach).astype(np.float64),
+        chains=chains or Chains.of(evidence),
     )
 
 

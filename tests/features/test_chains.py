@@ -1,0 +1,127 @@
+"""What lies beyond an event: parts that are one again, cells that were two."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from bridgetrack.features.chains import STEPS, Chains, Held
+from bridgetrack.features.default import default_features
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.inference.solve import solve
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.pipeline.scene import prepare
+from bridgetrack.progress import run
+from gallery import movie_of
+
+FEATURES = default_features()
+WHOLE, TWO, APART = "one mask", "two masks that touch", "two masks apart"
+
+
+def frame(how: str, size: int = 60) -> np.ndarray:
+    """A cell with its mask in one piece or two, and others around it that stay as they are."""
+    labels = np.zeros((size, size), dtype=np.int32)
+    for label, (y, x) in enumerate(((8, 8), (8, 48), (48, 8), (48, 48)), 10):
+        labels[y - 4 : y + 5, x - 4 : x + 5] = label
+    labels[24:36, 20:40] = 1
+    if how != WHOLE:
+        labels[24:36, 30:40] = 2
+    if how == APART:
+        labels[:, 27:33] = 0
+    return labels
+
+
+def scene_of(*frames: str):
+    movie = np.stack([frame(how) for how in frames])
+    return run(prepare(movie_of(movie), None))
+
+
+def feature(scene, event: Event, name: str, t: int) -> float:
+    """A feature of the event that names both parts, between frames t and t + 1."""
+    detections, hypotheses = scene.detections, scene.hypotheses
+    row = {(int(f), int(n)): k for k, (f, n) in
+           enumerate(zip(detections.frame, detections.label, strict=True))}  # fmt: skip
+    two, one = (t, t + 1) if event == Event.MERGE else (t + 1, t)
+    parts, whole = {row[two, 1], row[two, 2]}, row[one, 1]
+    for k in np.flatnonzero(hypotheses.event == event).tolist():
+        source, target = hypotheses.sources[k], hypotheses.targets[k]
+        pair, other = (source, target) if event == Event.MERGE else (target, source)
+        if set(pair.tolist()) == parts and other[0] == whole:
+            return float(scene.matrix.row(k)[FEATURES.keys.index(f"{event.key}.{name}")])
+    raise AssertionError("not proposed")
+
+
+def chosen(scene) -> set[str]:
+    """Kinds of the chosen events that are no moves."""
+    weights = shipped_model().aligned(scene.matrix.features)
+    solution = solve(scene.problem, scene.matrix.scores(weights))
+    kinds = scene.hypotheses.event[solution.chosen]
+    return {Event(k).key for k in kinds} - {"move"}
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_pieces_are_one_again(last: int) -> None:
+    scene = scene_of(WHOLE, WHOLE, *[TWO] * last, WHOLE, WHOLE)
+    assert feature(scene, Event.SPLIT, "one_again", 1) == 1
+    assert feature(scene, Event.DIVIDE, "one_again", 1) == 1
+    assert feature(scene, Event.MERGE, "one_again", 1 + last) == 1
+    assert feature(scene, Event.SPLIT, "two_again", 1) == 0
+    assert chosen(scene) == {"split", "merge"}
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_a_cell_was_two(last: int) -> None:
+    scene = scene_of(TWO, TWO, *[WHOLE] * last, TWO, TWO)
+    assert feature(scene, Event.MERGE, "two_again", 1) == 1
+    assert feature(scene, Event.SPLIT, "two_again", 1 + last) == 1
+    assert feature(scene, Event.DIVIDE, "two_again", 1 + last) == 1
+    assert feature(scene, Event.SPLIT, "one_again", 1 + last) == 0
+    assert chosen(scene) == {"split", "merge"}
+
+
+def test_daughters_stay_two() -> None:
+    for parts in (TWO, APART):
+        scene = scene_of(WHOLE, WHOLE, WHOLE, parts, parts, parts, parts)
+        assert feature(scene, Event.DIVIDE, "one_again", 2) == 0
+        assert feature(scene, Event.SPLIT, "one_again", 2) == 0
+        assert chosen(scene) == {"divide"}
+
+
+def test_what_lies_farther_off_is_not_looked_at() -> None:
+    scene = scene_of(WHOLE, *[TWO] * (STEPS + 1), WHOLE, WHOLE)
+    assert feature(scene, Event.SPLIT, "one_again", 0) == 0
+    scene = scene_of(TWO, TWO, *[WHOLE] * (STEPS + 1), TWO)
+    assert feature(scene, Event.SPLIT, "two_again", STEPS + 2) == 0
+
+
+def test_cells_that_do_not_touch_are_not_parts_of_one() -> None:
+    scene = scene_of(WHOLE, APART, WHOLE, WHOLE)
+    assert feature(scene, Event.SPLIT, "one_again", 0) == 0
+
+
+SHARES = arrays.arrays(np.float64, (4, 4), elements=st.floats(0.0, 1.0).map(lambda v: round(v, 2)))
+
+
+@given(SHARES)
+def test_cells_lie_in_one(share: np.ndarray) -> None:
+    """Against loops, for four cells and four that may hold them."""
+    share = share / np.maximum(share.sum(axis=1, keepdims=True), 1.0)
+    inner, outer = (k.ravel() for k in np.indices(share.shape))
+    held = Held.of(inner, outer, share.ravel(), 4)
+    for k in range(4):
+        over = np.flatnonzero(share[k] > 0.5).tolist()
+        assert held.cell[k] == (over[0] if over else -1)
+        assert held.share[k] == (share[k, over[0]] if over else 0.0)
+    for k in range(4):
+        inside = sorted((s for s in share[:, k].tolist() if s > 0.5), reverse=True)
+        assert held.second[k] == (inside[1] if len(inside) > 1 else 0.0)
+
+
+def test_nothing_is_said_of_cells_without_chains() -> None:
+    empty = Chains.none(2)
+    rows = np.array([0, 1])
+    assert not empty.one_again(rows, rows[::-1], after=True).any()
+    assert not empty.two_again(rows, after=True).any()
