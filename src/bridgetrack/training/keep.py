@@ -100,18 +100,24 @@ class Decision:
         return Validation((strength,), (self.held,), self.prior)
 
 
+@dataclass(frozen=True)
+class EarlierCheck:
+    """What an earlier training was checked on, where that still stands."""
+
+    annotations: int
+    share: float  # of the way that was gone then
+
+
 def keep_better(
     movies: Movies,
     target: TrackingModel | None,
     w: Array,
     choice: HoldChoice,
-    checked: tuple[int, float] | None = None,
+    checked: EarlierCheck | None = None,
 ) -> Decision:
     """Keep the best of the starting and the learned weights (d,) on labels they have not seen.
 
-    ``target`` holds the annotations to judge by, None where there are none; ``checked`` is the
-    number of annotations in the check of an earlier training that still stands and the share of
-    the way that was gone then, None without one.
+    ``target`` holds the annotations to judge by, None where there are none.
     """
     if target is None:
         return Decision(
@@ -131,12 +137,11 @@ def keep_better(
     if not judge(target, w).risk < judge(target, movies.prior).risk:
         return Decision(KeepReason.AGREES, agrees, share=0.0)
     if checked is not None:
-        number, share = checked
         return Decision(
             KeepReason.CHECKED_BEFORE,
             "the trained model was updated; that it is no worse than the starting model was "
-            f"checked by an earlier training, on {number} annotations",
-            share=share,
+            f"checked by an earlier training, on {checked.annotations} annotations",
+            share=checked.share,
         )
     return Decision(
         KeepReason.UNCHECKED,

@@ -52,7 +52,7 @@ from bridgetrack.training.fit import (
     choose_strength,
     choose_tie,
 )
-from bridgetrack.training.keep import keep_better
+from bridgetrack.training.keep import EarlierCheck, keep_better
 from bridgetrack.training.kinds import STAGE
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import (
@@ -394,12 +394,12 @@ def _choose(
     return choice
 
 
-def _checked(settled: Training | None) -> tuple[int, float] | None:
+def _checked(settled: Training | None) -> EarlierCheck | None:
     """How many answers an earlier training was checked on, and the share of the way it went."""
     if settled is None:
         return None
     count = 0 if settled.validation is None else len(settled.validation.prior.wrong)
-    return count, settled.decision.share
+    return EarlierCheck(count, settled.decision.share)
 
 
 def _kept_meanwhile(step: Progress, features: FeatureSet, start: Array) -> Progress:
