@@ -25,7 +25,14 @@ from bridgetrack.session.check import SampleCheck, SampleQuestion
 from bridgetrack.session.mask_questions import MaskQuestions
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.names import said_back
-from bridgetrack.session.question_queue import ask_again, ask_later, drop, next_of, settled_by
+from bridgetrack.session.question_queue import (
+    ask_again,
+    ask_later,
+    drop,
+    in_turn,
+    next_of,
+    settled_by,
+)
 from bridgetrack.session.report import Report, report_of
 from bridgetrack.session.results import differences
 from bridgetrack.session.training import Trainer
@@ -161,9 +168,11 @@ class Questions:
         """The question that puts most right; random ones and second looks come in their turn."""
         if self.check.running:
             return self.check.next()
-        about_event = None if self.active is None else next_of(self.active)
-        in_turn = about_event is not None and (about_event.random or bool(about_event.again))
-        about_masks = None if in_turn else self.masks.next()
+        active = self.active
+        about_event = None if active is None else next_of(active)
+        if active is not None and about_event is not None and in_turn(active, about_event):
+            return about_event
+        about_masks = self.masks.next()
         if about_event is None or about_masks is None:
             return about_event or about_masks
         better = about_masks.value > worth(about_event) and not self.masks.passed_over(about_masks)
