@@ -65,41 +65,45 @@ def chosen(scene) -> set[str]:
 @pytest.mark.parametrize("last", [1, 2, 3])
 def test_pieces_are_one_again(last: int) -> None:
     scene = scene_of(WHOLE, WHOLE, *[TWO] * last, WHOLE, WHOLE)
-    assert feature(scene, Event.SPLIT, "one_again", 1) == 1
-    assert feature(scene, Event.DIVIDE, "one_again", 1) == 1
-    assert feature(scene, Event.MERGE, "one_again", 1 + last) == 1
-    assert feature(scene, Event.SPLIT, "two_again", 1) == 0
+    assert feature(scene, Event.SPLIT, "wavering", 1) == 1
+    assert feature(scene, Event.DIVIDE, "wavering", 1) == 1
+    assert feature(scene, Event.MERGE, "wavering", 1 + last) == 1
     assert chosen(scene) == {"split", "merge"}
 
 
 @pytest.mark.parametrize("last", [1, 2, 3])
 def test_a_cell_was_two(last: int) -> None:
     scene = scene_of(TWO, TWO, *[WHOLE] * last, TWO, TWO)
-    assert feature(scene, Event.MERGE, "two_again", 1) == 1
-    assert feature(scene, Event.SPLIT, "two_again", 1 + last) == 1
-    assert feature(scene, Event.DIVIDE, "two_again", 1 + last) == 1
-    assert feature(scene, Event.SPLIT, "one_again", 1 + last) == 0
+    assert feature(scene, Event.MERGE, "wavering", 1) == 1
+    assert feature(scene, Event.SPLIT, "wavering", 1 + last) == 1
+    assert feature(scene, Event.DIVIDE, "wavering", 1 + last) == 1
     assert chosen(scene) == {"split", "merge"}
+
+
+def test_both_signs_count_once() -> None:
+    scene = scene_of(TWO, WHOLE, TWO, WHOLE, TWO)
+    assert feature(scene, Event.SPLIT, "wavering", 1) == 1
+    assert feature(scene, Event.MERGE, "wavering", 2) == 1
 
 
 def test_daughters_stay_two() -> None:
     for parts in (TWO, APART):
         scene = scene_of(WHOLE, WHOLE, WHOLE, parts, parts, parts, parts)
-        assert feature(scene, Event.DIVIDE, "one_again", 2) == 0
-        assert feature(scene, Event.SPLIT, "one_again", 2) == 0
+        assert feature(scene, Event.DIVIDE, "wavering", 2) == 0
+        assert feature(scene, Event.SPLIT, "wavering", 2) == 0
         assert chosen(scene) == {"divide"}
 
 
 def test_what_lies_farther_off_is_not_looked_at() -> None:
     scene = scene_of(WHOLE, *[TWO] * (STEPS + 1), WHOLE, WHOLE)
-    assert feature(scene, Event.SPLIT, "one_again", 0) == 0
+    assert feature(scene, Event.SPLIT, "wavering", 0) == 0
     scene = scene_of(TWO, TWO, *[WHOLE] * (STEPS + 1), TWO)
-    assert feature(scene, Event.SPLIT, "two_again", STEPS + 2) == 0
+    assert feature(scene, Event.SPLIT, "wavering", STEPS + 2) == 0
 
 
 def test_cells_that_do_not_touch_are_not_parts_of_one() -> None:
     scene = scene_of(WHOLE, APART, WHOLE, WHOLE)
-    assert feature(scene, Event.SPLIT, "one_again", 0) == 0
+    assert feature(scene, Event.SPLIT, "wavering", 0) == 0
 
 
 SHARES = arrays.arrays(np.float64, (4, 4), elements=st.floats(0.0, 1.0).map(lambda v: round(v, 2)))

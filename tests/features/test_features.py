@@ -47,9 +47,9 @@ def assert_same_features(one: Described, two: Described, tolerance: float = 1e-7
     assert not wrong
 
 
-def test_there_are_86_with_unique_names_in_order() -> None:
-    assert len(FEATURES) == 86
-    assert len(set(FEATURES.keys)) == 86
+def test_there_are_83_with_unique_names_in_order() -> None:
+    assert len(FEATURES) == 83
+    assert len(set(FEATURES.keys)) == 83
     events = [f.event for f in FEATURES.features]
     assert events == sorted(events)
     assert all(len(FEATURES.of(event)) for event in Event)
@@ -91,8 +91,8 @@ def test_finite_and_in_bounds_with_an_image(dim: int) -> None:
     assert np.abs(phi).max() <= 9.0, "no feature may dwarf the others"
     used = (np.ptp(phi, axis=0) > 0) | np.array([k.endswith("bias") for k in FEATURES.keys])
     rare = {f"{e}.{n.name}" for e in ("skip", "false") for n in FEATURES.of(Event.from_key(e))}
-    # masks of the simulation are true: nothing is one again, or was two
-    beyond = {key for key in FEATURES.keys if key.endswith("_again")}
+    # masks of the simulation are true: nothing wavers
+    beyond = {key for key in FEATURES.keys if key.endswith(".wavering")}
     idle = {FEATURES.keys[k] for k in np.flatnonzero(~used)} - rare - beyond
     assert not idle
 

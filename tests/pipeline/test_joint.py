@@ -95,7 +95,7 @@ def test_alternatives_are_no_sign_of_a_wrong_mask() -> None:
     likely = np.tile([n in TRUE for n in NAMES], N_FRAMES)
     scene = region_scene(regions, detections, likely)
     keys = scene.matrix.features.keys
-    beyond = [k for k, key in enumerate(keys) if key.endswith("_again")]
+    beyond = [k for k, key in enumerate(keys) if key.endswith(".wavering")]
     assert not scene.matrix.sparse()[:, beyond].nnz
     evidence = alternative_evidence(detections, regions, likely)
     plain = compute_features(evidence, scene.hypotheses, default_features())

@@ -137,13 +137,15 @@ def _unmatched(v: EventView) -> Array:
     return np.asarray(lone[a] + lone[b])
 
 
-def _one_again(v: EventView) -> Array:
-    a, b = _two(v)
-    return _surely(v, v.cells.chains.one_again(a, b, after=_fans_out(v)))
+def _wavering(v: EventView) -> Array:
+    """How surely the masks around an event waver between one cell and two, 0 to 1.
 
-
-def _two_again(v: EventView) -> Array:
-    return _surely(v, v.cells.chains.two_again(_whole(v), after=not _fans_out(v)))
+    Either sign is enough: beside a cell that wavers its neighbours often show both.
+    """
+    (a, b), later, chains = _two(v), _fans_out(v), v.cells.chains
+    one = chains.one_again(a, b, after=later)
+    two = chains.two_again(_whole(v), after=not later)
+    return _surely(v, np.maximum(one, two))
 
 
 def _surely(v: EventView, covered: Array) -> Array:
@@ -162,30 +164,20 @@ _FROM, _TO = 2 / 3, 5 / 6
 _TOUCHING = 0.1
 """Share of the parts' outline that touches other cells from which on they are surely neighbours."""
 
-_AGAIN = {Event.DIVIDE: -3.0, Event.SPLIT: 6.0, Event.MERGE: 4.0}
-"""What it is worth where models do not know it that parts are one again, or were two."""
+_WAVERING = {Event.DIVIDE: -3.0, Event.SPLIT: 6.0, Event.MERGE: 4.0}
+"""What it is worth in models that do not know it."""
 
 
-def _beyond(event: Event, parts: str, whole: str) -> tuple[Feature, ...]:
-    """What the frames beyond an event say of its masks."""
+def _wavers(event: Event, parts: str, whole: str) -> Feature:
     of_parts, of_whole = ("before", "after") if event == Event.MERGE else ("after", "before")
-    return (
-        feature_of(
-            event,
-            "one_again",
-            f"how surely the {parts} touch and are one cell within {STEPS} frames {of_parts}",
-            _one_again,
-            needs="mask",
-            start=_AGAIN[event],
-        ),
-        feature_of(
-            event,
-            "two_again",
-            f"how surely the {parts} touch and the {whole} is two within {STEPS} frames {of_whole}",
-            _two_again,
-            needs="mask",
-            start=_AGAIN[event],
-        ),
+    return feature_of(
+        event,
+        "wavering",
+        f"how surely the {parts}, which touch, are one cell within {STEPS} frames {of_parts}, or "
+        f"the {whole} two {of_whole}, 0 to 1",
+        _wavering,
+        needs="mask",
+        start=_WAVERING[event],
     )
 
 
@@ -285,7 +277,7 @@ DIVIDE = (
         partial(_asymmetry, "level"),
         needs="image",
     ),
-    *_beyond(Event.DIVIDE, "daughters", "mother"),
+    _wavers(Event.DIVIDE, "daughters", "mother"),
 )
 """Features of a division, in the order of its weights."""
 
@@ -316,7 +308,7 @@ def _parts_features(event: Event, parts: str, whole: str) -> tuple[Feature, ...]
             partial(_mean, "touching"),
             needs="mask",
         ),
-        *_beyond(event, parts, whole),
+        _wavers(event, parts, whole),
     )
 
 
