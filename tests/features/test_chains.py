@@ -14,11 +14,13 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import prepare
+from bridgetrack.pipeline.window import REACH
 from bridgetrack.progress import run
 from gallery import movie_of
 
 FEATURES = default_features()
 WHOLE, TWO, APART = "one mask", "two masks that touch", "two masks apart"
+THREE_QUARTERS = "one mask that is a quarter too small"
 
 
 def frame(how: str, size: int = 60) -> np.ndarray:
@@ -27,7 +29,9 @@ def frame(how: str, size: int = 60) -> np.ndarray:
     for label, (y, x) in enumerate(((8, 8), (8, 48), (48, 8), (48, 48)), 10):
         labels[y - 4 : y + 5, x - 4 : x + 5] = label
     labels[24:36, 20:40] = 1
-    if how != WHOLE:
+    if how == THREE_QUARTERS:
+        labels[33:36] = 0
+    if how in (TWO, APART):
         labels[24:36, 30:40] = 2
     if how == APART:
         labels[:, 27:33] = 0
@@ -80,6 +84,15 @@ def test_a_cell_was_two(last: int) -> None:
     assert chosen(scene) == {"split", "merge"}
 
 
+def test_what_is_covered_by_three_quarters_is_half_sure() -> None:
+    scene = scene_of(WHOLE, WHOLE, TWO, THREE_QUARTERS, THREE_QUARTERS)
+    assert feature(scene, Event.SPLIT, "wavering", 1) == pytest.approx(0.5)
+
+
+def test_windows_of_a_movie_show_enough() -> None:
+    assert STEPS <= REACH
+
+
 def test_both_signs_count_once() -> None:
     scene = scene_of(TWO, WHOLE, TWO, WHOLE, TWO)
     assert feature(scene, Event.SPLIT, "wavering", 1) == 1
@@ -122,6 +135,14 @@ def test_cells_lie_in_one(share: np.ndarray) -> None:
     for k in range(4):
         inside = sorted((s for s in share[:, k].tolist() if s > 0.5), reverse=True)
         assert held.second[k] == (inside[1] if len(inside) > 1 else 0.0)
+
+
+def test_of_two_parts_the_one_that_is_covered_less_counts() -> None:
+    part, whole = np.array([0, 1]), np.array([2, 2])
+    after = Held.of(part, whole, np.array([0.9, 0.6]), 3)
+    chains = Chains(Held.of(part[:0], whole[:0], np.zeros(0), 3), after)
+    assert chains.one_again(part[:1], part[1:], after=True) == [0.6]
+    assert chains.two_again(whole[:1], after=False) == [0.6]
 
 
 def test_nothing_is_said_of_cells_without_chains() -> None:
