@@ -301,7 +301,7 @@ def painted(task: masks.Task, count: int, seed: int) -> PixelModel | None:
 
 
 def remember() -> dict[Any, Any]:
-    """Keep what is read of an image between choices: it does not hang on answers.
+    """Keep what is read of an image with some settings: it does not hang on answers.
 
     What is kept must go where strokes teach anew.
     """
@@ -315,11 +315,11 @@ def remember() -> dict[Any, Any]:
 
     def propose_frame(image: Any, *args: Any, t: int, **named: Any) -> Any:
         brought = tuple((k, v.tobytes()) for k, v in named["labels"].items())
-        key = (image.tobytes()[:4096], t, hash(brought))
+        key = (image.tobytes()[:4096], t, hash(brought), repr(args))
         return once(key, lambda: proposed(image, *args, t=t, **named))
 
     def segment_frame(image: Any, *args: Any, **named: Any) -> Any:
-        return once(image.tobytes(), lambda: read(image, *args, **named))
+        return once((image.tobytes(), repr(args)), lambda: read(image, *args, **named))
 
     mask_candidates.propose_frame = propose_frame
     mask_candidates.segment_frame = segment_frame
