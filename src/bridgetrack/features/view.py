@@ -148,7 +148,17 @@ def _intensity(detections: Detections, usual: Usual) -> tuple[Array, Array, Arra
 def describe_cells(
     evidence: Evidence, usual: Usual | None = None, chains: Chains | None = None
 ) -> CellMeasures:
-    """Compute the measures of all cells, by what is usual in a movie; by default in theirs."""
+    """Compute the measures of all cells.
+
+    Parameters
+    ----------
+    evidence
+        The cells, n of them.
+    usual
+        What is usual in the movie; in these cells where None.
+    chains
+        What lies before and after them; by the overlaps of their masks where None.
+    """
     detections = evidence.detections
     usual = usual or Usual.of(detections)
     table, geometry = detections.table, detections.geometry
