@@ -435,6 +435,8 @@ def suggest(camera: Camera) -> None:
             camera.film(3)
             camera.key("T")
             camera.film(3)
+        if asker.current is None or isinstance(asker.current, MaskQuestion):
+            continue  # what was learned meanwhile brings another question
         true = annotator.truth(asker.current.slot)
         listed = [e.key for e in (asker.current.event, *asker.current.alternatives)]
         if true is None or true.key not in listed:
