@@ -73,7 +73,7 @@ def row(film: Film) -> str:
     cells = len(best)
     proposing, describing = seconds / n_frames
     return (
-        f"| {film.name} | {cells} | {share(best)} | {n_before / cells:.1f} | {share(left)} "
+        f"| {film.name} | {cells:,} | {share(best)} | {n_before / cells:.1f} | {share(left)} "
         f"| {n_after / cells:.1f} | {proposing:.2f} + {describing:.2f} |"
     )
 

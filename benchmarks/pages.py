@@ -210,19 +210,25 @@ def measure(result: Result, root: Path = ROOT) -> str:
 def renew(page: Path, only: str | None = None) -> None:
     """Measure the results of a page anew; each is written once it is there."""
     wanted = [
-        k
-        for k, result in enumerate(results(page.read_text(encoding="utf-8"), page.stem))
+        result.commands
+        for result in results(page.read_text(encoding="utf-8"), page.stem)
         if only is None or only in result.scripts
     ]
     if not wanted:
         raise PageError(f"{page.name}: it has no results" + (f" of {only}" if only else ""))
-    for k in wanted:
-        result = results(page.read_text(encoding="utf-8"), page.stem)[k]
-        output = measure(result)
-        text = page.read_text(encoding="utf-8")  # somebody may have edited it meanwhile
-        result = results(text, page.stem)[k]
-        today = datetime.date.today().isoformat()
+    for commands in wanted:
+        output = measure(_printed_by(commands, page))
+        result = _printed_by(commands, page)  # somebody may have edited the page meanwhile
+        text, today = page.read_text(encoding="utf-8"), datetime.date.today().isoformat()
         page.write_text(filled(text, result, output, today, result.fingerprint()), encoding="utf-8")
+
+
+def _printed_by(commands: tuple[str, ...], page: Path) -> Result:
+    """The result of these commands where it stands now."""
+    for result in results(page.read_text(encoding="utf-8"), page.stem):
+        if result.commands == commands:
+            return result
+    raise PageError(f"{page.name}: the result of {commands[0]} is no longer there")
 
 
 def all_results(folder: Path = PAGES) -> Iterator[Result]:

@@ -18,6 +18,8 @@ from scipy import ndimage as ndi
 from scipy.spatial import cKDTree
 
 from bridgetrack.movie import label_frame, open_labels, open_movie
+from bridgetrack.pipeline.sizing import fitted_settings
+from bridgetrack.progress import run
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.regions import Regions
@@ -138,7 +140,8 @@ def real_film(name: str, blocks: Sequence[tuple[int, int]] = ((0, 3),)) -> Film 
     truth = truth / "FULL" if (truth / "FULL").is_dir() else truth / "TRA"
     image, labels = open_movie(DATA / folder / sequence), open_labels(truth)
     scale = image.geometry.scale
-    return Film(name, _Frames(image), _Labels(labels), scale, tuple(blocks))
+    settings = run(fitted_settings(image)).settings
+    return Film(name, _Frames(image), _Labels(labels), scale, tuple(blocks), settings)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ Real movies were never seen by the starting score. Answers are about cells drawn
 first frames; average precision, calibration error (mean gap of ten bins of equal size) and the F1
 of cells chosen frame by frame (true where the intersection over union exceeds a half) are those
 of later frames. What is chosen within 30 pixels of the frame's edge, where the published truth of
-some movies holds no cells, is not counted against it. ``--kinds`` also leaves out every kind of
-picture from the training set in turn.
+some movies holds no cells, is not counted against it. With ``--kinds`` every kind of picture is
+left out of the training set in turn, and scored, instead.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score
 
 from bridgetrack.regions.choose import choose_by_frame
+from bridgetrack.regions.describe import FEATURES
 from bridgetrack.regions.score import prune, starting_score
 from bridgetrack.regions.taught import MovieScore, choice_targets, teach
-from make_region_score import as_score, trees
+from make_region_score import KNOWN, as_score, trees
 from region_data import KINDS, REAL, Candidates, candidates, real_film, simulated_films
 
 BLOCKS = {
@@ -42,6 +43,9 @@ def main() -> None:
     parser.add_argument("--kinds", action="store_true")
     parser.add_argument("names", nargs="*", help=f"{', '.join(REAL)}; all of them by default")
     given = parser.parse_args()
+    if given.kinds:
+        leave_out()
+        return
     print("| movie | answers | average precision | calibration error | F1 of the choice |")
     print("| --- | --- | --- | --- | --- |")
     for name in given.names or REAL:
@@ -56,8 +60,6 @@ def main() -> None:
             seeds = range(given.seeds if count else 1)
             rows = [figures(taught(early, count, seed), late) for seed in seeds]
             print(f"| {name} | {count} | " + " | ".join(spread(np.array(rows))) + " |", flush=True)
-    if given.kinds:
-        leave_out()
 
 
 def taught(samples: Sequence[Candidates], count: int, seed: int) -> MovieScore:
@@ -131,10 +133,11 @@ def leave_out() -> None:
         is_out = {n: n.endswith(kind) or (kind == "nuclei" and " " not in n) for n in known}
         rest = [s for name, found in known.items() if not is_out[name] for s in found]
         out = [s for name, found in known.items() if is_out[name] for s in found]
-        features = np.concatenate([s.features for s in rest])
+        columns = [list(FEATURES).index(name) for name in KNOWN]
+        features = np.concatenate([s.features[:, columns] for s in rest])
         target = np.concatenate([s.target for s in rest])
         model = trees().fit(features[target >= 0], target[target >= 0])
-        score = as_score(model, features, None)
+        score = MovieScore(as_score(model, features, None))
         print(f"| {kind} | " + " | ".join(spread(figures(score, out)[None])) + " |", flush=True)
 
 
