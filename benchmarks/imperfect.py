@@ -29,7 +29,7 @@ from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.simulated_annotator import SimulatedAnnotator
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps
@@ -82,7 +82,7 @@ def session_rows(task: Task, seed: int, wrong: float, others: Tasks) -> Rows:
     options = SessionOptions()
     suggest = replace(options.suggest, seed=seed, frames=frames_of(task))
     options = replace(options, suggest=suggest, rejudge_every=10_000)
-    session = ActiveSession(task.train.scene, untrained_model(), options=options)
+    session = ActiveSession(task.train.scene, shipped_model(), options=options)
     session.adopt(run(session.update()))
     found: Rows = []
     told = slips = 0
@@ -121,7 +121,7 @@ def measure(task: Task, seeds: int, log: Path, others: Tasks) -> Rows:
                 file.write(json.dumps(rows[-1]) + "\n")
 
     if ("untrained", 0) not in done:
-        keep("untrained", 0, [{"clicks": 0, **figures_of(task, untrained_model())}])
+        keep("untrained", 0, [{"clicks": 0, **figures_of(task, shipped_model())}])
     if ("all", 0) not in done:
         n = len(task.train.events)
         model = trained(task, task.clicks(0, fraction=1.0))

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from active_events import prior_for
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
@@ -66,7 +67,7 @@ def answers(task: Task, way: str, seed: int, wrong: float) -> Iterator[tuple[int
         for count in CLICKS:
             yield count, task.clicks(seed, count=count, wrong=wrong)
         return
-    for count, given, _ in suggested(task, seed, wrong, start=shipped_model()):
+    for count, given, _ in suggested(task, seed, wrong):
         if count in CLICKS:
             yield count, given
 
@@ -75,12 +76,13 @@ def policies(task: Task, given: AnnotationSet) -> dict[str, int] | None:
     """Wrong events of the other half by what is kept."""
     scene = annotate(task.train.scene, given)
     features = scene.matrix.features
-    start = shipped_model().aligned(features)
-    made = run(train_steps(scene))
+    prior = prior_for(task.name)
+    start = prior.aligned(features)
+    made = run(train_steps(scene, prior))
     if made.validation is None:
         return None
-    held, prior = made.validation.held_out[made.validation.best], made.validation.prior
-    more = compare(held.wrong, prior.wrong, build_training_set([scene]).annotation_sample).net > 0
+    held, begun = made.validation.held_out[made.validation.best], made.validation.prior
+    more = compare(held.wrong, begun.wrong, build_training_set([scene]).annotation_sample).net > 0
     learned, share = made.result.w, made.decision.share
 
     def wrong(weights: np.ndarray) -> int:
@@ -106,7 +108,7 @@ def main() -> None:
         task = load(name)
         if task is None:
             continue
-        start = len(score(task, shipped_model().aligned(task.train.scene.matrix.features)).wrong)
+        start = len(score(task, untrained_model().aligned(task.train.scene.matrix.features)).wrong)
         for way in WAYS:
             for slips in SLIPS:
                 found = []

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,20 +120,25 @@ def session_of(task: Task, seed: int, whole: bool, start: Model | None = None) -
 
 
 def suggested(
-    task: Task, seed: int, wrong: float = 0.0, whole: bool = False, start: Model | None = None
+    task: Task,
+    seed: int,
+    wrong: float = 0.0,
+    whole: bool = False,
+    start: Model | None = None,
+    counts: Sequence[int] = COUNTS,
 ) -> Iterator[tuple[int, AnnotationSet, Array]]:
     """Number of questions, the answers, and the weights of the session."""
     cells = task.train.scene.detections
     annotator = SimulatedAnnotator(task.train.events, cells, wrong=wrong, seed=seed)
     session = session_of(task, seed, whole, start)
-    for clicks in range(1, max(COUNTS) + 1):
+    for clicks in range(1, max(counts) + 1):
         question = session.next()
         if question is None:
             return
         answer_by(session, annotator, question)
         if session.wants_update:
             session.adopt(run(session.update()))
-        if clicks in COUNTS:
+        if clicks in counts:
             yield clicks, session.annotations, session.model.aligned(session.scene.matrix.features)
 
 

@@ -15,8 +15,8 @@ A result stands on a page between two comments, below the commands that print it
 
 The commands run in ``build/evidence/<fingerprint>``, so that rows that a script keeps there are
 never those of other code; what they print takes the place of what stood there. *code* is a
-fingerprint of the script, of what it imports from this folder, and of the folders of
-``src/bridgetrack`` that the page names at its head (``<!-- code: learning training -->``).
+fingerprint of the script, of what it imports from this folder, and of the folders and files of
+``src/bridgetrack`` that the page names at its head (``<!-- code: learning pipeline/scene.py -->``).
 Comments, docstrings and empty lines do not count. *unknown* stands where a result is older than
 this record.
 """
@@ -139,7 +139,8 @@ def sources(scripts: tuple[str, ...], folders: tuple[str, ...], root: Path = ROO
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             waiting += [root / "benchmarks" / f"{name}.py" for name in names if name]
     for folder in folders:
-        inside = (root / "src" / "bridgetrack" / folder).rglob("*")
+        named = root / "src" / "bridgetrack" / folder
+        inside = [named] if named.is_file() else named.rglob("*")
         found.update(p for p in inside if p.is_file() and p.suffix != ".pyc")
     return sorted(found)
 

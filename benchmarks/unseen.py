@@ -27,7 +27,7 @@ from common import Part, Task, frame_pair, header, option, part_of, row, score, 
 from domains import Domain, load_domain
 from no_harm import suggested
 
-COUNTS = (20, 50, 100)
+COUNTS = (10, 20, 50, 100, 200)
 UNSEEN = {
     "epidermis, second half": Domain("epidermis", "MouseEpidermis-01-masks", start=7),
     "iPSC 04, every 2nd": Domain("iPSC", "iPSC-04-masks", "04", stride=2),
@@ -99,9 +99,8 @@ def measure(task: Task, seeds: int, many: int) -> dict[str, list[Run]]:
     for seed in range(seeds):
         for count in COUNTS:
             add(f"stratified {count}", task.clicks(seed, count=count))
-        for count, given, _ in suggested(task, seed, start=shipped_model()):
-            if count in COUNTS:
-                add(f"suggested {count}", given)
+        for count, given, _ in suggested(task, seed, start=shipped_model(), counts=COUNTS):
+            add(f"suggested {count}", given)
     if many:
         count = min(many, len(task.train.events))
         add("at random", task.clicks(0, count=count, stratified=False))

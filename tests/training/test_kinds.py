@@ -22,7 +22,7 @@ from bridgetrack.training import kinds, train
 from bridgetrack.training.keep import Decision, KeepReason
 from bridgetrack.training.kinds import ALIKE, GRID, ODD, Priced, most_of_each, price_kinds
 from bridgetrack.training.outcome import choices, population_of
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import strategy_steps, train_steps
 from training.training_cases import (
     confirmed,
     plain_scene,
@@ -143,6 +143,30 @@ def test_true_cells_are_not_dropped_by_training_on_other_answers(
     assert training.changes["false"] == (0, 0)
     assert counted(scene, training.model.weights)[Event.FALSE] == 0
     assert any("more things that are not cells than" in note.words for note in training.notes)
+
+
+@pytest.mark.parametrize("strategy", ["source", "union", "transfer"])
+def test_true_cells_are_not_dropped_by_what_earlier_movies_taught(
+    monkeypatch: pytest.MonkeyPatch, strategy: train.Strategy
+) -> None:
+    scene, learned = usual(), train._told
+    earlier = confirmed(plain_scene(2), true_columns(2)[:12])
+
+    def away(*given: Any) -> Generator[Any, None, Any]:
+        return replace((yield from learned(*given)), w=DEARER)
+
+    monkeypatch.setattr(train, "_told", away)
+    monkeypatch.setattr(
+        train, "keep_better", lambda *_: Decision(KeepReason.NOT_ANNOTATED, "was not checked")
+    )
+    training = run(strategy_steps(strategy, scene, [earlier], untrained_model()))
+    assert training.changes["false"] == (0, 0)
+    assert counted(scene, training.model.weights)[Event.FALSE] == 0
+    # what an earlier movie says of its specks speaks for others in the next
+    odd = np.flatnonzero(earlier.hypotheses.event == Event.FALSE)[:2]
+    said = with_annotations(plain_scene(2), says(plain_scene(2), odd))
+    found = run(strategy_steps(strategy, scene, [said], untrained_model()))
+    assert found.changes["false"][1] > 0
 
 
 def test_true_cells_are_not_dropped_by_sessions(monkeypatch: pytest.MonkeyPatch) -> None:

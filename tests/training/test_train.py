@@ -268,6 +268,16 @@ def test_a_chosen_lambda_is_used() -> None:
     assert near < far
 
 
+@pytest.mark.parametrize("count", [5, 15])
+def test_who_gives_lambda_gets_the_weights_that_come_of_it(count: int) -> None:
+    scene, features = confirmed(plain_scene(), some_true(count)), plain_scene().matrix.features
+    found = run(train_steps(scene, bad_prior(), TrainingOptions(strength=0.3)))
+    np.testing.assert_allclose(found.model.aligned(features), found.result.w)
+    assert found.step == 1
+    reason = KeepReason.UNCHECKED if count == 5 else KeepReason.AS_GIVEN
+    assert found.decision.reason == reason
+
+
 @pytest.mark.parametrize(
     "options",
     [TrainingOptions(loss=name, strength=0.1) for name in ("hinge", "ramp", "max-delta")]

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bridgetrack.active.options import LearnOptions
+from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.update import judge_unseen, learn
-from bridgetrack.progress import run
-from bridgetrack.training import fit
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import AutosavingStore
+from bridgetrack.hypotheses.events import Event
+from bridgetrack.progress import Progress, run
+from bridgetrack.training import fit, train
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.fit import TRANSFER, Movies, cross_validate
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.outcome import choices, population_of
+from bridgetrack.training.reach import Reached
 from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet
-from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, folds_of
-from training.training_cases import bad_prior, confirmed, plain_scene, some_true
+from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, folds_of, judge
+from training.training_cases import bad_prior, confirmed, plain_scene, says, some_true
 
 SCENE = plain_scene()
 
@@ -33,6 +40,7 @@ class Tell:
 
     def __init__(self) -> None:
         self.seen: set[int] = set()
+        self.began: list[np.ndarray | None] = []
 
     def wrong(self, model: TrackingModel) -> np.ndarray:
         return np.isin(model.data.annotation_sample, list(self.seen)).astype(float)
@@ -46,10 +54,12 @@ def tell(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tell]:
 
     def watched(model, samples, *more, **named):  # type: ignore[no-untyped-def]
         tell.seen = {s.x for s in samples}
+        tell.began.append(named["initial"])
         return alone(model, samples, *more, **named)
 
     def watched_joint(domains, *more, **named):  # type: ignore[no-untyped-def]
         tell.seen = {s.x for s in domains[0].samples}
+        tell.began.extend(named["initial"])
         return joint(domains, *more, **named)
 
     monkeypatch.setattr(fit, "train", watched)
@@ -68,7 +78,12 @@ def test_cross_validation_judges_what_was_left_out(
     movies = Movies(target, sources, bad_prior().weights, None)
     fold = folds_of(data, 3)
     assert fold is not None
-    held_out, _ = run(cross_validate(movies, (hold,), TrainingOptions(), fold))
+    holds = (hold, hold if isinstance(hold, fit.Tie) else hold / 3)
+    held_out, _ = run(cross_validate(movies, holds, TrainingOptions(), fold))
+    # as the fit that is shipped; not where another lambda, or all answers, had led
+    assert tell.began
+    for began in tell.began:
+        np.testing.assert_array_equal(began, movies.prior)
     assert tell.wrong(target).any(), "the last model has seen some"
     assert not held_out[0].wrong.any()
     assert not held_out[0].loss.any()
@@ -82,9 +97,68 @@ def test_sessions_judge_answers_that_were_left_out(tell: Tell) -> None:
     population = population_of([scene], choices([scene], prior.aligned(scene.matrix.features)))
     learned = run(learn(scene, prior, population, LearnOptions()))
     ids = scene.constraints.ids[:8]
+    tell.began.clear()
     found = run(judge_unseen(scene, learned, ids, LearnOptions(), folds=4))
     assert set(found.unseen) == set(ids)
     assert not any(found.unseen.values())
+    # weights that have seen an answer do not begin a fit without it
+    assert len(tell.began) == 4
+    for began in tell.began:
+        np.testing.assert_array_equal(began, prior.aligned(scene.matrix.features))
+
+
+def test_sessions_judge_models_that_go_as_far_as_theirs() -> None:
+    scene, prior = confirmed(SCENE, some_true(15)), bad_prior()
+    start = prior.aligned(scene.matrix.features)
+    learned = run(learn(scene, prior, None, LearnOptions()))
+    assert learned.movies is not None
+    assert learned.movies.target is not None
+    assert learned.reached is not None
+    ids = scene.constraints.ids
+    nowhere = replace(learned, reached=replace(learned.reached, step=0.0, price=None))
+    found = run(judge_unseen(scene, nowhere, ids, LearnOptions()))
+    wrong = 1 - learned.movies.target.satisfied(start)
+    assert wrong.any()
+    assert np.mean(list(found.unseen.values())) == pytest.approx(wrong.mean())
+    free = run(judge_unseen(scene, learned, ids, LearnOptions()))
+    assert np.mean(list(free.unseen.values())) < wrong.mean()
+
+
+def test_the_estimate_is_of_models_that_go_as_far_as_the_one_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene, prior = confirmed(SCENE, some_true(20)), bad_prior()
+    start = prior.aligned(scene.matrix.features)
+    whole = run(train_steps(scene, prior)).estimate
+
+    def hardly(scenes, start, learned, before, *_, **__):  # type: ignore[no-untyped-def]
+        yield Progress("Going", 1.0)
+        weights = start + (learned - start) / 1024
+        return Reached(weights, choices(scenes, weights), (), 1 / 1024)
+
+    monkeypatch.setattr(train, "within_reach", hardly)
+    training = run(train_steps(scene, prior))
+    model = TrackingModel(build_training_set([scene]))
+    found, begun = training.estimate, judge(model, start)
+    assert training.step < 0.01
+    assert whole is not None
+    assert found is not None
+    right = sum(share for *_, share in found.per_event) / found.n_annotations
+    assert right == pytest.approx(1 - begun.error)
+    assert right < sum(share for *_, share in whole.per_event) / whole.n_annotations
+
+
+def test_a_session_that_begins_with_answers_weighs_kinds_as_the_movie_has_them() -> None:
+    scene, prior = confirmed(SCENE, some_true(15)), bad_prior()
+    population = population_of([scene], choices([SCENE], prior.aligned(scene.matrix.features)))
+    assert len(set(population)) > 2
+    known = run(learn(scene, prior, population, LearnOptions()))
+    said = AnnotationSet(SCENE.detections.geometry, says(SCENE, some_true(15)))
+    session = ActiveSession(SCENE, prior, AutosavingStore(None, said.geometry, said))
+    first = run(session.update())
+    np.testing.assert_array_equal(first.weights, known.weights)
+    alike = run(learn(scene, prior, np.zeros(len(Event)), LearnOptions()))
+    assert not np.allclose(alike.weights, known.weights)
 
 
 def paired(errors: float, n: int = 40) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,6 @@ from bridgetrack.active.suggester import believe_steps, rank
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Slot
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
 from bridgetrack.inference.solve import solve
@@ -35,7 +34,7 @@ from bridgetrack.tracks.build import build_tracks
 from bridgetrack.training.components import AnnotatedComponents, build_training_set
 from bridgetrack.training.fit import Movies
 from bridgetrack.training.outcome import population_of
-from bridgetrack.training.reach import within_reach
+from bridgetrack.training.reach import Reached, within_reach
 from bridgetrack.training.sure import SureEvents
 from bridgetrack.training.train import tracking_model
 
@@ -58,6 +57,7 @@ class LearnedWeights:
     # the events that the starting weights are sure of; None where none were to be held
     sure: SureEvents | None = None
     free: Solution | None = None  # what the starting weights choose without answers, where known
+    reached: Reached | None = None  # how far what was learned was taken; None: nothing was learned
     solution: Solution | None = None  # what the weights choose with the answers, where known
 
 
@@ -130,7 +130,7 @@ def update_steps(
     """
     yield begin("Collecting answers")
     scene = annotate(scene, annotations)
-    population, earlier, components = np.zeros(len(Event)), None, None
+    population, earlier, components = None, None, None
     if last is not None:
         population = population_of([last.scene], [last.solution.chosen])
         earlier, components = last.learned, last.components
@@ -161,7 +161,7 @@ def update_steps(
 def learn(
     scene: Scene,
     prior: Model,
-    population: Array,
+    population: Array | None,
     options: LearnOptions,
     last: LearnedWeights | None = None,
     components: AnnotatedComponents | None = None,
@@ -175,7 +175,8 @@ def learn(
     prior
         The starting weights.
     population
-        How often each kind of event occurs in the movie, shape (len(Event),).
+        How often each kind of event occurs in the movie, shape (len(Event),); None: as often as
+        the starting weights find it.
     options
         Choices.
     last
@@ -190,6 +191,11 @@ def learn(
         return LearnedWeights(start, state, None)
     data = build_training_set([scene]) if components is None else components.training_set(scene)
     before = None if last is None or last.movies is None else last.movies.target
+    scores = scene.matrix.scores(start)
+    free = None if last is None else last.free
+    free = free or solve(scene.problem, scores)
+    if population is None:
+        population = population_of([scene], [free.chosen])
     model, sure = tracking_model(
         data,
         population,
@@ -200,23 +206,26 @@ def learn(
     )
     movies = Movies(model, (), start, prior.tightness_for(features) if options.tied else None)
     fitted = yield from _fit_part(movies, np.arange(len(data.samples)), options, state)
-    scores = scene.matrix.scores(start)
-    free = None if last is None else last.free
-    free = free or solve(scene.problem, scores)
     # the answers touch little of what the starting weights choose
     first, _ = resolve(scene.problem, scores, allowed_by(scene), free.chosen, free)
     reached = yield from within_reach([scene], start, fitted.w, [first.chosen], sure, [free])
-    return LearnedWeights(reached.weights, fitted.state, movies, sure, free, *reached.solutions)
+    weights, (solution,) = reached.weights, reached.solutions
+    return LearnedWeights(weights, fitted.state, movies, sure, free, reached, solution)
 
 
 def _fit_part(
-    movies: Movies, rows: Index, options: LearnOptions, state: TrainingState | None
+    movies: Movies,
+    rows: Index,
+    options: LearnOptions,
+    state: TrainingState | None,
+    *,
+    anew: bool = False,
 ) -> Steps[TrainingResult]:
-    """Fit some of the samples of a movie."""
+    """Fit some of the samples of a movie; ``anew``: not from the weights of the state."""
     assert movies.target is not None
     count = int(np.isin(movies.target.data.annotation_sample, rows).sum())
     strength = options.strength_for(count)
-    steps = movies.fit(strength, options.training, rows=rows, states=(state,))
+    steps = movies.fit(strength, options.training, rows=rows, states=(state,), anew=anew)
     most = options.most_calls
     return relayed(steps, lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)))
 
@@ -246,8 +255,11 @@ def judge_unseen(
         inside = np.setdiff1d(np.arange(len(data.samples)), part)
         if not len(inside):
             continue
-        fitted = yield from _fit_part(learned.movies, inside, options, learned.state)
-        error = np.clip(1.0 - model.satisfied(fitted.w), 0.0, 1.0)
+        fitted = yield from _fit_part(learned.movies, inside, options, learned.state, anew=True)
+        weights = fitted.w
+        if learned.reached is not None:  # what is judged was taken as far as what is shown
+            weights = learned.reached.alike(learned.movies.prior, weights)
+        error = np.clip(1.0 - model.satisfied(weights), 0.0, 1.0)
         for row in rows[np.isin(data.annotation_sample[rows], part)].tolist():
             out[names[row]] = float(error[row])
     present = np.clip(1.0 - model.satisfied(learned.weights), 0.0, 1.0)

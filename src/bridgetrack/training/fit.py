@@ -37,7 +37,14 @@ from bridgetrack.training.options import (
     default_strength,
 )
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, folds_of, judge
+from bridgetrack.training.validation import (
+    HeldOut,
+    Validation,
+    clearly_larger,
+    folds_of,
+    judge,
+    together,
+)
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -124,8 +131,13 @@ class Movies:
         *,
         rows: Index | None = None,
         states: States = (),
+        anew: bool = False,
     ) -> Fit:
         """Fit some of the target's samples (None: all) and all of the sources.
+
+        ``states`` lend bounds and outputs; a movie that is alone goes on from their weights, too,
+        or, ``anew``, from the prior: weights that have seen an answer must not begin a fit that it
+        is kept from, since where CCCP ends hangs on where it begins.
 
         Yields
         ------
@@ -153,6 +165,7 @@ class Movies:
                 regularizer_of(options, hold, self.prior, self.tightness),
                 n_annotations=n,
                 state=states[0] if states else None,
+                initial=self.prior if anew else None,
                 **how,  # type: ignore[arg-type]
             )
             return result
@@ -202,12 +215,12 @@ def cross_validate(
 ) -> Generator[Learned, None, tuple[tuple[HeldOut, ...], States]]:
     """Try what holds the weights on annotations of the target that are held out.
 
-    ``holds`` are tried along a warm-started path: to the precision of the final fit where a movie
-    is alone, so that the two agree within what they are compared by, and with lower precision the
-    larger the sources are. ``fold`` (n,) is that of every sample (`validation.folds_of`);
-    ``states`` are those of the sources, handed back for a later training. Yields the share of the
-    work done, and weights learned so far. Folds know nothing of each other, so that ``workers``
-    elsewhere find the same.
+    ``holds`` are tried one after another. Each begins where the final fit does, with the bounds
+    that were found for the one before; and as precisely where a movie is alone, so that what is
+    judged is what will be shipped. It is less precise the larger the sources are. ``fold`` (n,) is
+    that of every sample (`validation.folds_of`); ``states`` are those of the sources, handed back
+    for a later training. Yields the share of the work done, and weights learned so far. Folds know
+    nothing of each other, so that ``workers`` elsewhere find the same.
     """
     assert movies.target is not None
     data = movies.target.data
@@ -234,7 +247,7 @@ def cross_validate(
         parts = [(hold, k, (mine[k], *states)) for k in range(folds)]
         work = (workers or Here()).follow(_without_fold, shared, parts)
         fits = yield from relayed(work, told)
-        held = _together([judged for _, judged in fits], fold[data.annotation_sample])
+        held = together([judged for _, judged in fits], fold[data.annotation_sample])
         for k, (fitted, _) in enumerate(fits):
             mine[k], learned = fitted.state, fitted.w
         states = movies.states_of_sources(fits[-1][0]) or states
@@ -256,20 +269,14 @@ def _without_fold(
     models = (movies.target, *movies.sources)
     target, *sources = (TrackingModel(m.data, m.exact, like=m) for m in models)
     movies = replace(movies, target=target, sources=tuple(sources))
-    fitted = yield from movies.fit(hold, options, rows=np.flatnonzero(fold != k), states=states)
+    rows = np.flatnonzero(fold != k)
+    fitted = yield from movies.fit(hold, options, rows=rows, states=states, anew=True)
     here = np.flatnonzero(fold == k)
     held = judge(target, fitted.w, here)
     if not isinstance(hold, Tie):
-        held = replace(held, halfway=judge(target, (movies.prior + fitted.w) / 2, here))
+        halfway, w = judge(target, (movies.prior + fitted.w) / 2, here), fitted.w[None]
+        held = replace(held, halfway=replace(halfway, learned=w), learned=w)
     return fitted, held
-
-
-def _together(judged: Sequence[HeldOut], fold: Index) -> HeldOut:
-    """What models of all folds do, each on its own annotations, whose ``fold`` (A,) is given."""
-    wrong = np.stack([one.wrong for one in judged])[fold, np.arange(len(fold))]
-    loss = np.stack([one.loss for one in judged])[fold, np.arange(len(fold))]
-    halfway = [one.halfway for one in judged if one.halfway is not None]
-    return HeldOut(wrong, loss, _together(halfway, fold) if halfway else None)
 
 
 @dataclass(frozen=True)

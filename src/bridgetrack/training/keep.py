@@ -18,6 +18,8 @@ What annotations about doubtful events teach is mostly right in its direction an
 size, and what few of them say of two models is mostly chance: over development movies the mean of
 the two errs less on average than either, though not on each (``benchmarks/keep_rule.py``).
 
+Who gives λ has said how far to go: the learned weights are kept, unless they lose as in 2.
+
 Earlier movies are evidence of their own, so what was learned with them is given up only where it
 is worse by more than chance (`MISLED`).
 """
@@ -60,6 +62,7 @@ class KeepReason(StrEnum):
 
     BETTER = "better where it could be checked, or as good with many annotations"
     HALFWAY = "neither clearly better nor clearly worse where it could be checked"
+    AS_GIVEN = "lambda was given, and what comes of it is not clearly worse"
     AS_GOOD = "as good where it could be checked, and earlier movies speak for it"
     BY_CHANCE = "worse by no more than chance, and earlier movies speak for it"
     WORSE = "worse where it could be checked"
@@ -132,6 +135,8 @@ def keep_better(
         held, prior = choice.validation.held_out[choice.validation.best], choice.validation.prior
         if np.allclose(w, movies.prior):
             return Decision(KeepReason.AGREES, agrees, held, prior, 0.0)
+        if choice.by == "user":
+            return _compared_as_given(held, prior, target.data.annotation_sample)
         least = 0 if len(choice.validation.strengths) > 1 else CLEARLY
         return _compared_alone(held, prior, target.data.annotation_sample, least)
     if not judge(target, w).risk < judge(target, movies.prior).risk:
@@ -143,12 +148,10 @@ def keep_better(
             f"checked by an earlier training, on {checked.annotations} annotations",
             share=checked.share,
         )
-    return Decision(
-        KeepReason.UNCHECKED,
-        "there were too few answers to check what was learned on ones that it had not seen; the "
-        f"model is {_HALFWAY}",
-        share=0.5,
-    )
+    unchecked = "there were too few answers to check what was learned on ones that it had not seen"
+    if choice.by == "user":
+        return Decision(KeepReason.UNCHECKED, f"{unchecked}; it is kept, as lambda was given")
+    return Decision(KeepReason.UNCHECKED, f"{unchecked}; the model is {_HALFWAY}", share=0.5)
 
 
 _HALFWAY = "halfway between the starting model and what was learned"
@@ -179,6 +182,18 @@ def _compared_alone(held: HeldOut, prior: HeldOut, part: Index, least: int) -> D
     better = "better" if middle.net > 0 else "no worse" if middle.net == 0 else "hardly worse"
     words = f"the model is {_HALFWAY}, and {better} than the starting model ({rates})"
     return Decision(KeepReason.HALFWAY, words, halfway, prior, 0.5)
+
+
+def _compared_as_given(held: HeldOut, prior: HeldOut, part: Index) -> Decision:
+    """What was learned with a lambda that somebody gave: it, or the start where it is worse."""
+    found = compare(held.wrong, prior.wrong, part)
+    rates = _rates(held, prior, found)
+    if found.net <= -LOSES:
+        words = f"the trained model is worse than the starting model ({rates}), which is kept"
+        return Decision(KeepReason.WORSE, words, held, prior, 0.0)
+    better = "better" if found.net > 0 else "no worse" if found.net == 0 else "hardly worse"
+    words = f"the trained model is {better} than the starting model ({rates})"
+    return Decision(KeepReason.AS_GIVEN, words, held, prior)
 
 
 def _keep_better_tied(

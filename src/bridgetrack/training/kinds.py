@@ -67,13 +67,16 @@ class Priced:
     kinds: tuple[Event, ...] = ()  # those that cost more than was learned
 
 
-def most_of_each(scenes: Sequence[Scene], before: Sequence[Mask]) -> Array:
+def most_of_each(
+    scenes: Sequence[Scene], before: Sequence[Mask], sources: Sequence[Scene] = ()
+) -> Array:
     """How often each kind of event may be chosen, shape (len(Event),); inf: as often as may be.
 
-    ``before`` is what the starting weights choose in every movie under its annotations.
+    ``before`` is what the starting weights choose in every movie under its annotations; those of
+    ``sources``, earlier movies, count as well.
     """
     confirmed = np.zeros(len(Event))
-    for scene in scenes:
+    for scene in (*scenes, *sources):
         said = scene.constraints
         one = np.flatnonzero(np.diff(said.indptr) == 1)
         columns = np.unique(said.indices[said.indptr[one]])

@@ -97,6 +97,17 @@ class Reached:
     step: float = 1.0  # share of the way from the starting to the learned weights
     overturned: int = 0  # parts that the whole way overturns
     rarer: tuple[Event, ...] = ()  # kinds that cost more than was learned
+    price: Array | None = None  # what was added to the weights for these, shape (d,)
+
+    def alike(self, start: Array, learned: Array) -> Array:
+        """Other learned weights (d,), taken as far and at the same prices as these were."""
+        weights = start + self.step * (learned - start)
+        return weights if self.price is None else weights + self.price
+
+    @property
+    def as_learned(self) -> bool:
+        """Whether the weights are those that were learned."""
+        return self.step == 1 and not self.rarer
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -127,6 +138,9 @@ def within_reach(
     before: Sequence[Mask],
     sure: SureEvents | None,
     free: Sequence[Solution] | None = None,
+    *,
+    sources: Sequence[Scene] = (),
+    priced: bool = True,
 ) -> Steps[Reached]:
     """Go from starting towards learned weights (d,) as far as the answers vouch for.
 
@@ -142,20 +156,24 @@ def within_reach(
         What the annotations say of the starting weights; None: go all the way.
     free
         What these choose without annotations, where that is known.
+    sources
+        Earlier movies that were learned from, too.
+    priced
+        Whether kinds of events that no answer speaks of are kept from growing.
     """
-    if sure is None:
-        solutions = yield from _solved(scenes, learned)
-        return Reached(learned, [one.chosen for one in solutions], solutions)
-    most = most_of_each(scenes, before)
+    most = most_of_each(scenes, before, sources) if priced else np.full(len(Event), np.inf)
 
     def gone(step: float) -> Steps[Reached]:
         weights = start + step * (learned - start)
         solutions = yield from _solved(scenes, weights)
         priced = yield from price_kinds(scenes, weights, solutions, most)
         chosen = [one.chosen for one in priced.solutions]
-        return Reached(priced.weights, chosen, priced.solutions, step, rarer=priced.kinds)
+        price = priced.weights - weights
+        return Reached(priced.weights, chosen, priced.solutions, step, 0, priced.kinds, price)
 
     reached = yield from gone(1.0)
+    if sure is None:
+        return reached
     scores = [scene.matrix.scores(start) for scene in scenes]
     found = _overturned(scenes, scores, before, reached.chosen)
     if not found:

@@ -52,7 +52,7 @@ from bridgetrack.training.fit import (
     choose_strength,
     choose_tie,
 )
-from bridgetrack.training.keep import EarlierCheck, keep_better
+from bridgetrack.training.keep import Decision, EarlierCheck, keep_better
 from bridgetrack.training.kinds import STAGE
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import (
@@ -81,7 +81,7 @@ from bridgetrack.training.sources import (
 from bridgetrack.training.sure import SureEvents, hold_sure
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, balanced
-from bridgetrack.training.validation import HeldOut, judge
+from bridgetrack.training.validation import HeldOut, folds_of, judge, judge_folds
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -286,17 +286,18 @@ def _train(
     fitted = yield from _told(steps, options.optimiser.precision, features, start)
     decision = keep_better(movies, target, fitted.w, choice, _checked(settled))
     yield Progress(STAGE, 0.0)
-    # who gives λ wants these weights
-    held = None if sources or options.strength is not None else sure
+    # who gives λ wants these weights; earlier movies vouch for what they overturn
+    priced = options.strength is None
+    held = sure if priced and not sources else None
     kept = start + decision.share * (fitted.w - start)
-    reaching = within_reach(targets, start, kept, before, held)
+    reaching = within_reach(targets, start, kept, before, held, sources=sources, priced=priced)
     reached = (yield from reaching) if decision.share else Reached(start, before)
     population = population_of(targets, reached.chosen)
     known = None if target is None else target.data
     estimate = None if settled is None else settled.estimate
     if decision.held_out is not None and target is not None:
-        seen = judge(target, reached.weights).wrong
-        estimate = _estimated(target.data, decision.held_out, seen, population)
+        unseen = _as_kept(target, movies, decision, reached, options) or decision.held_out
+        estimate = _estimated(target, unseen, reached.weights, population)
     hold, count = choice.hold, 0 if known is None else known.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
     validation = choice.validation or decision.validation(strength)
@@ -328,10 +329,30 @@ def _train(
     )
 
 
+def _as_kept(
+    target: TrackingModel,
+    movies: Movies,
+    decision: Decision,
+    reached: Reached,
+    options: TrainingOptions,
+) -> HeldOut | None:
+    """What models that have not seen the answers do, changed as the model that is kept was.
+
+    None where it was not changed after it was judged, or the folds' weights are not known.
+    """
+    known, fold = decision.held, folds_of(target.data, options.folds)
+    if reached.as_learned or known is None or known.learned is None or fold is None:
+        return None
+    start = movies.prior
+    halfway = start + decision.share * (known.learned - start)
+    return judge_folds(target, np.stack([reached.alike(start, w) for w in halfway]), fold)
+
+
 def _estimated(
-    data: TrainingSet, held_out: HeldOut, seen: Array, population: Array
+    target: TrackingModel, held_out: HeldOut, weights: Array, population: Array
 ) -> ErrorEstimate:
-    """How right the kept model is; it errs ``seen`` (A,) on what it has learned from."""
+    """How right the kept model of some weights (d,) is."""
+    data, seen = target.data, judge(target, weights).wrong
     unbiased, part = bool(data.unbiased.all()), data.annotation_sample
     if data.drawn.all():
         # Drawn one by one, they are independent however errors lie together in the movie.

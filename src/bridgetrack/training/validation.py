@@ -6,6 +6,7 @@ cells and frames do not leak between training and test.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,8 @@ class HeldOut:
     loss: Array  # hinge of every sample divided among its annotations, shape (A,)
     # of the weights halfway between the start and these, where they were judged
     halfway: HeldOut | None = None
+    # the weights that were learned without every fold, shape (F, d), where they are kept
+    learned: Array | None = None
 
     @property
     def error(self) -> float:
@@ -92,6 +95,26 @@ def folds_of(data: TrainingSet, folds: int) -> Index | None:
         return None
     block = max(1, len(pairs) // (3 * count))
     return np.asarray((number // block) % count, dtype=np.int64)
+
+
+def judge_folds(model: TrackingModel, weights: Array, fold: Index) -> HeldOut:
+    """What the weights of every fold (F, d) do on the annotations of its samples, ``fold`` (n,)."""
+    judged = [judge(model, w, np.flatnonzero(fold == k)) for k, w in enumerate(weights)]
+    return together(judged, fold[model.data.annotation_sample])
+
+
+def together(judged: Sequence[HeldOut], fold: Index) -> HeldOut:
+    """What models of all folds do, each on its own annotations, whose ``fold`` (A,) is given."""
+    wrong = np.stack([one.wrong for one in judged])[fold, np.arange(len(fold))]
+    loss = np.stack([one.loss for one in judged])[fold, np.arange(len(fold))]
+    halfway = [one.halfway for one in judged if one.halfway is not None]
+    learned = [one.learned for one in judged if one.learned is not None]
+    return HeldOut(
+        wrong,
+        loss,
+        together(halfway, fold) if halfway else None,
+        np.concatenate(learned) if learned else None,
+    )
 
 
 def judge(model: TrackingModel, w: Array, rows: Index | None = None) -> HeldOut:
