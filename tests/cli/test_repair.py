@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,22 +14,29 @@ import pandas as pd
 import pytest
 import tifffile
 
+from bridgetrack.cli.earlier_run import given_run
+from bridgetrack.cli.explain import tracked_again
 from bridgetrack.cli.main import main
+from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.spread import Here
 from drawn_movie import drawn
 
 
-@pytest.fixture
-def movie(tmp_path: Path) -> Path:
+def damaged(folder: Path) -> Path:
     """Images, and labels in which two cells are one, one is missed and one is made up."""
     images, labels = drawn()
     labels[1][labels[1] == 2] = 1
     labels[2][labels[2] == 3] = 0
     labels[3][80:88, 40:48] = 9
     as_movie: dict[str, Any] = {"metadata": {"axes": "TYX"}, "photometric": "minisblack"}
-    tifffile.imwrite(tmp_path / "images.tif", images.astype(np.float32), **as_movie)
-    tifffile.imwrite(tmp_path / "labels.tif", labels.astype(np.uint16), **as_movie)
-    return tmp_path
+    tifffile.imwrite(folder / "images.tif", images.astype(np.float32), **as_movie)
+    tifffile.imwrite(folder / "labels.tif", labels.astype(np.uint16), **as_movie)
+    return folder
+
+
+@pytest.fixture
+def movie(tmp_path: Path) -> Path:
+    return damaged(tmp_path)
 
 
 def call(*arguments: object) -> int:
@@ -55,6 +63,69 @@ def test_labels_are_mended_and_every_change_is_listed(movie: Path) -> None:
     assert call(*track[:-1]) == 0
     assert not (out / "repairs.csv").exists()
     assert not (out / "repaired").exists()
+
+
+@pytest.fixture(scope="module")
+def repaired(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result with repaired labels, moved since; the order of axes of what was given is odd."""
+    folder = damaged(tmp_path_factory.mktemp("moved"))
+    np.save(folder / "labels.npy", np.moveaxis(tifffile.imread(folder / "labels.tif"), 0, -1))
+    words = ("--axes", "YXT", "--scale", "0.5,0.5", "--unit", "micrometer", "--repair")
+    given = ("track", folder / "labels.npy", "--image", folder / "images.tif")
+    assert call(*given, *words, "--out", folder / "made") == 0
+    return (folder / "made").rename(folder / "elsewhere")
+
+
+@pytest.fixture(scope="module")
+def added(repaired: Path) -> tuple[str, int, str, int]:
+    """Frame and label of a cell that the repair added, as words of a command."""
+    row = pd.read_csv(repaired / "repairs.csv").query("change == 'added'").iloc[0]
+    return "--frame", int(row["frame"]), "--cell", int(row["after"])
+
+
+def test_the_record_of_a_repair_names_what_was_given(repaired: Path) -> None:
+    record = json.loads((repaired / "run.json").read_text())
+    assert record["input"]["labels"] == str(repaired.parent / "labels.npy")
+
+
+def test_a_cell_that_was_added_is_explained(
+    repaired: Path, added: tuple[str, int, str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("explain", repaired, *added) == 0
+    assert f"cell {added[3]}" in capsys.readouterr().out
+    assert call("explain", repaired, *added, "--mask") == 0
+    assert "it is drawn so" in capsys.readouterr().out
+
+
+def test_a_repaired_result_is_tracked_again_as_it_was(repaired: Path) -> None:
+    again = tracked_again(given_run(repaired))
+    record = json.loads((repaired / "run.json").read_text())
+    assert again.solution.value == pytest.approx(record["inference"]["objective"])
+    known = again.tracks.geometry
+    assert (known.scale, known.unit) == ((0.5, 0.5), "micrometer")
+
+
+def test_what_reads_the_labels_of_a_result_reads_the_repaired_ones(
+    repaired: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("colour", repaired, "--out", repaired.parent / "colours.tif") == 0
+    assert call("cycles", repaired, "--samples", 2) == 0
+    capsys.readouterr()
+    truth = repaired.parent / "truth"
+    save_labels(open_labels(drawn()[1]), truth)
+    cells = "\n".join(f"{k} 0 3 0" for k in range(1, 6))
+    (truth / "man_track.txt").write_text(cells + "\n")
+    assert call("evaluate", repaired, "--ground-truth", truth, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["edge_f1"] == 1.0
+
+
+def test_repaired_labels_that_are_gone(
+    repaired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = shutil.copytree(repaired, tmp_path / "result")
+    shutil.rmtree(result / "repaired")
+    assert call("explain", result, "--frame", 0, "--cell", 1) == 1
+    assert str(result / "repaired") in capsys.readouterr().err
 
 
 def test_workers_look_for_what_else_may_be_a_cell(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_library
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import emit, say, show
-from bridgetrack.cli.options import Image, Json, MovieOptions, answers_option, parse_choice
+from bridgetrack.cli.earlier_run import given_run
+from bridgetrack.cli.options import Image, Json, answers_option, parse_choice
 from bridgetrack.cli.sources import (
     RunInputs,
     collecting_warnings,
@@ -21,9 +21,7 @@ from bridgetrack.cli.sources import (
     open_weights,
 )
 from bridgetrack.errors import InputError
-from bridgetrack.export.may_write import RUN_FILE
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.placing import recover
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -138,36 +136,6 @@ def _labels(text: str | None) -> tuple[int, ...]:
     if len(labels) > 2:
         raise typer.BadParameter(f"--to {text!r} must be one label or two parted by a comma")
     return labels
-
-
-def given_run(
-    source: Path,
-    image: Path | None = None,
-    model: Path | None = None,
-    annotations: Path | None = None,
-) -> RunInputs:
-    """What the run was given whose folder is named, else what is named itself."""
-    recover(source)
-    run = source / RUN_FILE
-    if not run.is_file():
-        return RunInputs(source, image, model, annotations)
-    try:
-        content: dict[str, Any] = json_library.loads(run.read_text(encoding="utf-8"))
-        named = {k: None if v is None else Path(v) for k, v in content["input"].items()}
-        settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
-        without = tuple(settings.pop("without", ()))
-        EventKinds.without(without)
-        known = RunInputs(reading=MovieOptions(**settings), without=without, **named)  # type: ignore[arg-type]
-        if named["labels"] is None:
-            raise ValueError("no labels")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{run}: this is not the record of a run") from error
-    return replace(
-        known,
-        image=image or known.image,
-        model=model or known.model,
-        annotations=annotations or known.annotations,
-    )
 
 
 def tracked_again(given: RunInputs) -> Tracking:
