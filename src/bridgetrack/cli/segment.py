@@ -293,16 +293,15 @@ def described(
     given: dict[str, Path | str | None], movie: Movie, found: Segmented
 ) -> dict[str, Any]:
     """What was done, as JSON values."""
-    from bridgetrack.pipeline.finding_record import FINDING_FILE, summary_of
+    from bridgetrack.pipeline.finding_record import finding_to_json
     from bridgetrack.pipeline.methods import versions
 
     return {
-        **FINDING_FILE.head,
+        **finding_to_json(found.finding),
         "command": "segment",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": {key: None if path is None else str(path) for key, path in given.items()},
         "geometry": geometry_record(movie.geometry),
-        **summary_of(found.finding),
         "readings": [] if found.estimate is None else [
             {**asdict(reading), "worth": reading.worth} for reading in found.estimate.readings
         ],
