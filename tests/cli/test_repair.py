@@ -14,12 +14,14 @@ import pandas as pd
 import pytest
 import tifffile
 
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import save_annotations
 from bridgetrack.cli.earlier_run import given_run
 from bridgetrack.cli.explain import tracked_again
 from bridgetrack.cli.main import main
 from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.spread import Here
-from drawn_movie import drawn
+from drawn_movie import GEOMETRY, answered, drawn
 
 
 def damaged(folder: Path) -> Path:
@@ -126,6 +128,84 @@ def test_repaired_labels_that_are_gone(
     shutil.rmtree(result / "repaired")
     assert call("explain", result, "--frame", 0, "--cell", 1) == 1
     assert str(result / "repaired") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_answers_about_masks_hold(
+    movie: Path, beside: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = answered(movie / "clicks.masks.json", one=True)
+    if beside:
+        given = movie / "clicks.annotations.json"
+        save_annotations(AnnotationSet(GEOMETRY), given)
+    track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--out", movie / "out")
+    assert call(*track, "--annotations", given, "--repair") == 0
+    changes = pd.read_csv(movie / "out" / "repairs.csv")
+    told = {(row.frame, row.change) for row in changes.itertuples()}
+    assert (1, "cut") not in told and (2, "added") in told
+    cell = ("explain", movie / "out", "--frame", 1, "--cell", 1)
+    assert call(*cell) == 0  # what is given holds answers about events, or none
+    capsys.readouterr()
+    assert call(*cell, "--mask", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["chosen"], "the answers of the run count here, too"
+    assert call(*track, "--annotations", given) == (0 if beside else 2)
+    assert beside or "count with --repair" in capsys.readouterr().err
+
+
+def test_answers_about_masks_of_another_movie(
+    movie: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known, labels = answered(movie / "clicks.masks.json", one=True), movie / "small.npy"
+    np.save(labels, tifffile.imread(movie / "labels.tif")[:, :90])
+    np.save(movie / "image.npy", tifffile.imread(movie / "images.tif")[:, :90])
+    words = ("--image", movie / "image.npy", "--annotations", known)
+    for command in (
+        ("track", labels, "--repair", "--out", movie / "out"),
+        ("suggest", labels, "--masks"),
+        ("explain", labels, "--mask", "--frame", 1, "--cell", 1),
+    ):
+        assert call(*command, *words) == 1
+        assert "of another movie (4 frames of (96, 96) pixels" in capsys.readouterr().err
+    segment = ("segment", movie / "image.npy", "--out", movie / "new.tif", "--annotations", known)
+    assert call(*segment) == 1
+    assert "of another movie" in capsys.readouterr().err
+
+
+def test_the_channel_with_the_cells(movie: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells, labels = tifffile.imread(movie / "images.tif"), movie / "labels.tif"
+    other = np.random.default_rng(1).normal(100, 4, cells.shape).astype(np.float32)
+    np.save(movie / "two.npy", np.stack([other, cells], axis=1))
+    image = ("--image", movie / "two.npy", "--image-axes", "TCYX")
+    words = ("track", labels, *image, "--repair", "--out", movie / "out")
+    assert call(*words, "--channel", 1) == 0
+    listed = pd.read_csv(movie / "out" / "repairs.csv")
+    told = {(row.frame, row.change) for row in listed.itertuples()}
+    assert {(1, "cut"), (2, "added"), (3, "dropped")} <= told
+    capsys.readouterr()
+    looks, cell = [], ("explain", movie / "out", "--frame", 1, "--cell", 3, "--mask", "--json")
+    for more in ((), ("--channel", 1), ("--channel", 0)):
+        assert call(*cell, *more) == 0
+        looks.append(json.loads(capsys.readouterr().out)["probability"])
+    assert looks[0] == looks[1] > 0.5 > looks[2]
+    assert call("suggest", labels, *image, "--masks", "--channel", 1) == 0
+    assert "Is this one cell, or two?" in capsys.readouterr().out
+    assert call(*words, "--channel", 7) == 1
+    assert "7" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (("track", "labels.tif", "--out", "out"), "--repair"),
+        (("suggest", "labels.tif"), "--masks"),
+        (("explain", "labels.tif", "--frame", 0, "--cell", 1), "--mask"),
+    ],
+)
+def test_a_channel_needs_what_looks_at_it(
+    words: tuple[object, ...], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*words, "--channel", 1) == 2
+    assert f"which channel {flag} goes by" in capsys.readouterr().err
 
 
 def test_workers_look_for_what_else_may_be_a_cell(

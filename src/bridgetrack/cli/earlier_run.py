@@ -79,12 +79,12 @@ def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
     if named["labels"] is None:
         raise ValueError("no labels")
     settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
-    without = tuple(settings.pop("without", ()))
+    without, channel = tuple(settings.pop("without", ())), settings.pop("channel", 0)
     EventKinds.without(without)
     reading = MovieOptions(**settings)
     if "repair" in content:
         reading = _as_repaired(reading, content["geometry"])
-    return RunInputs(reading=reading, without=without, **named)  # type: ignore[arg-type]
+    return RunInputs(reading=reading, without=without, channel=channel, **named)  # type: ignore[arg-type]
 
 
 def _as_repaired(reading: MovieOptions, geometry: dict[str, Any]) -> MovieOptions:
