@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
 
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_store import MaskStore
+from bridgetrack.movie.geometry import Geometry
+from bridgetrack.regions.mend import Mend, MendKind
+
 SIZE = 96
+GEOMETRY = Geometry(4, (SIZE, SIZE), (1.0, 1.0))
 PLACES = ((20.0, 20.0), (20.0, 33.0), (60.0, 24.0), (64.0, 70.0), (30.0, 74.0))
 
 
@@ -22,6 +30,20 @@ def drawn(n_frames: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
             images[t] += 120 * np.exp(-(r2**2))
             labels[t][(r2 < 0.8) & (labels[t] == 0)] = k + 1
     return images, labels
+
+
+def answered(path: Path, one: bool, frame: int = 1) -> Path:
+    """A file of answers about masks: whether the two nuclei that touch are one cell there."""
+    true = drawn()[1]
+    parts = tuple(np.flatnonzero(true[frame] == k) for k in (1, 2))
+    both = (np.sort(np.concatenate(parts)),)
+    second, kind = parts[1], MendKind.KEEP if one else MendKind.CUT
+    pixels = second[:0] if one else second
+    before, after = np.ones_like(pixels), np.full_like(pixels, 2)
+    sides = (both, parts) if one else (parts, both)
+    mend = Mend(kind, frame, (), pixels, before, after, (1, 2), *sides)
+    MaskStore(path, GEOMETRY).keep(MaskAnswers(GEOMETRY).added(mend))
+    return path
 
 
 def colony(bright: bool = False) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,22 +14,31 @@ import pandas as pd
 import pytest
 import tifffile
 
+from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.store import save_annotations
+from bridgetrack.cli.earlier_run import given_run
+from bridgetrack.cli.explain import tracked_again
 from bridgetrack.cli.main import main
+from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.spread import Here
-from drawn_movie import drawn
+from drawn_movie import GEOMETRY, answered, drawn
 
 
-@pytest.fixture
-def movie(tmp_path: Path) -> Path:
+def damaged(folder: Path) -> Path:
     """Images, and labels in which two cells are one, one is missed and one is made up."""
     images, labels = drawn()
     labels[1][labels[1] == 2] = 1
     labels[2][labels[2] == 3] = 0
     labels[3][80:88, 40:48] = 9
     as_movie: dict[str, Any] = {"metadata": {"axes": "TYX"}, "photometric": "minisblack"}
-    tifffile.imwrite(tmp_path / "images.tif", images.astype(np.float32), **as_movie)
-    tifffile.imwrite(tmp_path / "labels.tif", labels.astype(np.uint16), **as_movie)
-    return tmp_path
+    tifffile.imwrite(folder / "images.tif", images.astype(np.float32), **as_movie)
+    tifffile.imwrite(folder / "labels.tif", labels.astype(np.uint16), **as_movie)
+    return folder
+
+
+@pytest.fixture
+def movie(tmp_path: Path) -> Path:
+    return damaged(tmp_path)
 
 
 def call(*arguments: object) -> int:
@@ -55,6 +65,147 @@ def test_labels_are_mended_and_every_change_is_listed(movie: Path) -> None:
     assert call(*track[:-1]) == 0
     assert not (out / "repairs.csv").exists()
     assert not (out / "repaired").exists()
+
+
+@pytest.fixture(scope="module")
+def repaired(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result with repaired labels, moved since; the order of axes of what was given is odd."""
+    folder = damaged(tmp_path_factory.mktemp("moved"))
+    np.save(folder / "labels.npy", np.moveaxis(tifffile.imread(folder / "labels.tif"), 0, -1))
+    words = ("--axes", "YXT", "--scale", "0.5,0.5", "--unit", "micrometer", "--repair")
+    given = ("track", folder / "labels.npy", "--image", folder / "images.tif")
+    assert call(*given, *words, "--out", folder / "made") == 0
+    return (folder / "made").rename(folder / "elsewhere")
+
+
+@pytest.fixture(scope="module")
+def added(repaired: Path) -> tuple[str, int, str, int]:
+    """Frame and label of a cell that the repair added, as words of a command."""
+    row = pd.read_csv(repaired / "repairs.csv").query("change == 'added'").iloc[0]
+    return "--frame", int(row["frame"]), "--cell", int(row["after"])
+
+
+def test_the_record_of_a_repair_names_what_was_given(repaired: Path) -> None:
+    record = json.loads((repaired / "run.json").read_text())
+    assert record["input"]["labels"] == str(repaired.parent / "labels.npy")
+
+
+def test_a_cell_that_was_added_is_explained(
+    repaired: Path, added: tuple[str, int, str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("explain", repaired, *added) == 0
+    assert f"cell {added[3]}" in capsys.readouterr().out
+    assert call("explain", repaired, *added, "--mask") == 0
+    assert "it is drawn so" in capsys.readouterr().out
+
+
+def test_a_repaired_result_is_tracked_again_as_it_was(repaired: Path) -> None:
+    again = tracked_again(given_run(repaired))
+    record = json.loads((repaired / "run.json").read_text())
+    assert again.solution.value == pytest.approx(record["inference"]["objective"])
+    known = again.tracks.geometry
+    assert (known.scale, known.unit) == ((0.5, 0.5), "micrometer")
+
+
+def test_what_reads_the_labels_of_a_result_reads_the_repaired_ones(
+    repaired: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("colour", repaired, "--out", repaired.parent / "colours.tif") == 0
+    assert call("cycles", repaired, "--samples", 2) == 0
+    capsys.readouterr()
+    truth = repaired.parent / "truth"
+    save_labels(open_labels(drawn()[1]), truth)
+    cells = "\n".join(f"{k} 0 3 0" for k in range(1, 6))
+    (truth / "man_track.txt").write_text(cells + "\n")
+    assert call("evaluate", repaired, "--ground-truth", truth, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["edge_f1"] == 1.0
+
+
+def test_repaired_labels_that_are_gone(
+    repaired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = shutil.copytree(repaired, tmp_path / "result")
+    shutil.rmtree(result / "repaired")
+    assert call("explain", result, "--frame", 0, "--cell", 1) == 1
+    assert str(result / "repaired") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_answers_about_masks_hold(
+    movie: Path, beside: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = answered(movie / "clicks.masks.json", one=True)
+    if beside:
+        given = movie / "clicks.annotations.json"
+        save_annotations(AnnotationSet(GEOMETRY), given)
+    track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--out", movie / "out")
+    assert call(*track, "--annotations", given, "--repair") == 0
+    changes = pd.read_csv(movie / "out" / "repairs.csv")
+    told = {(row.frame, row.change) for row in changes.itertuples()}
+    assert (1, "cut") not in told and (2, "added") in told
+    cell = ("explain", movie / "out", "--frame", 1, "--cell", 1)
+    assert call(*cell) == 0  # what is given holds answers about events, or none
+    capsys.readouterr()
+    assert call(*cell, "--mask", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["chosen"], "the answers of the run count here, too"
+    assert call(*track, "--annotations", given) == (0 if beside else 2)
+    assert beside or "count with --repair" in capsys.readouterr().err
+
+
+def test_answers_about_masks_of_another_movie(
+    movie: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known, labels = answered(movie / "clicks.masks.json", one=True), movie / "small.npy"
+    np.save(labels, tifffile.imread(movie / "labels.tif")[:, :90])
+    np.save(movie / "image.npy", tifffile.imread(movie / "images.tif")[:, :90])
+    words = ("--image", movie / "image.npy", "--annotations", known)
+    for command in (
+        ("track", labels, "--repair", "--out", movie / "out"),
+        ("suggest", labels, "--masks"),
+        ("explain", labels, "--mask", "--frame", 1, "--cell", 1),
+    ):
+        assert call(*command, *words) == 1
+        assert "of another movie (4 frames of (96, 96) pixels" in capsys.readouterr().err
+    segment = ("segment", movie / "image.npy", "--out", movie / "new.tif", "--annotations", known)
+    assert call(*segment) == 1
+    assert "of another movie" in capsys.readouterr().err
+
+
+def test_the_channel_with_the_cells(movie: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells, labels = tifffile.imread(movie / "images.tif"), movie / "labels.tif"
+    other = np.random.default_rng(1).normal(100, 4, cells.shape).astype(np.float32)
+    np.save(movie / "two.npy", np.stack([other, cells], axis=1))
+    image = ("--image", movie / "two.npy", "--image-axes", "TCYX")
+    words = ("track", labels, *image, "--repair", "--out", movie / "out")
+    assert call(*words, "--channel", 1) == 0
+    listed = pd.read_csv(movie / "out" / "repairs.csv")
+    told = {(row.frame, row.change) for row in listed.itertuples()}
+    assert {(1, "cut"), (2, "added"), (3, "dropped")} <= told
+    capsys.readouterr()
+    looks, cell = [], ("explain", movie / "out", "--frame", 1, "--cell", 3, "--mask", "--json")
+    for more in ((), ("--channel", 1), ("--channel", 0)):
+        assert call(*cell, *more) == 0
+        looks.append(json.loads(capsys.readouterr().out)["probability"])
+    assert looks[0] == looks[1] > 0.5 > looks[2]
+    assert call("suggest", labels, *image, "--masks", "--channel", 1) == 0
+    assert "Is this one cell, or two?" in capsys.readouterr().out
+    assert call(*words, "--channel", 7) == 1
+    assert "7" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (("track", "labels.tif", "--out", "out"), "--repair"),
+        (("suggest", "labels.tif"), "--masks"),
+        (("explain", "labels.tif", "--frame", 0, "--cell", 1), "--mask"),
+    ],
+)
+def test_a_channel_needs_what_looks_at_it(
+    words: tuple[object, ...], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(*words, "--channel", 1) == 2
+    assert f"which channel {flag} goes by" in capsys.readouterr().err
 
 
 def test_workers_look_for_what_else_may_be_a_cell(

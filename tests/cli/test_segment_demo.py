@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -14,7 +15,9 @@ from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels
-from bridgetrack.segmentation.pixels import load_pixel_model
+from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.segmentation.backends import Network
+from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
 from cli.conftest import Run
 from short_sample import short_sample
 
@@ -115,6 +118,48 @@ def test_strokes_teach_and_the_model_is_used_again(
     assert shown.status == 0, shown.err
     np.testing.assert_array_equal(tifffile.imread(again), first)
     assert not (tmp_path / "again.pixels.json").exists()
+
+
+def test_what_strokes_taught_goes_on_with_the_labels(
+    run: Run, few: Path, truth: Path, tmp_path: Path
+) -> None:
+    strokes, labels = _strokes(truth, tmp_path / "strokes.tif"), tmp_path / "labels.tif"
+    assert run("segment", few, "--strokes", strokes, "--out", labels).status == 0
+    found, known = how_found(labels), load_pixel_model(tmp_path / "labels.pixels.json")
+    assert found is not None and isinstance(found.model, PixelModel)
+    np.testing.assert_array_equal(found.model.painted.features, known.painted.features)
+    assert "taught by strokes" in found.words
+    taught = f"taught by {len(known.painted.classes):,} painted pixels"
+    for more in ((), ("--repair",)):
+        out = tmp_path / f"result{len(more)}"
+        assert run("track", labels, "--image", few, "--out", out, *more).status == 0
+        methods = " ".join((out / "methods.txt").read_text().split())
+        assert taught in methods and "the masks labels.tif" in methods
+        assert ("They were repaired before tracking" in methods) == bool(more)
+    record = json.loads((tmp_path / "labels.run.json").read_text())
+    record["pixel_model"]["classes"] = "no numbers"
+    (tmp_path / "labels.run.json").write_text(json.dumps(record))
+    assert how_found(labels) is None
+
+
+def test_the_network_is_told_of_without_its_folder(
+    run: Run, few: Path, truth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masks = itertools.cycle(tifffile.imread(p) for p in sorted(truth.glob("*.tif"))[:4])
+
+    def network(*_: object) -> Network:
+        return Network(lambda _: next(masks), lambda _: np.zeros((160, 160), np.float32))
+
+    monkeypatch.setattr("bridgetrack.segmentation.backends._network", network)
+    labels, mine = tmp_path / "labels.tif", tmp_path / "weights" / "mine"
+    words = ("--backend", "cellpose", "--network", mine, "--out", labels)
+    assert run("segment", few, *words).status == 0
+    found = how_found(labels)
+    assert found is not None and found.model == str(mine)
+    assert found.words == "by cellpose (mine)"
+    assert run("track", labels, "--out", tmp_path / "result").status == 0
+    methods = " ".join((tmp_path / "result" / "methods.txt").read_text().split())
+    assert "found by cellpose (mine), run by Bridgetrack" in methods
 
 
 def test_a_model_that_is_read_is_not_replaced(

@@ -12,7 +12,7 @@ import tifffile
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.models.model import load_model
 from cli.conftest import Run
-from drawn_movie import drawn
+from drawn_movie import answered, drawn
 
 
 def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
@@ -44,6 +44,27 @@ def test_masks_are_asked_about_where_there_is_an_image(run: Run, tmp_path: Path)
     )
     refused = run(*words)
     assert refused.status == 1 and "--image" in refused.err
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_masks_are_not_asked_about_again(run: Run, tmp_path: Path, one: bool) -> None:
+    images, labels = drawn()
+    labels[1][labels[1] == 2] = 1
+    labels[2][labels[2] == 3] = 0
+    np.save(tmp_path / "labels.npy", labels)
+    np.save(tmp_path / "image.npy", images)
+    words = ("suggest", tmp_path / "labels.npy", "--image", tmp_path / "image.npy", "--masks")
+    known = answered(tmp_path / "clicks.masks.json", one)
+    left = []
+    for more in ((), ("--annotations", known)):
+        shown = run(*words, *more, "--json")
+        assert shown.status == 0, shown.err
+        found = json.loads(shown.out)["masks"]
+        left.append({(q["frame"], q["question"]) for q in found})
+    assert left[0] - left[1] >= {(1, "Is this one cell, or two?")}
+    assert (2, "Is there a cell here that is not drawn?") in left[1]
+    refused = run(*words[:-1], "--annotations", known)
+    assert refused.status == 2 and "count with --masks" in refused.err
 
 
 def test_strategies_ask_about_other_events(run: Run, truth: Path) -> None:

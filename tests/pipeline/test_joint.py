@@ -134,6 +134,36 @@ def test_pins_that_exclude_each_other() -> None:
         solve(pins={(2, "left"): 1, (2, "both"): 1})
 
 
+def test_answers_hold_in_a_single_frame() -> None:
+    assert solve(n_frames=1)[1] == [set(TRUE)]
+    assert solve(pins={(0, "both"): 1, (0, "alone"): -1}, n_frames=1)[1] == [{"both"}]
+    assert solve(pins={(0, "bottom"): 1}, n_frames=1)[1] == [{"left", "right", "bottom"}]
+    with pytest.raises(InputError, match="frame 0 exclude each other"):
+        solve(pins={(0, "left"): 1, (0, "both"): 1}, n_frames=1)
+
+
+def test_alternatives_in_a_single_frame() -> None:
+    scores, how = {(0, "both"): 3.0}, JointSettings()
+    [found], [chosen] = solve(scores, {(0, "top"): -1, (0, "bottom"): -1}, how, n_frames=1)
+    assert chosen == set(TRUE) and found.otherwise is not None
+    worth = dict(zip(NAMES, how.trust * found.candidates.scores - how.bias, strict=True))
+
+    def instead(name: str, most: float = 60.0) -> tuple[set[str], set[str], float] | None:
+        doubt = found.otherwise(NAMES.index(name), most)
+        if doubt is None:
+            return None
+        assert (doubt.frames, doubt.events, doubt.of_masks) == (1, 0, doubt.cost)
+        gone, come = ({NAMES[r] for r in rows} for rows in (doubt.chosen, doubt.instead))
+        return gone, come, doubt.cost
+
+    cost = worth["left"] + worth["right"] - worth["both"]
+    both = ({"left", "right"}, {"both"}, pytest.approx(cost))
+    assert [instead(name) for name in ("both", "left", "right")] == [both] * 3
+    assert instead("alone") == ({"alone"}, set(), pytest.approx(worth["alone"]))
+    assert instead("both", 0.9 * cost) is None, "it costs more than the limit"
+    assert instead("top") is None, "somebody said that it is no cell"
+
+
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(1, 2))
 def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) -> None:

@@ -15,10 +15,13 @@ from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswer
 from bridgetrack.annotations.store import KeptFile
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
+from bridgetrack.notes import plural
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.schema import Count, FileFormat, FilePart, made_by
 
 _Flat = list[Count]
+_HEAD = 256
+"""Bytes at the beginning of a file in which its format stands."""
 
 
 def _grouped(flat: list[int], size: int) -> Any:
@@ -101,15 +104,46 @@ def _line(answer: MaskAnswer) -> str:
     return json.dumps(entry, separators=(",", ":"))
 
 
-def load_mask_answers(path: str | os.PathLike[str]) -> MaskAnswers:
+def load_mask_answers(
+    path: str | os.PathLike[str], geometry: Geometry | None = None
+) -> MaskAnswers:
     """Answers about masks from a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    geometry
+        Extent and scale of the movie that they must be about, which they then have; any where
+        None.
 
     Raises
     ------
     InputError
-        Where the file is missing or not valid; the message names the entry.
+        Where the file is missing or not valid, the message names the entry; or where it belongs
+        to another movie.
     """
-    return MASK_FILE.read(Path(path))
+    known = MASK_FILE.read(Path(path))
+    if geometry is None:
+        return known
+    if known.geometry.shape != geometry.shape or known.geometry.n_frames > geometry.n_frames:
+        here, there = (
+            f"{plural(g.n_frames, 'frame')} of {g.shape} pixels" for g in (geometry, known.geometry)
+        )
+        raise InputError(
+            f"{path}: these answers about masks are of another movie ({there}, not {here}); give "
+            "those about this one, or put the file elsewhere"
+        )
+    return replace(known, geometry=geometry)
+
+
+def is_mask_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is said to hold answers about masks, by its first words."""
+    try:
+        with Path(path).open("rb") as file:
+            return MASK_FILE.name.encode() in file.read(_HEAD)
+    except OSError:
+        return False  # told when it is read
 
 
 class MaskStore:
@@ -138,13 +172,7 @@ class MaskStore:
         self._answers = MaskAnswers(geometry)
         if path is None or not self._file.there:
             return
-        known = load_mask_answers(path)
-        if known.geometry.shape != geometry.shape or known.geometry.n_frames > geometry.n_frames:
-            raise InputError(
-                f"{path}: these answers about masks are of another movie (frames of "
-                f"{known.geometry.shape} pixels, not {geometry.shape}); put the file elsewhere"
-            )
-        self._answers = replace(known, geometry=geometry)
+        self._answers = load_mask_answers(path, geometry)
 
     @property
     def path(self) -> Path | None:

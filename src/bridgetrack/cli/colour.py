@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from bridgetrack.cli.console import answer, show
-from bridgetrack.cli.evaluate import named_labels
+from bridgetrack.cli.earlier_run import tracked_labels
 from bridgetrack.cli.lineage import Result, tracks_file
 from bridgetrack.cli.options import Json, check_file
 from bridgetrack.errors import InputError
-from bridgetrack.export.may_write import signed
+from bridgetrack.export.may_write import RUN_FILE, signed
 
 
 def colour(
@@ -35,7 +35,7 @@ def colour(
         typer.Option(
             "--labels",
             metavar="LABELS",
-            help="The label movie that was tracked; without it, the one named in run.json.",
+            help="The label movie that was tracked; without it, the one that run.json tells of.",
         ),
     ] = None,
     json: Json = False,
@@ -46,7 +46,7 @@ def colour(
     from bridgetrack.movie.opening import open_labels
 
     source = tracks_file(result)
-    named = labels or named_labels(source.parent / "run.json")
+    named = labels or tracked_labels(source.parent / RUN_FILE)
     if named is None or not named.exists():
         raise InputError(
             f"{result}: the label movie that was tracked is not known any more; name it by --labels"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import answer, show
-from bridgetrack.cli.explain import given_run, tracked_again
+from bridgetrack.cli.earlier_run import given_run
+from bridgetrack.cli.explain import tracked_again
 from bridgetrack.cli.lineage import Result, tracks_file
 from bridgetrack.cli.options import Json, at_least, check_file, seed_option
 from bridgetrack.cli.sources import collecting_warnings

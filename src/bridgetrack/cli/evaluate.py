@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json as json_library
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bridgetrack.cli.console import emit, say, table
+from bridgetrack.cli.earlier_run import tracked_labels
 from bridgetrack.cli.options import GroundTruth, Json
+from bridgetrack.export.may_write import RUN_FILE
 
 if TYPE_CHECKING:
     from bridgetrack.evaluation.evaluate import Scores
@@ -32,7 +33,7 @@ def evaluate(
         typer.Option(
             "--labels",
             metavar="LABELS",
-            help="The label movie that was tracked; without it, the one named in run.json.",
+            help="The label movie that was tracked; without it, the one that run.json tells of.",
         ),
     ] = None,
     sparse: Annotated[
@@ -57,7 +58,7 @@ def evaluate(
 
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
-    """The tracked label movie: given, or named in ``run.json`` and still there."""
+    """The tracked label movie: given, or known from ``run.json`` and still there."""
     from bridgetrack.importing.detections_csv import TABLES
     from bridgetrack.movie.opening import open_labels
 
@@ -65,20 +66,10 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
         return open_labels(labels)
     if (result / "ctc").is_dir():
         return None
-    named = named_labels(result / "run.json")
+    named = tracked_labels(result / RUN_FILE)
     if named is None or named.suffix.lower() in TABLES or not named.exists():
         return None
     return open_labels(named)
-
-
-def named_labels(run: Path) -> Path | None:
-    """The labels that the record of a run names, None where it names none."""
-    try:
-        content: Any = json_library.loads(run.read_text(encoding="utf-8"))
-        named = content["input"]["labels"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return Path(named) if isinstance(named, str) else None
 
 
 def score_lines(scores: Scores) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_library
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,19 +10,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridgetrack.cli.console import emit, say, show
-from bridgetrack.cli.options import Image, Json, MovieOptions, answers_option, parse_choice
+from bridgetrack.cli.earlier_run import given_run
+from bridgetrack.cli.options import (
+    Image,
+    Json,
+    answers_option,
+    channel_option,
+    check_channel,
+    parse_channel,
+    parse_choice,
+)
 from bridgetrack.cli.sources import (
     RunInputs,
+    about_events,
     collecting_warnings,
     open_answers,
+    open_mask_answers,
     open_scores,
     open_sources,
     open_weights,
+    refuse_masks_alone,
 )
 from bridgetrack.errors import InputError
-from bridgetrack.export.may_write import RUN_FILE
 from bridgetrack.hypotheses.kinds import EventKinds
-from bridgetrack.placing import recover
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -77,20 +86,24 @@ def explain(
         Path | None,
         answers_option("Answers that the tracks honour; with --mask, those about masks."),
     ] = None,
+    channel: Annotated[str | None, channel_option(" that --mask goes by")] = None,
     json: Json = False,
 ) -> None:
     """Explain what becomes of a cell, feature by feature, against the best alternative.
 
     Without --to and --event it explains the event that was chosen, with --mask the cell's
-    outline. With RESULT_DIR, image, model and annotations are those of that run.
+    outline. With RESULT_DIR, image, model, annotations and channel are those of that run.
     """
     targets = _labels(to)
     if event is not None:
         parse_choice(event, EVENTS, "--event")
+    check_channel(channel, "--mask", mask)
+    refuse_masks_alone(annotations, "--mask", mask)
     given = given_run(source, image, model, None if mask else annotations)
     if mask:
         if targets or event is not None:
             raise typer.BadParameter("--mask asks about a cell, --to and --event about a link")
+        given = given if channel is None else replace(given, channel=parse_channel(channel))
         _explain_mask(given, frame, cell, annotations, json)
         return
     with collecting_warnings([]):
@@ -105,8 +118,7 @@ def explain(
 def _explain_mask(
     given: RunInputs, frame: int, cell: int, answers: Path | None, json: bool
 ) -> None:
-    """Say why a cell is drawn as it is."""
-    from bridgetrack.annotations.mask_store import load_mask_answers
+    """Say why a cell is drawn as it is; without a file of answers those of the run count."""
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.explain_masks import explain_mask
     from bridgetrack.pipeline.mask_candidates import GivenMasks
@@ -119,8 +131,12 @@ def _explain_mask(
                 "--image, also where the tracks were made without it"
             )
         weights = open_weights(given.model)
-        known = None if answers is None else GivenMasks(answers=load_mask_answers(answers))
-        found = show(explain_mask(pixels, cells, frame, cell, given=known, model=weights))
+        named, needed = answers or given.annotations, answers is not None
+        known = GivenMasks(answers=open_mask_answers(named, cells, needed=needed))
+        steps = explain_mask(
+            pixels, cells, frame, cell, given=known, model=weights, channel=given.channel
+        )
+        found = show(steps)
     if not json:
         say(found.words())
         return
@@ -140,41 +156,11 @@ def _labels(text: str | None) -> tuple[int, ...]:
     return labels
 
 
-def given_run(
-    source: Path,
-    image: Path | None = None,
-    model: Path | None = None,
-    annotations: Path | None = None,
-) -> RunInputs:
-    """What the run was given whose folder is named, else what is named itself."""
-    recover(source)
-    run = source / RUN_FILE
-    if not run.is_file():
-        return RunInputs(source, image, model, annotations)
-    try:
-        content: dict[str, Any] = json_library.loads(run.read_text(encoding="utf-8"))
-        named = {k: None if v is None else Path(v) for k, v in content["input"].items()}
-        settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
-        without = tuple(settings.pop("without", ()))
-        EventKinds.without(without)
-        known = RunInputs(reading=MovieOptions(**settings), without=without, **named)  # type: ignore[arg-type]
-        if named["labels"] is None:
-            raise ValueError("no labels")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{run}: this is not the record of a run") from error
-    return replace(
-        known,
-        image=image or known.image,
-        model=model or known.model,
-        annotations=annotations or known.annotations,
-    )
-
-
 def tracked_again(given: RunInputs) -> Tracking:
     """Track what a run was given, once more."""
     from bridgetrack.pipeline.tracking import track_steps
 
-    weights, answers = open_weights(given.model), open_answers(given.annotations)
+    weights, answers = open_weights(given.model), open_answers(about_events(given.annotations))
     if given.project is not None:
         return _tracked_project(given.project, given.image, weights, answers)
     cells, pixels = open_sources(given.labels, given.image, given.reading, [])

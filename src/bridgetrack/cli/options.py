@@ -140,6 +140,12 @@ def answers_option(text: str) -> Any:
     return typer.Option("--annotations", metavar="A.json", help=text, parser=a_name)
 
 
+def channel_option(what: str = "") -> Any:
+    """``--channel``: by which one cells are looked for, and `what` for."""
+    text = f"Number or name of the channel with the cells{what}; 0, the first, where none is named."
+    return typer.Option("--channel", metavar="C", help=text)
+
+
 def seed_option(text: str) -> Any:
     """``--seed``: of what."""
     return typer.Option("--seed", metavar="S", help=text)
@@ -178,6 +184,21 @@ def parse_positive(text: str, option: str) -> float | None:
     if not 0 < number < math.inf:
         raise typer.BadParameter(f"{option} {text!r} must be auto or a positive number")
     return number
+
+
+def parse_channel(text: str | None) -> int | str:
+    """The number or the name of a channel; the first one where none is named."""
+    if text is None:
+        return 0
+    return int(text) if text.isdecimal() else text
+
+
+def check_channel(text: str | None, flag: str, given: bool) -> None:
+    """Refuse a channel where the option that looks at it is not given."""
+    if text is not None and not given:
+        raise typer.BadParameter(
+            f"--channel {text!r} says which channel {flag} goes by, and means nothing without it"
+        )
 
 
 def parse_choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:

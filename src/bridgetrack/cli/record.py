@@ -95,7 +95,6 @@ def finish(
     """
     from bridgetrack.export.results import FILES, METHODS, stage_results
     from bridgetrack.files import staged_files
-    from bridgetrack.pipeline.methods import methods_text
     from bridgetrack.pipeline.summary import doubted
 
     check_run(out, given)
@@ -109,9 +108,7 @@ def finish(
 
     with staged_files(out, removed) as staging:
         tracks = tracking.tracks
-        image = None if given.image is None else str(given.image)
-        methods = methods_text(tracking, image=image, found=found, repaired=given.repair)
-        labels = tracking.scene.labels
+        methods, labels = _methods(tracking, given, found), tracking.scene.labels
         limits = stage_results(tracks, labels, staging, given.formats, given.preset, methods)
         watch.stop()
         said = [*notes, *(Note(NoteKind.REMARK, words) for words in (*limits, *tracks.notes))]
@@ -126,6 +123,18 @@ def finish(
         record = sealed(record, manifest(staging, record["files"]))
         write_json(record, staging / RUN_FILE)
     return Finished(record, said)
+
+
+def _methods(tracking: Tracking, given: RunInputs, found: Finding | None) -> str:
+    """How the result was made, in sentences; of repaired masks it tells what they were before."""
+    from bridgetrack.pipeline.finding_record import how_found
+    from bridgetrack.pipeline.methods import methods_text
+
+    image = None if given.image is None else str(given.image)
+    masks = str(given.labels) if given.repair else None
+    if given.repair and found is None:
+        found = how_found(given.labels)
+    return methods_text(tracking, image=image, masks=masks, found=found, repaired=given.repair)
 
 
 def _in_the_way(out: Path, given: RunInputs) -> list[str]:
@@ -174,6 +183,7 @@ def describe(
             "preset": given.preset,
             "without": list(given.without),
             **asdict(given.reading),
+            **({"channel": given.channel} if given.repair else {}),
         },
         "geometry": geometry_record(tracking.tracks.geometry),
         "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},

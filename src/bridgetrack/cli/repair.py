@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from bridgetrack.cli.sources import open_mask_answers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
@@ -26,11 +27,15 @@ def repaired_labels(
     model: Model,
     folder: Path,
     out: Path,
+    *,
+    answers: Path | None = None,
     workers: Workers | None = None,
+    channel: int | str = 0,
 ) -> Steps[Movie]:
     """Mend labels and write them, with a list of what was changed, into a folder.
 
-    The labels name `out` as their source, where the folder's content will stand in the end.
+    The labels name `out` as their source, where the folder's content will stand in the end. What
+    the file `answers` says of masks holds.
 
     Raises
     ------
@@ -46,8 +51,11 @@ def repaired_labels(
             "--repair needs labels and the image that they were made from: give a label movie, "
             "not a table, and --image"
         )
+    said = open_mask_answers(answers, cells)
     with label_writer(folder / LABELS, cells.geometry) as writer:
-        found = yield from repair_masks(cells, image, writer.write, model, workers=workers)
+        found = yield from repair_masks(
+            cells, image, writer.write, model, said, workers, channel=channel
+        )
     rows = [
         {
             "frame": c.frame,

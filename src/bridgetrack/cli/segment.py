@@ -20,15 +20,17 @@ from bridgetrack.cli.options import (
     Scheduler,
     Unit,
     answers_option,
+    channel_option,
     keep_inputs,
     make,
     one_option_each,
     out_option,
+    parse_channel,
     parse_choice,
     parse_scale,
 )
 from bridgetrack.cli.record import geometry_record, write_json
-from bridgetrack.cli.sources import cluster_at, collecting_warnings
+from bridgetrack.cli.sources import cluster_at, collecting_warnings, open_mask_answers
 from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import placed_together
 from bridgetrack.notes import Note, NoteKind, plural
@@ -98,12 +100,7 @@ def segment(
         Path | None,
         answers_option("Answers about masks, which hold and which teach what a cell looks like."),
     ] = None,
-    channel: Annotated[
-        str,
-        typer.Option(
-            "--channel", metavar="C", help="Number or name of the channel with the cells."
-        ),
-    ] = "0",
+    channel: Annotated[str | None, channel_option()] = None,
     scale: Scale = None,
     unit: Unit = None,
     frame_interval: FrameInterval = None,
@@ -117,7 +114,6 @@ def segment(
     Beside the labels it leaves LABELS.run.json, which says what was done, and with strokes
     LABELS.pixels.json, which other movies can be segmented with.
     """
-    from bridgetrack.annotations.mask_store import load_mask_answers
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.pipeline.finding_record import beside_labels
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
@@ -156,12 +152,13 @@ def segment(
             pixels = movie.n_frames * math.prod(movie.geometry.shape or ())
             pixels *= backend == "builtin"  # a network has a device of its own, or all cores
             workers = cluster.enter_context(cluster_at(scheduler, pixels))
-            number = int(channel) if channel.isdecimal() else channel
+            number = parse_channel(channel)
             start = None if pixel_model is None else load_pixel_model(pixel_model)
             steps = segmenting(
                 movie, out, wanted, channel=number, backend=backend, network=network,
                 strokes=strokes, start=start, choose=choose, staging=staging,
-                answers=None if answers is None else load_mask_answers(answers), workers=workers,
+                answers=open_mask_answers(answers, movie, needed=True),
+                workers=workers,
             )  # fmt: skip
             found = show(steps, watch)
         path, counts = found.path, found.counts
@@ -293,16 +290,15 @@ def described(
     given: dict[str, Path | str | None], movie: Movie, found: Segmented
 ) -> dict[str, Any]:
     """What was done, as JSON values."""
-    from bridgetrack.pipeline.finding_record import FINDING_FILE, summary_of
+    from bridgetrack.pipeline.finding_record import finding_to_json
     from bridgetrack.pipeline.methods import versions
 
     return {
-        **FINDING_FILE.head,
+        **finding_to_json(found.finding),
         "command": "segment",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": {key: None if path is None else str(path) for key, path in given.items()},
         "geometry": geometry_record(movie.geometry),
-        **summary_of(found.finding),
         "readings": [] if found.estimate is None else [
             {**asdict(reading), "worth": reading.worth} for reading in found.estimate.readings
         ],

@@ -21,6 +21,7 @@ from bridgetrack.notes import Note, NoteKind
 
 if TYPE_CHECKING:
     from bridgetrack.annotations.annotation_set import AnnotationSet
+    from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.features.feature import FeatureSet
     from bridgetrack.features.link_scores import LinkScores
     from bridgetrack.models.model import Model
@@ -47,6 +48,7 @@ class RunInputs:
     preset: str = "plain"  # columns of the tables, see `write_csv`
     command: str = "track"
     repair: bool = False  # the labels were mended first, see `cli.repair`
+    channel: int | str = 0  # of the image, by which they were
     link_scores: Path | None = None  # scores of links that another program gave
     found_here: bool = False  # the labels were found on the way and stand among the results
     without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
@@ -89,6 +91,45 @@ def open_answers(path: Path | None) -> AnnotationSet | None:
     from bridgetrack.annotations.store import load_annotations
 
     return None if path is None else load_annotations(path)
+
+
+def about_events(answers: Path | None) -> Path | None:
+    """The file, where it is not one of answers about masks."""
+    from bridgetrack.annotations.mask_store import is_mask_file
+
+    return None if answers is None or is_mask_file(answers) else answers
+
+
+def refuse_masks_alone(answers: Path | None, flag: str, given: bool) -> None:
+    """Refuse a file of answers about masks where the option that takes them is not given."""
+    if about_events(answers) != answers and not given:
+        raise typer.BadParameter(
+            f"--annotations {answers}: these are answers about masks, which count with {flag}"
+        )
+
+
+def about_masks(answers: Path | None) -> Path | None:
+    """The file of answers about masks: the one given, or what the window keeps beside it."""
+    from bridgetrack.annotations.mask_store import is_mask_file
+    from bridgetrack.session.answers import masks_path
+
+    if answers is None or is_mask_file(answers):
+        return answers
+    beside = masks_path(answers)
+    return beside if beside.exists() else None
+
+
+def open_mask_answers(
+    answers: Path | None, movie: Movie, *, needed: bool = False
+) -> MaskAnswers | None:
+    """Answers about the masks of a movie, where there are some; see `about_masks`.
+
+    Where they are `needed`, a file that neither holds any nor has any beside it is refused.
+    """
+    from bridgetrack.annotations.mask_store import load_mask_answers
+
+    file = about_masks(answers) or (answers if needed else None)
+    return None if file is None else load_mask_answers(file, movie.geometry)
 
 
 def open_weights(path: Path | None) -> Model | None:

@@ -17,16 +17,23 @@ from bridgetrack.cli.options import (
     Weights,
     answers_option,
     at_least,
+    channel_option,
+    check_channel,
     make,
     one_option_each,
+    parse_channel,
     reads_movie,
 )
 from bridgetrack.cli.sources import (
+    RunInputs,
+    about_events,
     collecting_warnings,
     open_answers,
+    open_mask_answers,
     open_scene,
     open_sources,
     open_weights,
+    refuse_masks_alone,
 )
 from bridgetrack.errors import InputError
 from bridgetrack.notes import Note
@@ -48,7 +55,11 @@ def suggest(
     image: Image = None,
     model: Weights = None,
     annotations: Annotated[
-        Path | None, answers_option("Answers so far; they are not asked again.")
+        Path | None,
+        answers_option(
+            "Answers so far; they are not asked again. With --masks, those about masks, too, given "
+            "here or kept beside."
+        ),
     ] = None,
     count: Annotated[
         int, typer.Option("-n", "--count", metavar="N", help="Number of suggestions.")
@@ -59,6 +70,7 @@ def suggest(
             "--masks", help="List, too, where the image says that masks may be wrong, and how."
         ),
     ] = False,
+    channel: Annotated[str | None, channel_option(" that --masks goes by")] = None,
     reading: MovieOptions,
     json: Json = False,
     **how: Any,
@@ -72,15 +84,22 @@ def suggest(
     from bridgetrack.models.shipped import shipped_model
 
     at_least(1, count, "-n")
+    check_channel(channel, "--masks", masks)
+    refuse_masks_alone(annotations, "--masks", masks)
     options = make(SuggestOptions, **how)
     notes: list[Note] = []
     with collecting_warnings(notes):
         weights = open_weights(model) or shipped_model()
-        answers = open_answers(annotations)
-        scene = open_scene(labels, image, answers, reading, notes, named=annotations)
+        events = about_events(annotations)
+        answers = open_answers(events)
+        scene = open_scene(labels, image, answers, reading, notes, named=events)
         answered = 0 if answers is None else len(answers)
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
-        doubted = _about_masks(labels, image, weights, reading)[:count] if masks else []
+        doubted: list[MaskQuestion] = []
+        if masks:
+            number = parse_channel(channel)
+            given = RunInputs(labels, image, model, annotations, reading, channel=number)
+            doubted = _about_masks(given, weights)[:count]
     record: dict[str, Any] = {"suggestions": [s.to_json() for s in found]}
     if masks:
         record["masks"] = [q.to_json() for q in doubted]
@@ -89,21 +108,24 @@ def suggest(
     answer(json, record, lambda: [*lines, *note_lines(notes)])
 
 
-def _about_masks(
-    labels: Path, image: Path | None, weights: Model, reading: MovieOptions
-) -> list[MaskQuestion]:
+def _about_masks(given: RunInputs, weights: Model) -> list[MaskQuestion]:
+    """Questions about masks that nobody answered yet."""
     from bridgetrack.active.mask_questions import mask_questions
     from bridgetrack.movie.movie import Movie
-    from bridgetrack.pipeline.mask_doubts import mask_doubts
+    from bridgetrack.pipeline.mask_candidates import GivenMasks
+    from bridgetrack.pipeline.mask_doubts import mask_doubts, settled
 
-    cells, pixels = open_sources(labels, image, reading, [])
+    cells, pixels = open_sources(given.labels, given.image, given.reading, [])
     if not isinstance(cells, Movie) or pixels is None:
         raise InputError(
             "--masks needs masks and the image that they were made from: give a label movie, not "
             "a table, and --image"
         )
-    frames = range(cells.n_frames)
-    return mask_questions(show(mask_doubts(pixels, cells, frames, model=weights)))
+    answers, frames = open_mask_answers(given.annotations, cells), range(cells.n_frames)
+    known = GivenMasks(answers=answers)
+    steps = mask_doubts(pixels, cells, frames, given=known, model=weights, channel=given.channel)
+    doubts = show(steps)
+    return mask_questions(d for d in doubts if answers is None or not settled(d, answers))
 
 
 def mask_lines(found: list[MaskQuestion]) -> list[str]:

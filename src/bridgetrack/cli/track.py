@@ -21,6 +21,9 @@ from bridgetrack.cli.options import (
     Weights,
     Without,
     answers_option,
+    channel_option,
+    check_channel,
+    parse_channel,
     parse_choice,
     parse_choices,
     parse_kinds,
@@ -28,12 +31,14 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.cli.sources import (
     RunInputs,
+    about_events,
     cluster_at,
     collecting_warnings,
     open_answers,
     open_scores,
     open_sources,
     open_weights,
+    refuse_masks_alone,
 )
 from bridgetrack.files import lent_folder
 from bridgetrack.notes import Note, NoteKind
@@ -47,7 +52,11 @@ def track(
     image: Image = None,
     model: Weights = None,
     annotations: Annotated[
-        Path | None, answers_option("Answers that the tracks must honour.")
+        Path | None,
+        answers_option(
+            "Answers that the tracks must honour; with --repair, those about masks, too, given "
+            "here or kept beside."
+        ),
     ] = None,
     formats: Annotated[
         str,
@@ -62,6 +71,7 @@ def track(
             "missed or made up; the mended labels and a list of all changes are written beside.",
         ),
     ] = False,
+    channel: Annotated[str | None, channel_option(" that --repair goes by")] = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -124,6 +134,8 @@ def track(
     )
     limit = None if memory is None else parse_memory(memory)
     kinds = parse_kinds(without)
+    check_channel(channel, "--repair", repair)
+    refuse_masks_alone(annotations, "--repair", repair)
     model = None if model is None else find_model_file(model)
     given = RunInputs(
         labels,
@@ -135,12 +147,13 @@ def track(
         repair=repair,
         without=kinds.words,
         link_scores=link_scores,
+        channel=parse_channel(channel),
     )
     check_run(out, given)
     notes: list[Note] = []
     with collecting_warnings([]), ExitStack() as temporary:
         weights = open_weights(model) or shipped_model()
-        answers = open_answers(annotations)
+        answers = open_answers(about_events(annotations))
         cells, pixels = open_sources(labels, image, reading, notes)
         watch = Stopwatch()
         beside = None
@@ -148,7 +161,11 @@ def track(
             workers = temporary.enter_context(cluster_at(scheduler))
         if repair:
             beside = temporary.enter_context(lent_folder(out))
-            cells = show(repaired_labels(cells, pixels, weights, beside, out, workers), watch)
+            mending = repaired_labels(
+                cells, pixels, weights, beside, out,
+                answers=annotations, workers=workers, channel=given.channel,
+            )  # fmt: skip
+            cells = show(mending, watch)
         with collecting_warnings(notes):
             pieces = InPieces(limit, window, gap, workers, seconds)
             scores, features = open_scores(link_scores, weights)

@@ -169,6 +169,8 @@ def explain_mask(
     settings: MaskSettings | None = None,
     given: GivenMasks | None = None,
     model: Model | None = None,
+    *,
+    channel: int | str = 0,
 ) -> Steps[MaskExplanation]:
     """Why a cell is drawn as it is, and not cut, joined, outlined otherwise or left out.
 
@@ -182,6 +184,8 @@ def explain_mask(
         The cell.
     segmentation, settings, given, model
         See `mask_doubts`.
+    channel
+        Number or name of the channel that shows the cells.
 
     Raises
     ------
@@ -199,11 +203,13 @@ def explain_mask(
     # One window, so that all frames around it count.
     settings = replace(settings, window=max(2, len(around)))
     # The choice and the reasons go by the same score.
-    learned = yield from learn_masks(image, segmentation, settings, given, model, frames=around)
+    learned = yield from learn_masks(
+        image, segmentation, settings, given, model, channel=channel, frames=around
+    )
     given = replace(given, score=learned.score)
     choices: list[FrameChoice] = []
     yield from choose_masks(
-        image, choices.append, segmentation, settings, given, model, frames=around
+        image, choices.append, segmentation, settings, given, model, channel=channel, frames=around
     )
     choice = next(c for c in choices if c.frame == frame)
     return _explained(choice, label, pixels, learned.score, settings.loyalty)

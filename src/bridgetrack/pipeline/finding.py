@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PureWindowsPath
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
@@ -59,13 +60,21 @@ class Finding:
         if self.given is not None:
             return "brought along and repaired by the image"
         if self.backend != "builtin":
-            return f"by {self.backend}"
+            return f"by {self.network_words}"
         words = _WAYS[self.choose]
         if self.settings is not None and self.settings.diameter is not None:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
         if self.kind == "rods":
             words += ", as rods"
         return f"{words}, taught by strokes" if isinstance(self.model, PixelModel) else words
+
+    @property
+    def network_words(self) -> str:
+        """The program that was asked, with the name of its network, without its folders."""
+        # a Windows path takes both kinds of slashes
+        if not isinstance(self.model, str):
+            return self.backend
+        return f"{self.backend} ({PureWindowsPath(self.model).name})"
 
     @property
     def kind(self) -> str | None:

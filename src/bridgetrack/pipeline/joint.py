@@ -54,6 +54,12 @@ SAME = 0.5
 """Intersection over union above which two regions are one cell."""
 
 
+_EXCLUDE = (
+    "answers about cells in {} exclude each other: two cells that were said to exist share pixels; "
+    "take one of these answers back"
+)
+
+
 @dataclass(frozen=True)
 class JointSettings:
     """How regions are chosen together with their events.
@@ -156,7 +162,7 @@ class FrameChoice:
         The nearest alternatives.
     otherwise
         Works out what would be if a region were decided otherwise, where that costs no more than
-        a limit; None where there are no events to decide by.
+        a limit; None where masks are chosen frame by frame.
     """
 
     frame: int
@@ -350,7 +356,7 @@ def choose_jointly(
         yield Progress("Choosing masks", (first - frames.start) / len(frames))
         if len(frames) == 1 or not any(len(one.regions) for one in known):
             for t in range(first, stop):
-                decided(_alone(t, known[t - begin], likely[t - begin]))
+                decided(_alone(t, known[t - begin], settings))
             known, likely = known[stop - 1 - begin :], likely[stop - 1 - begin :]
             begin, first = stop - 1, stop
             continue
@@ -367,9 +373,40 @@ def choose_jointly(
     return gap
 
 
-def _alone(t: int, candidates: Candidates, chosen: Mask) -> FrameChoice:
+def _alone(t: int, candidates: Candidates, settings: JointSettings) -> FrameChoice:
     """A movie of one frame, and frames without any candidate, have no events."""
-    return FrameChoice(t, candidates, chosen, np.abs(candidates.scores), ())
+    worth = settings.trust * candidates.scores - settings.bias
+    chosen = _by_worth(candidates.regions, worth, candidates.pinned)
+    if chosen is None:
+        raise InputError(_EXCLUDE.format(f"frame {t}"))
+    otherwise = partial(_otherwise_alone, t, candidates, worth, chosen)
+    return FrameChoice(t, candidates, chosen, np.abs(worth), (), otherwise)
+
+
+def _by_worth(regions: Regions, worth: Array, pinned: NDArray[np.int8]) -> Mask | None:
+    """The best regions of a frame that agree with what is pinned; None where there are none."""
+    atoms, there = exclusions(regions), pinned == 1
+    taken = atoms @ there.astype(np.int64)
+    if (taken > 1).any():
+        return None
+    closed = there | (pinned == -1) | (atoms.T @ taken > 0)
+    return np.asarray(choose_by_frame(regions, np.where(closed, -1.0, worth)) | there)
+
+
+def _otherwise_alone(
+    t: int, candidates: Candidates, worth: Array, chosen: Mask, region: int, most: float
+) -> Doubt | None:
+    """The best choice in a frame without events in which a region is gone, or there."""
+    pinned = candidates.pinned.copy()
+    if pinned[region]:
+        return None
+    pinned[region] = -1 if chosen[region] else 1
+    after = _by_worth(candidates.regions, worth, pinned)
+    if after is None:
+        return None
+    gone, come = np.flatnonzero(chosen & ~after), np.flatnonzero(after & ~chosen)
+    cost = float(worth[gone].sum() - worth[come].sum())
+    return None if cost > most else Doubt(t, gone, come, cost, 1, 0, cost)
 
 
 @dataclass(frozen=True)
@@ -421,10 +458,7 @@ class _Window:
             solution = yield from relayed(work, partial(Progress, "Choosing masks"))
         except InfeasibleError as error:
             frames = f"{self.begin} to {self.begin + len(self.rows) - 1}"
-            raise InputError(
-                f"answers about cells in frames {frames} exclude each other: two cells that were "
-                "said to exist share pixels; take one of these answers back"
-            ) from error
+            raise InputError(_EXCLUDE.format(f"frames {frames}")) from error
         return _Solved(self, scores, allowed, solution, settings)
 
 

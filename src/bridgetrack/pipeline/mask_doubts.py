@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.joint import SAME, Doubt, FrameChoice, JointSettings
@@ -79,6 +80,8 @@ def mask_doubts(
     settings: MaskSettings | None = None,
     given: GivenMasks | None = None,
     model: Model | None = None,
+    *,
+    channel: int | str = 0,
 ) -> Steps[tuple[MaskDoubt, ...]]:
     """Doubts about the masks of some frames, in order of time.
 
@@ -92,6 +95,8 @@ def mask_doubts(
         See `choose_masks`; the masks take the place of labels brought along.
     settings
         How to choose. Loyalty is what speaks for masks as they are drawn, in log-odds.
+    channel
+        Number or name of the channel that shows the cells.
 
     Yields
     ------
@@ -111,7 +116,9 @@ def mask_doubts(
             frame = label_frame(labels, choice.frame)
             found.extend(_Frame(choice, frame, settings.trust).doubts())
 
-    yield from choose_masks(image, decided, segmentation, settings, given, model, frames=wide)
+    yield from choose_masks(
+        image, decided, segmentation, settings, given, model, channel=channel, frames=wide
+    )
     return tuple(found)
 
 
@@ -220,6 +227,13 @@ def _trifling(doubt: MaskDoubt) -> bool:
 def _overlap(first: Index, second: Index) -> float:
     shared = len(np.intersect1d(first, second, assume_unique=True))
     return shared / (len(first) + len(second) - shared)
+
+
+def settled(doubt: MaskDoubt, answers: MaskAnswers) -> bool:
+    """Whether people said already what is right there: most of it are pixels of one answer."""
+    about = (a.pixels for a in answers if a.frame == doubt.frame)
+    pixels = doubt.concerned
+    return any(2 * len(np.intersect1d(pixels, p, assume_unique=True)) > len(pixels) for p in about)
 
 
 def drawn_as(doubt: MaskDoubt, labels: NDArray[Any]) -> tuple[int, ...] | None:

@@ -175,8 +175,7 @@ def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
 
 def _finding(found: Finding) -> str:
     if found.backend != "builtin":
-        network = f" ({found.model})" if isinstance(found.model, str) else ""
-        return f"The masks were found by {found.backend}{network}, run by Bridgetrack."
+        return f"The masks were found by {found.network_words}, run by Bridgetrack."
     how = {
         "jointly": "chosen among candidate regions together with their tracks",
         "frame": "chosen among candidate regions frame by frame",

@@ -25,6 +25,8 @@ def repair_masks(
     model: Model,
     answers: MaskAnswers | None = None,
     workers: Workers | None = None,
+    *,
+    channel: int | str = 0,
 ) -> Steps[tuple[MaskChange, ...]]:
     """Repair the masks of a movie; they stay where the image does not object.
 
@@ -41,6 +43,8 @@ def repair_masks(
     workers
         Who looks for what else may be a cell, and measures it; this process where None. The same
         comes of it.
+    channel
+        Number or name of the channel that shows the cells.
 
     Yields
     ------
@@ -58,7 +62,8 @@ def repair_masks(
     """
     found: list[MaskChange] = []
     given = GivenMasks(labels=(labels,), answers=answers)
-    for step in segment_by_choice(image, given=given, model=model, workers=workers):
+    chosen = segment_by_choice(image, given=given, model=model, channel=channel, workers=workers)
+    for step in chosen:
         if isinstance(step, Progress):
             yield step
             continue
