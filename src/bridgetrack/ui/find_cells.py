@@ -99,9 +99,10 @@ class _Decided:
     said: SegmentationSettings
     found: SettingsEstimate
 
-    def holds_for(self, layer: Any, said: SegmentationSettings) -> bool:
-        """Whether it need not be found out again; another size is simply put in its place."""
-        return self.layer is layer and self.said.foreground == said.foreground
+    def holds_for(self, layer: Any, said: SegmentationSettings, own_size: bool) -> bool:
+        """Whether it need not be found out again, as with a size that the slider has by then."""
+        same_size = own_size or self.said.diameter == said.diameter
+        return self.layer is layer and same_size and self.said.foreground == said.foreground
 
 
 def _told(found: SettingsEstimate) -> str:
@@ -155,7 +156,10 @@ class FindCells(QWidget):
         self.backend.changed.connect(self._on_backend)
         box.addWidget(folded("Advanced settings", self.choice.native, self.expert.native))
         self.teach = TeachPixels(
-            panel, lambda: source.image.layer, self._movie, self._with_settings
+            panel,
+            lambda: source.image.layer,
+            self._movie,
+            lambda then: self._with_settings(then, plain=False),
         )
         self.teach.changed.append(self._on_taught)
         source.companions += [self.teach.bring_back, self._leave]
@@ -181,6 +185,7 @@ class FindCells(QWidget):
         self.looks["diameter"].changed.connect(lambda _: self._on_size_set())
         for form in (self.looks, self.expert):
             form.listen(self._preview_soon)
+            form.listen(self.teach.look_again)
         self.live.toggled.connect(self._on_live)
         self._source.image.chosen.connect(lambda _: self._on_other_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
@@ -299,8 +304,9 @@ class FindCells(QWidget):
         movie, layer = self._movie(), self._source.image.layer
         if movie is None:
             return
-        if self._decided is not None and self._decided.holds_for(layer, self._said()):
-            self._then(then, movie, self._decided.found.settings, plain)
+        decided = self._decided
+        if decided is not None and decided.holds_for(layer, self._said(), self._own_size):
+            self._then(then, movie, decided.found.settings, plain)
             return
         under_way = self._panel.session.busy("settings")
         self._waiting = {**(self._waiting if under_way else {}), then: plain}
@@ -309,7 +315,7 @@ class FindCells(QWidget):
 
     def _said(self) -> SegmentationSettings:
         """What a person said of the cells of this movie; the rest is left open."""
-        size = self.looks["diameter"].value if self._own_size else None
+        size = self.looks["diameter"].value if self._own_size else self.teach.size
         return SegmentationSettings(diameter=size, foreground=self.expert["foreground"].value)
 
     def _decide(self, movie: Movie, layer: Any) -> None:
