@@ -16,6 +16,8 @@ from bridgetrack.progress import Progress
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation import movie as movie_module
 from bridgetrack.segmentation import segment_movie
+from bridgetrack.segmentation.readings import Reading
+from bridgetrack.ui import find_cells
 from bridgetrack.ui.layers import find_role, tags_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -275,3 +277,69 @@ def test_frames_of_a_cancelled_search_are_kept_and_it_goes_on_from_there(
     viewer.close()
     qtbot.wait(100)
     assert not queue.busy and not late
+
+
+def looked_for(state, find, qtbot):
+    """The settings that cells are looked for with, once that begins; it is ended there."""
+    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
+    state.session.cancel("segment")
+    return find._search.finding.settings
+
+
+def click_three(viewer, find, qtbot):
+    """Three clicks that say how large cells are."""
+    find.size.click()
+    layer = find_role(viewer.layers, "sizes")
+    layer.add([[0, 20, 20], [0, 50, 50], [0, 80, 80]])
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "sizes") is None, timeout=20_000)
+
+
+def saying(foreground, diameter):
+    """In the place of a look at the cells that were clicked."""
+
+    def clicked(movie, places):
+        yield Progress("Looking at the cells", 0.0)
+        return Reading(foreground, diameter)
+
+    return clicked
+
+
+def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbot, monkeypatch):
+    state, widget = opened
+    find = widget.segment.find
+    monkeypatch.setattr(find_cells, "clicked_size", saying("dark", 46.0))
+    click_three(viewer, find, qtbot)
+    find.go.click()
+    said = looked_for(state, find, qtbot)
+    assert (said.foreground, said.diameter) == ("dark", 46.0)
+    assert find.looks["diameter"].value == 46
+    assert find.estimate.text() == "Cells look dark and 46 pixels wide."
+    # Also by the slider, and while the estimate is under way.
+    other = viewer.add_image(viewer.layers["part"].data + 1, name="other")
+    widget.segment.source.image.choose(other)
+    find.go.click()
+    assert state.session.busy("settings")
+    find.live.setChecked(True)  # the preview waits for the estimate, too, and ends no search
+    find.looks["diameter"].value = 31
+    assert looked_for(state, find, qtbot).diameter == 31
+    assert find.looks["diameter"].value == 31 and "31 pixels wide" in find.estimate.text()
+
+
+def test_what_clicks_said_is_of_their_movie_alone(opened, viewer, qtbot, monkeypatch):
+    state, widget = opened
+    find = widget.segment.find
+    monkeypatch.setattr(find_cells, "clicked_size", saying("dark", 46.0))
+    click_three(viewer, find, qtbot)
+    other = viewer.add_image(viewer.layers["part"].data + 1, name="other")
+    widget.segment.source.image.choose(other)
+    find.go.click()
+    said = looked_for(state, find, qtbot)
+    assert said.foreground == "bright" and said.diameter < 40
+    assert find.estimate.text().startswith("Cells look bright")
+    # What was chosen in the advanced settings holds until it is chosen otherwise, and is told.
+    find.expert["foreground"].value = "texture"
+    find.go.click()
+    assert looked_for(state, find, qtbot).foreground == "texture"
+    assert find.estimate.text().startswith("Cells look structured")
+    widget.segment.source.image.choose(viewer.layers["part"])
+    assert find.expert["foreground"].value == "texture"

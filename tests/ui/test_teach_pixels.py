@@ -9,6 +9,7 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.movie import open_labels, save_labels
+from bridgetrack.segmentation.readings import Reading
 from bridgetrack.session.answers import autosave_path, cells_path
 from bridgetrack.ui.layers import camera_of, find_role
 
@@ -260,3 +261,35 @@ def test_three_clicks_set_the_size(segment, viewer, hand, qtbot, pixels):
     expected = 2 * np.sqrt(np.median(areas) / np.pi)
     assert find.looks["diameter"].value == pytest.approx(expected, rel=0.3)
     assert find.expert["foreground"].value == "bright"
+
+
+def test_strokes_teach_with_the_size_that_is_shown(segment, viewer, hand, qtbot, pixels):
+    def taught_with(diameter):
+        qtbot.waitUntil(
+            lambda: teach.model is not None and teach.model.diameter == diameter, timeout=30_000
+        )
+        return teach.model.painted
+
+    teach, find = _teach(segment, hand, qtbot, pixels[1][0]), segment.find
+    first = teach.model
+    assert first.diameter == pytest.approx(find.looks["diameter"].value, abs=0.5)
+    find.looks["diameter"].value = 35
+    painted = taught_with(35)
+    assert set(painted.classes) == set(first.painted.classes)
+    find._on_size(Reading("bright", 28.0))
+    taught_with(28)
+    # It is there again with the strokes, and with the size that they were learned with.
+    image = segment.source.image.layer
+    segment.source.image.choose(viewer.add_image(pixels[0][3:6] * 2.0, name="another"))
+    segment.source.image.choose(image)
+    taught_with(28)
+    assert find.looks["diameter"].value == 28
+    # Without the strokes, the movie says how large its cells are; then a person does.
+    teach.forget.click()
+    for size in (first.diameter, 40):
+        if size == 40:
+            find.looks["diameter"].value = size
+        teach.take(2)
+        teach.strokes.paint((0, 20, 20), 2)
+        teach.strokes.paint((0, 60, 60), 1)
+        taught_with(size)

@@ -36,6 +36,8 @@ class Taught:
         Of the frame in view, None without a model.
     frame
         The frame in view.
+    settings
+        With which cells they were learned from, above all of what size; None before the first.
     """
 
     marks: dict[int, NDArray[np.uint8]]
@@ -43,6 +45,7 @@ class Taught:
     model: PixelModel | None = None
     probability: NDArray[np.float32] | None = None
     frame: int = -1
+    settings: SegmentationSettings | None = None
 
 
 def teach(
@@ -53,9 +56,13 @@ def teach(
     start: PixelModel | None,
     frame: int,
 ) -> Steps[Taught]:
-    """Learn from strokes that changed, and look at a frame with what was learned."""
+    """Learn from strokes that changed, and look at a frame with what was learned.
+
+    With other settings than those of `known`, all strokes are learned from anew.
+    """
     yield Progress("Learning from strokes", 0.0)
-    pixels, diameter, scale = dict(known.pixels), settings.diameter or 20.0, movie.geometry.scale
+    pixels = dict(known.pixels) if known.settings == settings else {}
+    diameter, scale = settings.diameter or 20.0, movie.geometry.scale
     for k, (t, drawn) in enumerate(marks.items()):
         if t not in pixels or t not in known.marks or (known.marks[t] != drawn).any():
             picture = movie.channel_frame(t)
@@ -66,11 +73,12 @@ def teach(
     try:
         model = taught_model(parts, diameter, movie) if parts else None
     except InputError:  # one class only, so far
-        return Taught(marks, pixels, frame=frame)
+        model = None
     if model is None:
-        return Taught(marks, pixels, frame=frame)
+        return Taught(marks, pixels, frame=frame, settings=settings)
     yield Progress("Looking at the frame", 0.9)
-    return Taught(marks, pixels, model, model.probability(movie.channel_frame(frame)), frame)
+    seen = model.probability(movie.channel_frame(frame))
+    return Taught(marks, pixels, model, seen, frame, settings)
 
 
 def next_place(movie: Movie, known: Taught, frame: int) -> Steps[UncertainPlace]:

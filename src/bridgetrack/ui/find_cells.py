@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,20 @@ _PAUSE = 200
 """Milliseconds after the last move of a slider until the preview follows."""
 
 
+@dataclass(frozen=True)
+class _Decided:
+    """What suits a movie, told by its layer, with what a person had said of its cells."""
+
+    layer: Any
+    said: SegmentationSettings
+    found: SettingsEstimate
+
+    def holds_for(self, layer: Any, said: SegmentationSettings, own_size: bool) -> bool:
+        """Whether it need not be found out again, as with a size that the slider has by then."""
+        same_size = own_size or self.said.diameter == said.diameter
+        return self.layer is layer and same_size and self.said.foreground == said.foreground
+
+
 def _told(found: SettingsEstimate) -> str:
     """What was decided, and what is doubtful about it."""
     said = f"Cells look {found.readings[0].words}."
@@ -103,13 +117,17 @@ class FindCells(QWidget):
     def __init__(self, panel: Panel, source: SourceChooser) -> None:
         super().__init__()
         self._panel, self._source = panel, source
-        self._decided: tuple[Any, SettingsEstimate] | None = None
+        self._decided: _Decided | None = None
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
         self._searched: Any = None  # the layer that is looked at, None while none is
         self._wanted: Any = None  # the layer to search once it is known what suits it
         self._left = ""  # what is still to be told of a search that another movie ended
         self._sized: Any = None  # the layer that three clicks go on
+        self._of: Any = source.image.layer  # the movie chosen last
+        self._own_size = False  # whether a person set the size of its cells
+        self._clicked: str | None = None  # what its cells look like, as three clicks said
+        self._waiting: dict[Any, bool] = {}  # what goes on once it is known what suits the movie
         queue = self._queue = EventLoopQueue(panel.state.turns)
         panel.destroyed.connect(lambda _=None: queue.stop())
         box = QVBoxLayout(self)
@@ -138,7 +156,10 @@ class FindCells(QWidget):
         self.backend.changed.connect(self._on_backend)
         box.addWidget(folded("Advanced settings", self.choice.native, self.expert.native))
         self.teach = TeachPixels(
-            panel, lambda: source.image.layer, self._movie, self._with_settings
+            panel,
+            lambda: source.image.layer,
+            self._movie,
+            lambda then: self._with_settings(then, plain=False),
         )
         self.teach.changed.append(self._on_taught)
         source.companions += [self.teach.bring_back, self._leave]
@@ -156,13 +177,19 @@ class FindCells(QWidget):
         self.words = text()
         box.addWidget(self.words)
         self._preview_soon = qdebounced(self._show_preview, timeout=_PAUSE, parent=self)
+        self._listen()
+        self._on_image()
+
+    def _listen(self) -> None:
+        panel = self._panel
+        self.looks["diameter"].changed.connect(lambda _: self._on_size_set())
         for form in (self.looks, self.expert):
             form.listen(self._preview_soon)
+            form.listen(self.teach.look_again)
         self.live.toggled.connect(self._on_live)
-        source.image.chosen.connect(lambda _: self._on_other_image())
+        self._source.image.chosen.connect(lambda _: self._on_other_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
         panel.listen(panel.session.movie_changed, self._on_movie)
-        self._on_image()
 
     # ------------------------------------------------------------------ state
 
@@ -183,7 +210,19 @@ class FindCells(QWidget):
         for work in ("settings", "preview", "size"):
             session.cancel(work)
         self.estimate.setText("")
+        self._forget_looks()
         self._on_image()
+
+    def _forget_looks(self) -> None:
+        """The size that was set, and what clicks said, is of the cells of the movie before."""
+        layer = self._source.image.layer
+        if layer is None or layer is self._of:
+            return
+        if self._of is not None:
+            self._own_size = False
+        if self._clicked is not None and self.expert["foreground"].value == self._clicked:
+            self.expert["foreground"].value = "auto"
+        self._of, self._clicked = layer, None
 
     def _ended_early(self, why: str) -> str:
         """What is told of a search that ended while what suits its movie was looked for."""
@@ -265,21 +304,45 @@ class FindCells(QWidget):
         movie, layer = self._movie(), self._source.image.layer
         if movie is None:
             return
-        if self._decided is not None and self._decided[0] is layer:
-            self._then(then, movie, self._decided[1].settings, plain)
+        decided = self._decided
+        if decided is not None and decided.holds_for(layer, self._said(), self._own_size):
+            self._then(then, movie, decided.found.settings, plain)
             return
+        under_way = self._panel.session.busy("settings")
+        self._waiting = {**(self._waiting if under_way else {}), then: plain}
+        if not under_way:
+            self._decide(movie, layer)
+
+    def _said(self) -> SegmentationSettings:
+        """What a person said of the cells of this movie; the rest is left open."""
+        size = self.looks["diameter"].value if self._own_size else self.teach.size
+        return SegmentationSettings(diameter=size, foreground=self.expert["foreground"].value)
+
+    def _decide(self, movie: Movie, layer: Any) -> None:
+        """Find out what suits the movie, then go on with all that waits for it."""
+        said = self._said()
 
         def known(found: SettingsEstimate) -> None:
             if self._source.image.layer is not layer:
                 return  # another movie was chosen meanwhile
-            self._decided = (layer, found)
-            shown = self.looks.applied_to(Appearance())
-            size = min(max(round(found.settings.diameter or 20), 4), 120)
-            self.looks.show(replace(shown, diameter=float(size)))
-            self.estimate.setText(_told(found))
-            self._then(then, movie, found.settings, plain)
+            if self._said() != said:
+                self._decide(movie, layer)  # what was set meanwhile stays
+                return
+            self._decided = _Decided(layer, said, found)
+            self._show_decided(found)
+            waiting, self._waiting = self._waiting, {}
+            for then, plain in waiting.items():
+                self._then(then, movie, found.settings, plain)
 
-        self._panel.session.run("settings", lambda: fitted_settings(movie), known, self._failed)
+        self._panel.session.run(
+            "settings", lambda: fitted_settings(movie, said), known, self._failed
+        )
+
+    def _show_decided(self, found: SettingsEstimate) -> None:
+        if not self._own_size:
+            size = min(max(round(found.settings.diameter or 20), 4), 120)
+            self.looks.show(replace(self.looks.applied_to(Appearance()), diameter=float(size)))
+        self.estimate.setText(_told(found))
 
     def _then(self, then: Any, movie: Movie, decided: SegmentationSettings, plain: bool) -> None:
         try:
@@ -294,6 +357,10 @@ class FindCells(QWidget):
         self.words.setText(str(error))
 
     # ------------------------------------------------------------------ size
+
+    def _on_size_set(self) -> None:
+        """A person set the size, which no estimate changes from now on."""
+        self._own_size = True
 
     def ask_for_size(self) -> None:
         """Take three clicks on cells, in a layer that goes when they are made."""
@@ -334,8 +401,12 @@ class FindCells(QWidget):
             )
             return
         size = min(max(round(found.diameter), 4), 120)
+        self._clicked = found.foreground
         self.expert["foreground"].value = found.foreground
         self.looks["diameter"].value = float(size)
+        self._on_size_set()
+        self._decided = None  # what was told of the cells before is no longer so
+        self.estimate.setText("")
         self.words.setText(f"These cells are {found.words}.")
 
     # ------------------------------------------------------------------ preview

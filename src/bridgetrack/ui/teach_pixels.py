@@ -67,8 +67,8 @@ class TeachPixels(QWidget):
         self._watched: Any = None
         self._touched: set[int] = set()
         self._of: Any = None
-        self._settings: SegmentationSettings | None = None
         self._start: PixelModel | None = None
+        self.size: float | None = None  # of cells, where strokes of an earlier time tell
         self._path: Path | None = None  # where strokes on the image chosen are kept
         self._kept: Strokes | None = None  # what stands there
         self._problem = ""  # why they are not kept, empty where they are
@@ -149,7 +149,7 @@ class TeachPixels(QWidget):
             self._keep()
             self._left = self._put_aside() or self._left
             self._unwatch()
-            self._of, self._settings, self._start = image, None, None
+            self._of, self._start, self.size = image, None, None
             self._path, self._kept, self._problem = None, None, ""
             self._known, self._touched = Taught({}, {}), set()
             self.words.setText(self._left)
@@ -195,6 +195,7 @@ class TeachPixels(QWidget):
             self._panel.session.tell(error)
             return ""
         self._path, self._kept, self._start = path, kept, kept.start
+        self.size = kept.diameter if kept.start is None else None
         if kept.frames:
             marks = np.zeros(shape, dtype=np.uint8)
             for t, drawn in kept.frames.items():
@@ -213,7 +214,8 @@ class TeachPixels(QWidget):
             return
         drawn = {t: np.array(layer.data[t]) for t in sorted({*self._known.marks, *self._touched})}
         frames = {t: marks for t, marks in drawn.items() if marks.any()}
-        size = kept.diameter if self._settings is None else self._settings.diameter
+        learned = self._known.settings
+        size = kept.diameter if learned is None else learned.diameter
         now = Strokes(kept.shape, frames, size, self._start)
         if not now.same(kept):
             self._write(now, path)
@@ -342,7 +344,7 @@ class TeachPixels(QWidget):
     def clear(self) -> None:
         """Remove the strokes and what they taught."""
         self._panel.session.cancel("pixels")
-        self._known, self._start = Taught({}, {}), None
+        self._known, self._start, self.size = Taught({}, {}), None, None
         self._drop_layers()
         if self._path is not None and self._kept is not None:
             self._write(Strokes(self._kept.shape), self._path)
@@ -368,21 +370,20 @@ class TeachPixels(QWidget):
 
     def learn(self, _: Any = None) -> None:
         """Learn from the strokes as they are now, and show what that says of the frame in view."""
-        movie = self._movie()
-        if movie is None or (self._watched is None and self._start is None):
+        if self._movie() is not None and (self._watched is not None or self._start is not None):
+            self._once_decided(self._learn)
+
+    def _learn(self, movie: Movie, settings: SegmentationSettings) -> None:
+        """Go on with what the panel shows of the cells."""
+        image, known, start = self._image(), self._known, self._start
+        if image is not self._of or (self._watched is None and start is None):
             return
+        if start is not None:  # its pixels were described with a size that cannot be changed
+            settings = replace(settings, diameter=start.diameter)
         frame = self.frame(movie)
-        marks, known, start = self._marks(frame), self._known, self._start
-        same = marks.keys() == known.marks.keys() and all(
-            np.array_equal(known.marks[t], drawn) for t, drawn in marks.items()
-        )
-        if same and known.frame == frame and (known.model is not None or start is None):
+        marks = self._marks(frame)
+        if self._learned(marks, frame, settings):
             return
-        image = self._image()
-        if self._settings is None:
-            self._once_decided(lambda _, settings: self._begin(image, settings))
-            return
-        settings = self._settings
         self._panel.session.run(
             "pixels",
             lambda: teach(movie, marks, known, settings, start, frame),
@@ -390,14 +391,22 @@ class TeachPixels(QWidget):
             lambda error: self.words.setText(str(error)),
         )
 
-    def _begin(self, image: Any, settings: SegmentationSettings) -> None:
-        """Go on once it is known what suits the movie; sliders moved later do not matter."""
-        if image is not self._of:
-            return
-        kept = None if self._kept is None else self._kept.diameter
-        size = kept or settings.diameter if self._start is None else self._start.diameter
-        self._settings = replace(settings, diameter=size)
-        self.learn()
+    def _learned(
+        self, marks: dict[int, NDArray[np.uint8]], frame: int, settings: SegmentationSettings
+    ) -> bool:
+        """Whether these strokes were learned from with these settings, and the frame is shown."""
+        known = self._known
+        if known.frame != frame or known.settings != settings:
+            return False
+        same = marks.keys() == known.marks.keys() and all(
+            np.array_equal(known.marks[t], drawn) for t, drawn in marks.items()
+        )
+        return same and (known.model is not None or self._start is None)
+
+    def look_again(self) -> None:
+        """The settings shown have changed: what is painted teaches with these from now on."""
+        if self._known.settings is not None or self._start is not None:
+            self._learn_soon()
 
     def _on_taught(self, image: Any, found: Taught) -> None:
         if image is not self._of:
@@ -486,7 +495,8 @@ class TeachPixels(QWidget):
             viewer.dims.set_point(axis + k, value)
         camera = camera_of(viewer)
         camera.center = (0.0, *world[-2:])
-        size = 12 * ((self._settings and self._settings.diameter) or 20.0) * float(image.scale[-1])
+        model = self._known.model
+        size = 12 * (20.0 if model is None else model.diameter) * float(image.scale[-1])
         camera.zoom = max(camera.zoom, 600 / size)
         self.words.setText(f"These pixels are {place.doubt:.0%} uncertain: what are they?")
 
@@ -494,6 +504,6 @@ class TeachPixels(QWidget):
         movie, kept = self._movie(), self._panel.session.pixels
         if movie is None or kept is None:
             return
-        self._start, self._settings = kept.fitted_to(movie.geometry), None
+        self._start = kept.fitted_to(movie.geometry)
         self._known = Taught({}, {})
         self.learn()
