@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings, segme
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.strokes import learn_pixels
 from drawn_movie import PLACES, SIZE, colony, drawn, share_found
+from fake_networks import cellpose_that
 from pictures import blobs, photograph
 
 
@@ -47,6 +49,32 @@ def test_nuclei_are_found_in_every_frame(how: str) -> None:
         for k in range(1, len(PLACES) + 1):
             own = mask[true == k]
             assert (own == np.bincount(own).argmax()).mean() > 0.7
+
+
+def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    images, labels = drawn()
+    faint = np.stack([ndi.binary_dilation(frame == 4, iterations=6) for frame in labels])
+    images[faint] = np.random.default_rng(1).normal(100, 4, int(faint.sum()))  # only it sees these
+    images, shown = images.astype(np.float32), labels.copy()
+    shown[2][shown[2] == 3] = 0  # which it misses once
+    known = {frame.tobytes(): mask for frame, mask in zip(images, shown, strict=True)}
+    looked = cellpose_that(monkeypatch, lambda image: known[image.tobytes()])
+    movie = open_movie(images)
+    alone = found(movie)
+    assert not any(mask[true == 4].any() for true, mask in zip(labels, alone, strict=True))
+    finding = Finding(backend="cellpose")
+    assert finding.words == "together with their tracks, beside those of cellpose"
+    taught = run(finding.taught(movie))
+    got = [s.labels for s in taught.steps(movie) if isinstance(s, SegmentedFrame)]
+    assert all(share_found(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
+    assert len(looked) >= len(images)
+    again = pickle.loads(pickle.dumps(taught.network))
+    assert again == taught.network
+    assert not again._loaded
+    as_they_are = replace(finding, choose="plain")
+    plain = [s.labels for s in as_they_are.steps(movie) if isinstance(s, SegmentedFrame)]
+    assert all(share_found(true, mask) == 1 for true, mask in zip(shown, plain, strict=True))
+    assert share_found(labels[2], plain[2]) < 1
 
 
 def test_labels_brought_along_are_mended() -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -51,6 +51,7 @@ BACKENDS = ("builtin", "cellpose", "stardist")
 @one_option_each(SegmentationSettings)
 def segment(
     *,
+    context: typer.Context,
     image: Annotated[
         Path,
         typer.Argument(
@@ -122,14 +123,12 @@ def segment(
     from bridgetrack.pipeline.finding_record import beside_labels
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
 
-    choose = settings.pop("choose")
-    wanted = make(SegmentationSettings, **settings)
     parse_choice(backend, BACKENDS, "--backend")
-    parse_choice(choose, get_args(Choose), "--choose")
-    if answers is not None and (backend != "builtin" or choose == "plain"):
+    choose = _way(settings.pop("choose"), backend, context)
+    wanted = make(SegmentationSettings, **settings)
+    if answers is not None and choose == "plain":
         raise typer.BadParameter(
-            "--annotations about masks needs masks to choose among: --backend builtin and "
-            "--choose jointly or frame"
+            "--annotations about masks needs masks to choose among: --choose jointly or frame"
         )
     taught = strokes is not None or pixel_model is not None
     if taught and backend != "builtin":
@@ -194,6 +193,15 @@ def segment(
         + (f"; what the strokes taught: {beside[1]}" if strokes is not None else ""),
     ]
     answer(json, record, lambda: lines)
+
+
+def _way(choose: str, backend: str, context: typer.Context) -> Choose:
+    """How masks are chosen; a network's cells stay as they are, unless somebody asks for more."""
+    parse_choice(choose, get_args(Choose), "--choose")
+    given = context.get_parameter_source("choose")
+    if backend != "builtin" and given is not None and given.name == "DEFAULT":
+        return "plain"
+    return cast(Choose, choose)
 
 
 def _remarks(movie: Movie, counts: list[int], channel: int | str) -> list[Note]:
@@ -269,7 +277,7 @@ def segmenting(
         painted, size = open_labels(strokes), settings.diameter
         pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
     estimate = None
-    if backend == "builtin" and (pixels is None or choose != "plain"):
+    if backend == "builtin" and (pixels is None or choose != "plain"):  # a network has a size
         if choose == "plain" or pixels is not None:
             yield Progress("Looking at the movie", 0.0)
             estimate = estimate_settings(movie, settings, channel=channel)

@@ -11,6 +11,7 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.segmentation.backends import NetworkReading
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
@@ -32,7 +33,8 @@ class Finding:
     settings
         Of the built-in segmentation; what is left open is decided by the movie.
     choose
-        See `MaskChoice`; counts for the built-in segmentation only.
+        See `MaskChoice`; the cells of a network are taken as they are (plain), or are candidates
+        beside others.
     backend, model
         See `make_segmenter`.
     given
@@ -51,7 +53,7 @@ class Finding:
     @property
     def chooses(self) -> bool:
         """Whether it chooses among candidates, so that answers about masks count."""
-        return self.backend == "builtin" and self.choose != "plain"
+        return self.choose != "plain"
 
     @property
     def words(self) -> str:
@@ -59,7 +61,8 @@ class Finding:
         if self.given is not None:
             return "brought along and repaired by the image"
         if self.backend != "builtin":
-            return f"by {self.backend}"
+            way = f"{_WAYS[self.choose]}, beside those of" if self.chooses else "by"
+            return f"{way} {self.backend}"
         words = _WAYS[self.choose]
         if self.settings is not None and self.settings.diameter is not None:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
@@ -101,11 +104,22 @@ class Finding:
         assert self.choose != "plain"
         return MaskSettings(choose=self.choose)
 
+    @property
+    def pixels(self) -> PixelModel | None:
+        """What strokes taught."""
+        return self.model if isinstance(self.model, PixelModel) else None
+
+    @property
+    def network(self) -> NetworkReading | None:
+        """The network whose cells are candidates."""
+        if self.backend == "builtin" or isinstance(self.model, PixelModel):
+            return None
+        return NetworkReading(self.backend, self.model, self.settings)
+
     def _known(self, answers: MaskAnswers | None, learned: LearnedMasks | None) -> GivenMasks:
-        pixels = self.model if isinstance(self.model, PixelModel) else None
         labels = () if self.given is None else (self.given,)
         score = learned.score if learned is not None and learned.holds_for(answers) else None
-        return GivenMasks(labels=labels, pixels=pixels, answers=answers, score=score)
+        return GivenMasks(labels, None, self.pixels, self.network, answers, score)
 
     def steps(
         self,

@@ -20,6 +20,7 @@ class _Content(OpenEntry):
     choose: Choose = "plain"
     settings: _Settings | None = None
     network: str | None = None
+    candidates: bool = False
     repaired: bool = False
     pixel_model: Annotated[PixelModel, PIXEL_MODEL_FILE.nested] | None = None
 
@@ -27,7 +28,10 @@ class _Content(OpenEntry):
         # What was repaired is repaired again from the masks as they are now.
         if self.repaired:
             return None
-        return Finding(self.settings, self.choose, self.backend, self.pixel_model or self.network)
+        # Cells of a network were taken as they are before they could be candidates, whatever way
+        # of choosing was written down.
+        choose = self.choose if self.backend == "builtin" or self.candidates else "plain"
+        return Finding(self.settings, choose, self.backend, self.pixel_model or self.network)
 
 
 FINDING_FILE = FileFormat(
@@ -76,6 +80,7 @@ def summary_of(finding: Finding) -> dict[str, Any]:
     return {
         "backend": finding.backend,
         "choose": finding.choose,
+        "candidates": finding.chooses,
         "judged_as": finding.kind,
         "settings": None if finding.settings is None else asdict(finding.settings),
         "pixels": None if pixels is None else {

@@ -148,7 +148,8 @@ def _reader(
     for other in (*given.labels, *([given.probability] if given.probability else [])):
         check_same_extent(movie, other)
     number = movie.channel_number(channel)
-    if given.labels or given.pixels is not None or given.probability is not None:
+    said = (given.pixels, given.network, given.probability)
+    if given.labels or any(one is not None for one in said):
         yield Progress("Looking at the movie", 0.0)
         settings = movie_settings(movie, segmentation, channel=number)
     else:
