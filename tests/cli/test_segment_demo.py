@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels
+from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.progress import Progress
 from bridgetrack.segmentation.pixels import load_pixel_model
 from cli.conftest import Run
 from fake_networks import cellpose_that
@@ -190,6 +194,22 @@ def test_cells_of_a_network_stay_as_they_are_unless_asked(
     found = how_found(out)
     assert found is not None
     assert not found.chooses
+
+
+def test_a_choice_that_may_not_be_the_best_is_told(
+    run: Run, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = masks.choose_jointly
+
+    def hard(*given: Any, **named: Any) -> Generator[Progress, None, float]:
+        return 2.5 + (yield from chosen(*given, **named))
+
+    monkeypatch.setattr(masks, "choose_jointly", hard)
+    shown = run("segment", few, "--out", tmp_path / "labels.tif")
+    assert shown.status == 0, shown.err
+    assert "within 2.5 of the best score" in shown.out + shown.err
+    record = json.loads((tmp_path / "labels.run.json").read_text())
+    assert record["gap"] == pytest.approx(2.5)
 
 
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

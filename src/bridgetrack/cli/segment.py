@@ -33,7 +33,7 @@ from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import placed_together
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.placing import recover
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def segment(
         if strokes is not None and found.pixels is not None:
             sign(save_pixel_model(found.pixels, staging / beside[1].name))
         sign(staging / path.name)
-        notes += _remarks(movie, counts, number)
+        notes += _remarks(movie, found, number)
         if found.estimate is not None:
             notes += [Note(NoteKind.WARNING, words) for words in found.estimate.doubts]
         seconds = sum(watch.seconds.values())
@@ -204,9 +204,14 @@ def _way(choose: str, backend: str, context: typer.Context) -> Choose:
     return cast(Choose, choose)
 
 
-def _remarks(movie: Movie, counts: list[int], channel: int | str) -> list[Note]:
+def _remarks(movie: Movie, done: Segmented, channel: int | str) -> list[Note]:
     """What is odd about a segmentation, with a cure."""
-    found = []
+    counts, found = done.counts, []
+    if done.finding.short:
+        found.append(
+            f"the cells were found {done.finding.words}: some windows of frames took too long; "
+            "fewer candidates, as with another --diameter, or --choose frame are faster"
+        )
     n = len(movie.channels)
     if n > 1:
         names = ", ".join(f"{k} ({name})" for k, name in enumerate(movie.channels))
@@ -288,13 +293,14 @@ def segmenting(
     finding = Finding(settings, choose, backend, model)
     finding = yield from finding.taught(movie, answers, channel=channel, workers=workers)
     with label_writer(out, movie.geometry, staging=staging) as writer:
-        for step in finding.steps(movie, answers, channel=channel, workers=workers):
+        work = Kept(finding.steps(movie, answers, channel=channel, workers=workers))
+        for step in work:
             if isinstance(step, Progress):
                 yield step
                 continue
             writer.write(step.labels)
             counts.append(len(np.unique(step.labels[step.labels > 0])))
-    return Segmented(writer.path, counts, finding, pixels, estimate)
+    return Segmented(writer.path, counts, work.result or finding, pixels, estimate)
 
 
 def described(

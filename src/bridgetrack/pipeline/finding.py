@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
@@ -17,6 +17,7 @@ from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.spread import Workers
 
+_ROUNDING = 1e-6
 _WAYS = {
     "jointly": "together with their tracks",
     "frame": "frame by frame",
@@ -41,6 +42,9 @@ class Finding:
         Labels brought along, which are repaired.
     learned
         What the movie and the answers about it taught, where that is known already.
+    gap
+        By how much the score of what was chosen may fall short of the best choice; 0 where it is
+        the best of every window of frames.
     """
 
     settings: SegmentationSettings | None = None
@@ -49,6 +53,7 @@ class Finding:
     model: PixelModel | str | None = None
     given: Movie | None = None
     learned: LearnedMasks | None = None
+    gap: float = 0.0
 
     @property
     def chooses(self) -> bool:
@@ -56,8 +61,19 @@ class Finding:
         return self.choose != "plain"
 
     @property
+    def short(self) -> bool:
+        """Whether there may be a better choice, by more than rounding."""
+        return self.gap > _ROUNDING
+
+    @property
     def words(self) -> str:
         """How, in words that go on from *cells found*."""
+        if self.short:
+            return f"{self._way}, within {self.gap:.3g} of the best score"
+        return self._way
+
+    @property
+    def _way(self) -> str:
         if self.given is not None:
             return "brought along and repaired by the image"
         if self.backend != "builtin":
@@ -130,7 +146,7 @@ class Finding:
         channel: int | str = 0,
         workers: Workers | None = None,
         frames: Sequence[int] | None = None,
-    ) -> Iterator[Progress | SegmentedFrame]:
+    ) -> Generator[Progress | SegmentedFrame, None, Finding]:
         """Find the cells, giving each frame's labels between the steps of the work.
 
         Parameters
@@ -147,13 +163,18 @@ class Finding:
             Who looks at the frames; this process where None.
         frames
             Which frames, where masks are not chosen; all where None.
+
+        Returns
+        -------
+        Finding
+            This one, with the gap that was left.
         """
         if self.chooses:
             given = self._known(answers, self.learned)
-            yield from segment_by_choice(
+            gap = yield from segment_by_choice(
                 image, self.settings, self._how, given, weights, channel=channel, workers=workers
             )
-            return
+            return replace(self, gap=gap)
         yield Progress("Finding cells", 0.0)
         found = segment_movie(
             image, self.settings, channel=channel, backend=self.backend, model=self.model,
@@ -162,3 +183,4 @@ class Finding:
         for done in found:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
+        return self

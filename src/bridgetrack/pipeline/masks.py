@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,7 +23,7 @@ from bridgetrack.pipeline.joint import (
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, learned_score
 from bridgetrack.pipeline.mask_changes import keep_numbers
 from bridgetrack.pipeline.sizing import fitted_settings
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
@@ -210,15 +210,24 @@ def segment_by_choice(
     *,
     channel: int | str = 0,
     workers: Workers | None = None,
-) -> Iterator[Progress | SegmentedFrame]:
+) -> Generator[Progress | SegmentedFrame, None, float]:
     """As `choose_masks`, giving each frame's labels between the steps of the work.
 
     Cells of a label movie brought along keep their numbers where they stay as they are.
     """
     done: deque[FrameChoice] = deque()
     brought = given.labels[0] if given and given.labels else None
-    work = choose_masks(
-        movie, done.append, segmentation, settings, given, model, channel=channel, workers=workers
+    work = Kept(
+        choose_masks(
+            movie,
+            done.append,
+            segmentation,
+            settings,
+            given,
+            model,
+            channel=channel,
+            workers=workers,
+        )
     )
     for step in work:
         yield step
@@ -226,6 +235,7 @@ def segment_by_choice(
             yield _segmented(done.popleft(), brought, movie.n_frames)
     while done:
         yield _segmented(done.popleft(), brought, movie.n_frames)
+    return max(0.0, work.result or 0.0)
 
 
 def _segmented(choice: FrameChoice, brought: Movie | None, n_frames: int) -> SegmentedFrame:
