@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from bridgetrack.freed import give_back
 
@@ -38,6 +38,23 @@ def relayed(
             result: Result = end.value
             return result
         yield told(step)
+
+
+class Kept(Generic[Step, Result]):
+    """Work whose result is kept for somebody who loops over its steps.
+
+    Attributes
+    ----------
+    result
+        What it returned; None before its end.
+    """
+
+    def __init__(self, work: Generator[Step, None, Result]) -> None:
+        self._work = work
+        self.result: Result | None = None
+
+    def __iter__(self) -> Generator[Step, None, None]:
+        self.result = yield from self._work
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,27 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tifffile
+from scipy import ndimage as ndi
+from skimage.filters import threshold_otsu
 
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels
+from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.progress import Progress
 from bridgetrack.segmentation.backends import Network
 from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
 from cli.conftest import Run
+from fake_networks import cellpose_that
 from short_sample import short_sample
 
 
@@ -203,6 +210,50 @@ def test_strokes_are_for_the_built_in_method(run: Run, movie: Path, tmp_path: Pa
     shown = run("segment", movie / "01", *words)
     assert shown.status == 2
     assert "--strokes" in shown.err
+
+
+def test_cells_of_a_network_stay_as_they_are_unless_asked(
+    run: Run, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bright(image: np.ndarray) -> np.ndarray:
+        smooth = ndi.gaussian_filter(image.astype(np.float64), 2)
+        return np.asarray(ndi.label(smooth > threshold_otsu(smooth))[0])
+
+    cellpose_that(monkeypatch, bright)
+    out = tmp_path / "labels.tif"
+    for words, choose in ((), "plain"), (("--choose", "jointly"), "jointly"):
+        shown = run("segment", few, "--out", out, "--backend", "cellpose", *words)
+        assert shown.status == 0, shown.err
+        record = json.loads((tmp_path / "labels.run.json").read_text())
+        assert (record["backend"], record["choose"]) == ("cellpose", choose)
+        found = how_found(out)
+        assert found is not None
+        assert found.chooses == (choose == "jointly")
+        labels = tifffile.imread(out)
+        first = tifffile.imread(sorted(few.glob("*.tif"))[0])
+        assert np.array_equal(labels[0] > 0, bright(first) > 0) == (choose == "plain")
+    # what was written before a network's cells could be candidates
+    del record["candidates"]
+    (tmp_path / "labels.run.json").write_text(json.dumps(record))
+    found = how_found(out)
+    assert found is not None
+    assert not found.chooses
+
+
+def test_a_choice_that_may_not_be_the_best_is_told(
+    run: Run, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = masks.choose_jointly
+
+    def hard(*given: Any, **named: Any) -> Generator[Progress, None, float]:
+        return 2.5 + (yield from chosen(*given, **named))
+
+    monkeypatch.setattr(masks, "choose_jointly", hard)
+    shown = run("segment", few, "--out", tmp_path / "labels.tif")
+    assert shown.status == 0, shown.err
+    assert "within 2.5 of the best score" in shown.out + shown.err
+    record = json.loads((tmp_path / "labels.run.json").read_text())
+    assert record["gap"] == pytest.approx(2.5)
 
 
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+from collections.abc import Generator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +16,14 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.finding_record import summary_of
-from bridgetrack.pipeline.joint import FrameChoice
+from bridgetrack.pipeline.finding_record import FINDING_FILE, finding_to_json, summary_of
+from bridgetrack.pipeline.joint import FrameChoice, choose_jointly
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader
 from bridgetrack.pipeline.mask_changes import ChangeKind, changes
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks, segment_by_choice
-from bridgetrack.progress import run
+from bridgetrack.progress import Kept, Progress, run
 from bridgetrack.regions.acts import check, remove
 from bridgetrack.regions.describe import describe_frame
 from bridgetrack.regions.mend import Mend, MendKind, MendSite
@@ -28,6 +33,7 @@ from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings, segme
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.strokes import learn_pixels
 from drawn_movie import PLACES, SIZE, colony, drawn, share_found
+from fake_networks import cellpose_that
 from pictures import blobs, photograph
 
 
@@ -47,6 +53,54 @@ def test_nuclei_are_found_in_every_frame(how: str) -> None:
         for k in range(1, len(PLACES) + 1):
             own = mask[true == k]
             assert (own == np.bincount(own).argmax()).mean() > 0.7
+
+
+def test_cells_of_a_network_are_candidates_beside_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    images, labels = drawn()
+    faint = np.stack([ndi.binary_dilation(frame == 4, iterations=6) for frame in labels])
+    images[faint] = np.random.default_rng(1).normal(100, 4, int(faint.sum()))  # only it sees these
+    images, shown = images.astype(np.float32), labels.copy()
+    shown[2][shown[2] == 3] = 0  # which it misses once
+    known = {frame.tobytes(): mask for frame, mask in zip(images, shown, strict=True)}
+    looked = cellpose_that(monkeypatch, lambda image: known[image.tobytes()])
+    movie = open_movie(images)
+    alone = found(movie)
+    assert not any(mask[true == 4].any() for true, mask in zip(labels, alone, strict=True))
+    finding = Finding(backend="cellpose")
+    assert finding.words == "together with their tracks, beside those of cellpose"
+    taught = run(finding.taught(movie))
+    got = [s.labels for s in taught.steps(movie) if isinstance(s, SegmentedFrame)]
+    assert all(share_found(true, mask) == 1 for true, mask in zip(labels, got, strict=True))
+    assert len(looked) >= len(images)
+    again = pickle.loads(pickle.dumps(taught.network))
+    assert again == taught.network
+    assert not again._loaded
+    as_they_are = replace(finding, choose="plain")
+    plain = [s.labels for s in as_they_are.steps(movie) if isinstance(s, SegmentedFrame)]
+    assert all(share_found(true, mask) == 1 for true, mask in zip(shown, plain, strict=True))
+    assert share_found(labels[2], plain[2]) < 1
+
+
+def test_how_far_a_choice_may_be_from_the_best_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    movie, finding = open_movie(drawn(3)[0]), Finding()
+    done = Kept(finding.steps(movie))
+    assert len([s for s in done if isinstance(s, SegmentedFrame)]) == 3
+    assert done.result is not None
+    assert done.result.gap == pytest.approx(0.0, abs=1e-6)
+    assert "within" not in done.result.words
+
+    def hard(*given: Any, **named: Any) -> Generator[Progress, None, float]:
+        return 2.5 + (yield from choose_jointly(*given, **named))
+
+    monkeypatch.setattr(masks, "choose_jointly", hard)
+    done = Kept(finding.steps(movie))
+    assert len(list(done)) > 3
+    assert done.result.gap == pytest.approx(2.5)
+    assert done.result.words == "together with their tracks, within 2.5 of the best score"
+    assert summary_of(done.result)["gap"] == done.result.gap
+    again = FINDING_FILE.parse(json.dumps(finding_to_json(done.result)), "it")
+    assert again is not None
+    assert again.gap == done.result.gap
 
 
 def test_labels_brought_along_are_mended() -> None:

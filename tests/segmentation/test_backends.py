@@ -18,6 +18,7 @@ from bridgetrack.segmentation import (
     backends,
     segment_frame,
 )
+from bridgetrack.segmentation.backends import NetworkReading
 from pictures import blobs, found_share, photograph
 
 TRUTH = blobs((100, 120), [(30, 30), (60, 80), (30, 90)], 10)
@@ -128,11 +129,16 @@ class _Star:
         return cls() if name in ("2D_versatile_fluo", "3D_demo") else None
 
     def predict_instances(
-        self, image: np.ndarray, n_tiles: tuple[int, ...], show_tile_progress: bool
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+        self,
+        image: np.ndarray,
+        n_tiles: tuple[int, ...],
+        show_tile_progress: bool,
+        return_predict: bool = False,
+    ) -> tuple[Any, Any]:
         assert len(n_tiles) == image.ndim
         assert not show_tile_progress
-        return TRUTH.copy(), {}
+        found = TRUTH.copy(), dict[str, Any]()
+        return (found, self.predict(image, n_tiles, False)) if return_predict else found
 
     def predict(
         self, image: np.ndarray, n_tiles: tuple[int, ...], show_tile_progress: bool
@@ -173,6 +179,14 @@ def test_probabilities_of_networks(stardist_package: None) -> None:
     assert found.channels == ("cell",)
     probable = found.channel_frame(0)
     assert probable.shape == PICTURE.shape
+    assert np.mean((probable > 0.5) == (TRUTH > 0)) > 0.97
+
+
+@pytest.mark.parametrize("name", ["cellpose", "stardist"])
+def test_masks_and_probabilities_at_once(name: str, request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue(f"{name}_package")
+    labels, probable = NetworkReading(name).of(PICTURE, None)
+    np.testing.assert_array_equal(labels, TRUTH)
     assert np.mean((probable > 0.5) == (TRUTH > 0)) > 0.97
 
 

@@ -70,3 +70,22 @@ def test_a_repair_needs_masks_and_image(damaged):
     given = damaged[0]
     with pytest.raises(InputError, match="both"):
         run(repair(replace(given, image=None), bt.Session().model))
+
+
+def test_cells_that_stay_are_drawn_as_they_were_unless_asked(damaged):
+    given, labels, _, _, found = damaged
+    assert not any(c.kind == ChangeKind.OUTLINE for c in found.changes)
+    for t, frame in enumerate(labels):
+        named = {k for c in found.changes if c.frame == t for k in c.before}
+        taken = np.isin(found.labels[t], [k for c in found.changes for k in c.after])
+        for label in np.setdiff1d(np.unique(frame), [0, *named]):
+            np.testing.assert_array_equal(
+                (found.labels[t] == label) | taken, (frame == label) | taken
+            )
+    anew = run(repair(given, bt.Session().model, outlines=True))
+    assert any(c.kind == ChangeKind.OUTLINE for c in anew.changes)
+
+    def others(done):
+        return {(c.frame, c.kind) for c in done.changes if c.kind != ChangeKind.OUTLINE}
+
+    assert others(anew) == others(found)

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
+from scipy import ndimage as ndi
 from superqt import QCollapsible
 
 from bridgetrack.annotations.mask_answers import honoured
@@ -19,6 +20,7 @@ from bridgetrack.segmentation import segment_movie
 from bridgetrack.segmentation.readings import Reading
 from bridgetrack.ui import find_cells
 from bridgetrack.ui.layers import find_role, tags_of
+from fake_networks import cellpose_that
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -343,3 +345,28 @@ def test_what_clicks_said_is_of_their_movie_alone(opened, viewer, qtbot, monkeyp
     assert find.estimate.text().startswith("Cells look structured")
     widget.segment.source.image.choose(viewer.layers["part"])
     assert find.expert["foreground"].value == "texture"
+
+
+def test_cells_of_a_network_are_taken_as_they_are_unless_one_asks_for_more(
+    opened, qtbot, monkeypatch
+):
+    state, widget = opened
+    find = widget.segment.find
+
+    def sees(image):
+        smooth = ndi.gaussian_filter(image, 2)
+        return ndi.label(smooth > (smooth.min() + smooth.max()) / 2)[0]
+
+    looked = cellpose_that(monkeypatch, sees)
+    find.backend.choices = ("builtin", "cellpose")
+    find.backend.value = "cellpose"
+    assert find.choice["choose"].value == "plain"
+    layer = found(state, widget, qtbot)
+    assert looked
+    assert tags_of(layer)["found"].words == "by cellpose"
+    find.choice["choose"].value = "jointly"
+    layer = found(state, widget, qtbot)
+    told = tags_of(layer)["found"].words
+    assert told == "together with their tracks, beside those of cellpose"
+    find.backend.value = "builtin"
+    assert find.choice["choose"].value == "jointly"

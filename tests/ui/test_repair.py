@@ -51,6 +51,8 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     state, box, lost = opened
     session, given = state.session, viewer.layers["cells"].data.copy()
     assert box.on.isEnabled() and not box.list.isVisibleTo(box)
+    assert not box.outlines.isChecked(), "cells that stay are drawn as they were brought"
+    box.outlines.click()
     box.on.click()
     qtbot.waitUntil(lambda: "cells repaired" in viewer.layers, timeout=120_000)
     layer = viewer.layers["cells repaired"]

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -35,7 +35,7 @@ from bridgetrack.export.may_write import refuse_other, sign
 from bridgetrack.files import placed_together
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.placing import recover
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ BACKENDS = ("builtin", "cellpose", "stardist")
 @one_option_each(SegmentationSettings)
 def segment(
     *,
+    context: typer.Context,
     image: Annotated[
         Path,
         typer.Argument(
@@ -118,14 +119,12 @@ def segment(
     from bridgetrack.pipeline.finding_record import beside_labels
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
 
-    choose = settings.pop("choose")
-    wanted = make(SegmentationSettings, **settings)
     parse_choice(backend, BACKENDS, "--backend")
-    parse_choice(choose, get_args(Choose), "--choose")
-    if answers is not None and (backend != "builtin" or choose == "plain"):
+    choose = _way(settings.pop("choose"), backend, context)
+    wanted = make(SegmentationSettings, **settings)
+    if answers is not None and choose == "plain":
         raise typer.BadParameter(
-            "--annotations about masks needs masks to choose among: --backend builtin and "
-            "--choose jointly or frame"
+            "--annotations about masks needs masks to choose among: --choose jointly or frame"
         )
     taught = strokes is not None or pixel_model is not None
     if taught and backend != "builtin":
@@ -165,7 +164,7 @@ def segment(
         if strokes is not None and found.pixels is not None:
             sign(save_pixel_model(found.pixels, staging / beside[1].name))
         sign(staging / path.name)
-        notes += _remarks(movie, counts, number)
+        notes += _remarks(movie, found, number)
         if found.estimate is not None:
             notes += [Note(NoteKind.WARNING, words) for words in found.estimate.doubts]
         seconds = sum(watch.seconds.values())
@@ -193,9 +192,23 @@ def segment(
     answer(json, record, lambda: lines)
 
 
-def _remarks(movie: Movie, counts: list[int], channel: int | str) -> list[Note]:
+def _way(choose: str, backend: str, context: typer.Context) -> Choose:
+    """How masks are chosen; a network's cells stay as they are, unless somebody asks for more."""
+    parse_choice(choose, get_args(Choose), "--choose")
+    given = context.get_parameter_source("choose")
+    if backend != "builtin" and given is not None and given.name == "DEFAULT":
+        return "plain"
+    return cast(Choose, choose)
+
+
+def _remarks(movie: Movie, done: Segmented, channel: int | str) -> list[Note]:
     """What is odd about a segmentation, with a cure."""
-    found = []
+    counts, found = done.counts, []
+    if done.finding.short:
+        found.append(
+            f"the cells were found {done.finding.words}: some windows of frames took too long; "
+            "fewer candidates, as with another --diameter, or --choose frame are faster"
+        )
     n = len(movie.channels)
     if n > 1:
         names = ", ".join(f"{k} ({name})" for k, name in enumerate(movie.channels))
@@ -266,7 +279,7 @@ def segmenting(
         painted, size = open_labels(strokes), settings.diameter
         pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
     estimate = None
-    if backend == "builtin" and (pixels is None or choose != "plain"):
+    if backend == "builtin" and (pixels is None or choose != "plain"):  # a network has a size
         if choose == "plain" or pixels is not None:
             yield Progress("Looking at the movie", 0.0)
             estimate = estimate_settings(movie, settings, channel=channel)
@@ -277,13 +290,14 @@ def segmenting(
     finding = Finding(settings, choose, backend, model)
     finding = yield from finding.taught(movie, answers, channel=channel, workers=workers)
     with label_writer(out, movie.geometry, staging=staging) as writer:
-        for step in finding.steps(movie, answers, channel=channel, workers=workers):
+        work = Kept(finding.steps(movie, answers, channel=channel, workers=workers))
+        for step in work:
             if isinstance(step, Progress):
                 yield step
                 continue
             writer.write(step.labels)
             counts.append(len(np.unique(step.labels[step.labels > 0])))
-    return Segmented(writer.path, counts, finding, pixels, estimate)
+    return Segmented(writer.path, counts, work.result or finding, pixels, estimate)
 
 
 def described(

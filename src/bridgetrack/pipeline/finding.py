@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PureWindowsPath
 
@@ -12,11 +12,13 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.segmentation.backends import NetworkReading
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.spread import Workers
 
+_ROUNDING = 1e-6
 _WAYS = {
     "jointly": "together with their tracks",
     "frame": "frame by frame",
@@ -33,13 +35,17 @@ class Finding:
     settings
         Of the built-in segmentation; what is left open is decided by the movie.
     choose
-        See `MaskChoice`; counts for the built-in segmentation only.
+        See `MaskChoice`; the cells of a network are taken as they are (plain), or are candidates
+        beside others.
     backend, model
         See `make_segmenter`.
     given
         Labels brought along, which are repaired.
     learned
         What the movie and the answers about it taught, where that is known already.
+    gap
+        By how much the score of what was chosen may fall short of the best choice; 0 where it is
+        the best of every window of frames.
     """
 
     settings: SegmentationSettings | None = None
@@ -48,19 +54,32 @@ class Finding:
     model: PixelModel | str | None = None
     given: Movie | None = None
     learned: LearnedMasks | None = None
+    gap: float = 0.0
 
     @property
     def chooses(self) -> bool:
         """Whether it chooses among candidates, so that answers about masks count."""
-        return self.backend == "builtin" and self.choose != "plain"
+        return self.choose != "plain"
+
+    @property
+    def short(self) -> bool:
+        """Whether there may be a better choice, by more than rounding."""
+        return self.gap > _ROUNDING
 
     @property
     def words(self) -> str:
         """How, in words that go on from *cells found*."""
+        if self.short:
+            return f"{self._way}, within {self.gap:.3g} of the best score"
+        return self._way
+
+    @property
+    def _way(self) -> str:
         if self.given is not None:
             return "brought along and repaired by the image"
         if self.backend != "builtin":
-            return f"by {self.network_words}"
+            way = f"{_WAYS[self.choose]}, beside those of" if self.chooses else "by"
+            return f"{way} {self.network_words}"
         words = _WAYS[self.choose]
         if self.settings is not None and self.settings.diameter is not None:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
@@ -110,11 +129,22 @@ class Finding:
         assert self.choose != "plain"
         return MaskSettings(choose=self.choose)
 
+    @property
+    def pixels(self) -> PixelModel | None:
+        """What strokes taught."""
+        return self.model if isinstance(self.model, PixelModel) else None
+
+    @property
+    def network(self) -> NetworkReading | None:
+        """The network whose cells are candidates."""
+        if self.backend == "builtin" or isinstance(self.model, PixelModel):
+            return None
+        return NetworkReading(self.backend, self.model, self.settings)
+
     def _known(self, answers: MaskAnswers | None, learned: LearnedMasks | None) -> GivenMasks:
-        pixels = self.model if isinstance(self.model, PixelModel) else None
         labels = () if self.given is None else (self.given,)
         score = learned.score if learned is not None and learned.holds_for(answers) else None
-        return GivenMasks(labels=labels, pixels=pixels, answers=answers, score=score)
+        return GivenMasks(labels, None, self.pixels, self.network, answers, score)
 
     def steps(
         self,
@@ -125,7 +155,7 @@ class Finding:
         channel: int | str = 0,
         workers: Workers | None = None,
         frames: Sequence[int] | None = None,
-    ) -> Iterator[Progress | SegmentedFrame]:
+    ) -> Generator[Progress | SegmentedFrame, None, Finding]:
         """Find the cells, giving each frame's labels between the steps of the work.
 
         Parameters
@@ -142,13 +172,18 @@ class Finding:
             Who looks at the frames; this process where None.
         frames
             Which frames, where masks are not chosen; all where None.
+
+        Returns
+        -------
+        Finding
+            This one, with the gap that was left.
         """
         if self.chooses:
             given = self._known(answers, self.learned)
-            yield from segment_by_choice(
+            gap = yield from segment_by_choice(
                 image, self.settings, self._how, given, weights, channel=channel, workers=workers
             )
-            return
+            return replace(self, gap=gap)
         yield Progress("Finding cells", 0.0)
         found = segment_movie(
             image, self.settings, channel=channel, backend=self.backend, model=self.model,
@@ -157,3 +192,4 @@ class Finding:
         for done in found:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
+        return self

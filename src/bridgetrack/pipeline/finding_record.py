@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+from pydantic import Field
+
 from bridgetrack.errors import InputError
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
@@ -20,6 +22,8 @@ class _Content(OpenEntry):
     choose: Choose = "plain"
     settings: _Settings | None = None
     network: str | None = None
+    candidates: bool = False
+    gap: Annotated[float, Field(ge=0)] = 0.0
     repaired: bool = False
     pixel_model: Annotated[PixelModel, PIXEL_MODEL_FILE.nested] | None = None
 
@@ -27,7 +31,11 @@ class _Content(OpenEntry):
         # What was repaired is repaired again from the masks as they are now.
         if self.repaired:
             return None
-        return Finding(self.settings, self.choose, self.backend, self.pixel_model or self.network)
+        # Cells of a network were taken as they are before they could be candidates, whatever way
+        # of choosing was written down.
+        choose = self.choose if self.backend == "builtin" or self.candidates else "plain"
+        model = self.pixel_model or self.network
+        return Finding(self.settings, choose, self.backend, model, gap=self.gap)
 
 
 FINDING_FILE = FileFormat(
@@ -76,6 +84,8 @@ def summary_of(finding: Finding) -> dict[str, Any]:
     return {
         "backend": finding.backend,
         "choose": finding.choose,
+        "candidates": finding.chooses,
+        "gap": finding.gap,
         "judged_as": finding.kind,
         "settings": None if finding.settings is None else asdict(finding.settings),
         "pixels": None if pixels is None else {

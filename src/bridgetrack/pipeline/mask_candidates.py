@@ -30,7 +30,7 @@ from bridgetrack.regions.score import KINDS, RegionScore, Targets, prune, starti
 from bridgetrack.regions.size import usual_size
 from bridgetrack.regions.steady import found_again
 from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
-from bridgetrack.segmentation.backends import segment_frame
+from bridgetrack.segmentation.backends import NetworkReading, segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge, cells_taught
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -46,6 +46,7 @@ _FRAMES_PER_BLOCK = 6
 """Frames of a movie for each of them, if there are few."""
 _READING = "reading"
 _TAUGHT = "taught"
+_NETWORK = "network"
 READING_LOYALTY = 1.0
 """Added to the log-odds of cells that the plain segmentation draws, where no labels are brought.
 
@@ -65,6 +66,9 @@ class GivenMasks:
         How probably each pixel belongs to a cell, see `cell_probability`.
     pixels
         What strokes taught; gives the probability where no movie of it is there.
+    network
+        Its cells are candidates like those of labels brought along, and where it sees cells
+        others are looked for.
     answers
         What people said of masks. It holds, and the score learns from it.
     score
@@ -76,6 +80,7 @@ class GivenMasks:
     labels: Sequence[Movie] = ()
     probability: Movie | None = None
     pixels: PixelModel | None = None
+    network: NetworkReading | None = None
     answers: MaskAnswers | None = None
     score: RegionScore | MovieScore | None = None
 
@@ -119,17 +124,26 @@ class MaskReader:
         """Cells that people drew or mended."""
         return None if self.given.answers is None else as_candidates(self.given.answers)
 
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """Sources whose cells somebody asked for: label movies brought along, and a network."""
+        network = () if self.given.network is None else (_NETWORK,)
+        return (*label_sources(self.given.labels), *network)
+
     def frame(self, t: int) -> Described:
         """Candidates of a frame, with cells that people drew among them."""
         given, scale = self.given, self.movie.geometry.scale
         image = self.movie.channel_frame(t, self.channel)
         named = zip(label_sources(given.labels), given.labels, strict=True)
         brought = {name: label_frame(labels, t) for name, labels in named}
+        said = probability = None
+        if given.network is not None:
+            seen, probability = given.network.of(image, scale)
+            brought[_NETWORK] = seen.astype(np.int64)
         reads = not brought and given.probability is None
         if reads:
             read = segment_frame(image, self.segmentation, scale=scale)
             brought[_READING] = read.astype(np.int64)
-        said = probability = None
         if given.probability is not None:
             said = probability = cell_probability(given.probability, t)
         elif given.pixels is not None:
@@ -145,7 +159,8 @@ class MaskReader:
             rows = self.drawn.rows(t)
             drawn = self.drawn.select(np.arange(rows.start, rows.stop))
             regions = concatenate([regions, drawn])
-        # What strokes taught is no feature: the starting score never saw the like, and goes wrong.
+        # What strokes taught, or a network says, is no feature: the starting score never saw the
+        # like, and goes wrong.
         features = describe_frame(regions, image, self.segmentation, scale=scale, probability=said)
         return Described(regions, features)
 
@@ -173,7 +188,7 @@ class MaskReader:
         """Those candidates of a frame that are worth choosing among."""
         regions = found.regions
         own = np.zeros(len(regions), dtype=bool)
-        for name in label_sources(self.given.labels):
+        for name in self.trusted:
             own |= regions.votes[:, regions.sources.index(name)] > 0
         brought = own
         scores = score.log_odds(regions, found.features) + loyalty * own

@@ -114,6 +114,22 @@ def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskC
     ]
 
 
+def with_outlines_of(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The later of two label frames, where cells that stay are drawn as they were.
+
+    Cells that stay are neither cut nor joined, added or dropped; pixels that another cell has taken
+    stay with that.
+    """
+    old, new, shared, size_old, size_new = _compare(before, after)
+    changed = [c for c in changes(before, after, 0) if c.kind != ChangeKind.OUTLINE]
+    stays = (shared > _MOSTLY * size_new[new]) | (shared > _MOSTLY * size_old[old])
+    stays &= ~np.isin(old, [k for c in changed for k in c.before])
+    stays &= ~np.isin(new, [k for c in changed for k in c.after])
+    drawn = np.where(np.isin(after, new[stays]), 0, after)
+    again = np.isin(before, old[stays]) & (drawn == 0)
+    return np.asarray(np.where(again, before, drawn), dtype=np.int32)
+
+
 def _compare(before: NDArray[Any], after: NDArray[Any]) -> tuple[Index, Index, Index, Index, Index]:
     """Pairs of labels that share pixels, how many, and all sizes by label (0 is background)."""
     old, new = before.ravel().astype(np.int64), after.ravel().astype(np.int64)

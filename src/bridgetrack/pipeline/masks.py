@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,7 +23,7 @@ from bridgetrack.pipeline.joint import (
 from bridgetrack.pipeline.mask_candidates import GivenMasks, MaskReader, learned_score
 from bridgetrack.pipeline.mask_changes import keep_numbers
 from bridgetrack.pipeline.sizing import fitted_settings
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
@@ -148,7 +148,8 @@ def _reader(
     for other in (*given.labels, *([given.probability] if given.probability else [])):
         check_same_extent(movie, other)
     number = movie.channel_number(channel)
-    if given.labels or given.pixels is not None or given.probability is not None:
+    said = (given.pixels, given.network, given.probability)
+    if given.labels or any(one is not None for one in said):
         yield Progress("Looking at the movie", 0.0)
         settings = movie_settings(movie, segmentation, channel=number)
     else:
@@ -209,15 +210,24 @@ def segment_by_choice(
     *,
     channel: int | str = 0,
     workers: Workers | None = None,
-) -> Iterator[Progress | SegmentedFrame]:
+) -> Generator[Progress | SegmentedFrame, None, float]:
     """As `choose_masks`, giving each frame's labels between the steps of the work.
 
     Cells of a label movie brought along keep their numbers where they stay as they are.
     """
     done: deque[FrameChoice] = deque()
     brought = given.labels[0] if given and given.labels else None
-    work = choose_masks(
-        movie, done.append, segmentation, settings, given, model, channel=channel, workers=workers
+    work = Kept(
+        choose_masks(
+            movie,
+            done.append,
+            segmentation,
+            settings,
+            given,
+            model,
+            channel=channel,
+            workers=workers,
+        )
     )
     for step in work:
         yield step
@@ -225,6 +235,7 @@ def segment_by_choice(
             yield _segmented(done.popleft(), brought, movie.n_frames)
     while done:
         yield _segmented(done.popleft(), brought, movie.n_frames)
+    return max(0.0, work.result or 0.0)
 
 
 def _segmented(choice: FrameChoice, brought: Movie | None, n_frames: int) -> SegmentedFrame:

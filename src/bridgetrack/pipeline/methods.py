@@ -175,6 +175,12 @@ def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
 
 def _finding(found: Finding) -> str:
     if found.backend != "builtin":
+        if found.chooses:
+            time = "together with their tracks" if found.choose == "jointly" else "frame by frame"
+            return (
+                f"The masks were chosen {time} among candidate regions, those of "
+                f"{found.network_words} among them."
+            )
         return f"The masks were found by {found.network_words}, run by Bridgetrack."
     how = {
         "jointly": "chosen among candidate regions together with their tracks",

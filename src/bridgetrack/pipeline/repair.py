@@ -12,7 +12,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.mask_changes import MaskChange, changes
+from bridgetrack.pipeline.mask_changes import MaskChange, changes, with_outlines_of
 from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.spread import Workers
@@ -27,6 +27,7 @@ def repair_masks(
     workers: Workers | None = None,
     *,
     channel: int | str = 0,
+    outlines: bool = False,
 ) -> Steps[tuple[MaskChange, ...]]:
     """Repair the masks of a movie; they stay where the image does not object.
 
@@ -45,6 +46,8 @@ def repair_masks(
         comes of it.
     channel
         Number or name of the channel that shows the cells.
+    outlines
+        Whether cells that stay may be outlined anew; else they are drawn as they were given.
 
     Yields
     ------
@@ -67,6 +70,8 @@ def repair_masks(
         if isinstance(step, Progress):
             yield step
             continue
-        repaired(step.labels)
-        found += changes(label_frame(labels, step.frame), step.labels, step.frame)
+        before = label_frame(labels, step.frame)
+        masks = step.labels if outlines else with_outlines_of(before, step.labels)
+        repaired(masks)
+        found += changes(before, masks, step.frame)
     return tuple(found)

@@ -253,16 +253,14 @@ class _Part:
     def candidates(self) -> tuple[list[Mask], Array]:
         """Candidates as masks, and how good each is, 0 to 1."""
         site = self.site
-        image = None if site.image is None else self.of(site.image)
-        if image is None and site.probability is None:
+        if site.image is None:
             return [], np.zeros(0)
-        probability = None if site.probability is None else self.of(site.probability)
-        seen = probability if image is None else image
-        assert seen is not None
+        image = self.of(site.image)
+        probability = None if site.probable is None else site.probable(image)
         regions = no_regions(self.labels.shape)
-        if min(seen.shape[-2:]) > 2 and np.ptp(finite_image(seen)[0]) > 0:
+        if min(image.shape[-2:]) > 2 and np.ptp(finite_image(image)[0]) > 0:
             regions = propose_frame(
-                seen, site.settings, scale=site.scale, probability=probability, t=0
+                image, site.settings, scale=site.scale, probability=probability, t=0
             )
         worth = agreement(regions) if site.judge is None else site.judge(regions, image)
         low, high = float(worth.min(initial=0)), float(worth.max(initial=0))
@@ -582,10 +580,11 @@ def _stands_out(part: _Part, place: Place) -> Mask:
     away = ndi.distance_transform_edt(dot, sampling=site.sampling)
     free = part.labels == 0
     near = (away <= 0.75 * site.diameter) & free
-    seen = site.image if site.probability is None else site.probability
-    if seen is None:
+    if site.image is None:
         return _piece_at((away <= site.diameter / 2) & free, at)
-    values = finite_image(part.of(seen))[0].astype(np.float32)
+    seen = part.of(site.image)
+    values = finite_image(seen if site.probable is None else site.probable(seen))[0]
+    values = values.astype(np.float32)
     smooth = gaussian(values, 0.08 * site.diameter, site.sampling)
     around = free & (away > 0.75 * site.diameter) & (away <= 2 * site.diameter)
     level = float(np.median(smooth[around])) if around.any() else float(np.median(smooth))

@@ -17,6 +17,7 @@ from bridgetrack.segmentation.signal import Image, Sampling, sampling_of
 
 Place = tuple[float, ...]
 Judge = Callable[[Regions, NDArray[Any] | None], Array]
+Probable = Callable[[NDArray[Any]], Image]
 """How probably each candidate is a cell, higher is better, from candidates and their image."""
 
 
@@ -104,8 +105,9 @@ class MendSite:
         One channel of it; without one, masks are told apart by their shape alone.
     scale
         Pixel size per axis; only ratios matter.
-    probability
-        Probability of a cell at every pixel, less that of an edge between cells.
+    probable
+        Gives the probability of a cell at every pixel of a part of the image, less that of an edge
+        between cells; None where nothing taught it.
     judge
         Says which candidates are good; where None, those that many readings agree on.
     ratio
@@ -118,7 +120,7 @@ class MendSite:
     free: int
     image: NDArray[Any] | None = None
     scale: tuple[float, ...] | None = None
-    probability: Image | None = None
+    probable: Probable | None = None
     judge: Judge | None = None
     ratio: float = 1.0
 

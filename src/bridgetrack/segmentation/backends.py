@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,10 +30,45 @@ Prober = Callable[[NDArray[Any]], Image]
 
 @dataclass(frozen=True)
 class Network:
-    """From a frame to masks, or to the probability that a pixel belongs to a cell."""
+    """From a frame to masks, to the probability that a pixel belongs to a cell, or to both."""
 
     masks: Segmenter
     probability: Prober
+    both: Callable[[NDArray[Any]], tuple[Labels, Image]]
+
+
+@dataclass(frozen=True)
+class NetworkReading:
+    """What a network makes of frames; it is loaded at the first one, in the process that looks.
+
+    Parameters
+    ----------
+    backend, model, settings
+        See `make_segmenter`.
+    """
+
+    backend: str
+    model: str | None = None
+    settings: SegmentationSettings | None = None
+    _loaded: list[Network] = field(default_factory=list, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[NetworkReading], tuple[Any, ...]]:
+        # A network may hold a device, and does not go to another process.
+        return type(self), (self.backend, self.model, self.settings)
+
+    def of(self, image: NDArray[Any], scale: tuple[float, ...] | None) -> tuple[Labels, Image]:
+        """Cells of a frame ([Z,] Y, X), and how probable each pixel belongs to one.
+
+        Raises
+        ------
+        DependencyError, InputError
+            See `make_segmenter`.
+        """
+        settings = self.settings or SegmentationSettings()
+        if not self._loaded:
+            self._loaded.append(_network(self.backend, settings, scale, self.model))
+        labels, probable = self._loaded[0].both(finite_image(image)[0])
+        return _finished(labels, image, settings), probable
 
 
 _STARDIST_NETWORKS = {2: "2D_versatile_fluo", 3: "3D_demo"}
@@ -235,14 +270,12 @@ def _cellpose_network(
         except Exception as error:
             raise DependencyError(f"Cellpose failed on a frame: {error}") from error
 
-    def masks(image: NDArray[Any]) -> Labels:
-        return np.asarray(run(image)[0]).reshape(image.shape)
+    def both(image: NDArray[Any]) -> tuple[Labels, Image]:
+        labels, flows = run(image)[:2]
+        logits = np.asarray(flows[2], dtype=np.float32).reshape(image.shape)
+        return np.asarray(labels).reshape(image.shape), np.asarray(expit(logits))
 
-    def probability(image: NDArray[Any]) -> Image:
-        logits = np.asarray(run(image)[1][2], dtype=np.float32)
-        return np.asarray(expit(logits.reshape(image.shape)))
-
-    return Network(masks, probability)
+    return Network(lambda image: both(image)[0], lambda image: both(image)[1], both)
 
 
 def _cellpose_version() -> int:
@@ -261,7 +294,7 @@ def _stardist_frames(model: str | None) -> Network:
     """
     loaded: dict[int, Any] = {}
 
-    def run(image: NDArray[Any], method: str) -> Any:
+    def run(image: NDArray[Any], method: str, **more: Any) -> Any:
         if image.ndim not in loaded:
             loaded[image.ndim] = _stardist_network(image.ndim, model)
         try:
@@ -271,7 +304,7 @@ def _stardist_frames(model: str | None) -> Network:
             tiles = tuple(max(1, n // 1024) for n in image.shape)
             with redirect_stdout(io.StringIO()):
                 predict = getattr(loaded[image.ndim], method)
-                return predict(pixels, n_tiles=tiles, show_tile_progress=False)
+                return predict(pixels, n_tiles=tiles, show_tile_progress=False, **more)
         except Exception as error:
             raise DependencyError(f"StarDist failed on a frame: {error}") from error
 
@@ -281,7 +314,11 @@ def _stardist_frames(model: str | None) -> Network:
     def probability(image: NDArray[Any]) -> Image:
         return _refined(np.asarray(run(image, "predict")[0]), image.shape)
 
-    return Network(masks, probability)
+    def both(image: NDArray[Any]) -> tuple[Labels, Image]:
+        found, predicted = run(image, "predict_instances", return_predict=True)
+        return np.asarray(found[0]), _refined(np.asarray(predicted[0]), image.shape)
+
+    return Network(masks, probability, both)
 
 
 def _refined(coarse: NDArray[Any], shape: tuple[int, ...]) -> Image:

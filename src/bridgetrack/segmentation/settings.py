@@ -120,9 +120,11 @@ class MaskChoice:
     Parameters
     ----------
     choose
-        Between masks that exclude each other, how the built-in method decides: together with what
-        happens to the cells in time (jointly), in each frame by itself (frame), or by one reading
-        of every frame, which is fastest (plain).
+        Between masks that exclude each other, how it is decided: together with what happens to the
+        cells in time (jointly), in each frame by itself (frame), or by one reading of every frame,
+        which is fastest (plain). Cells of cellpose or stardist are taken as they are (plain),
+        unless one of the others is asked for; then they are candidates beside those of the
+        built-in method.
     """
 
     choose: Choose = "jointly"

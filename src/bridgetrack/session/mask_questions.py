@@ -15,7 +15,6 @@ from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
 from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import movie_settings
-from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.session.mended_movie import MendedMovie
 
@@ -106,14 +105,14 @@ class MaskQuestions:
         known, learned = self._settings, self._movie.learned
         found = movie.found if _chosen_here(movie.found) else None
         how = found or Finding()
-        pixels = how.model if isinstance(how.model, PixelModel) else None
+        seen = GivenMasks(pixels=how.pixels, network=how.network, answers=answers)
         # Little speaks for masks that were found here beyond what was seen then.
         settings = MaskSettings() if found is None else MaskSettings(loyalty=READING_LOYALTY)
 
         def work() -> Steps[tuple[SegmentationSettings, LearnedMasks, tuple[MaskDoubt, ...]]]:
             yield Progress("Looking where masks may be wrong", 0.0)
             complete = known or movie_settings(image, how.settings)
-            given, taught = GivenMasks((labels,), pixels=pixels, answers=answers), learned
+            given, taught = replace(seen, labels=(labels,)), learned
             if taught is not None and not taught.holds_for(answers):
                 taught = None
             if taught is None and found is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,12 @@ from bridgetrack.regions.outlines import usual_ratio
 from bridgetrack.regions.regions import Array, Regions
 from bridgetrack.regions.same_mend import same_mend
 from bridgetrack.regions.score import RegionScore, starting_score
+from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.probability import cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.signal import Image
 
 Index = NDArray[np.int64]
 
@@ -217,8 +221,14 @@ class MovieMasks:
 
     # ------------------------------------------------------------------ changes
 
-    def site(self, t: int, detections: Detections) -> MendSite:
-        """A frame, ready to be mended.
+    def site(
+        self,
+        t: int,
+        detections: Detections,
+        pixels: PixelModel | None = None,
+        learned: MovieScore | None = None,
+    ) -> MendSite:
+        """A frame, ready to be mended; by what strokes taught, and what the movie did, if known.
 
         Raises
         ------
@@ -237,9 +247,10 @@ class MovieMasks:
             flat = image is None or np.ptp(image) == 0
             self._settings = known if flat or image is None else complete_settings([image], known)
         free, scale = self._free(labels, detections), self.labels.geometry.scale
-        judge = _judge(self._score, self._settings, scale)
+        judge = _judge(learned or MovieScore(self._score), self._settings, scale)
+        probable = None if pixels is None else partial(_cellness, pixels)
         ratio = usual_ratio(self.answers.outline_ratios, few=_FEW_OUTLINES)
-        return MendSite(t, labels, self._settings, free, image, scale, judge=judge, ratio=ratio)
+        return MendSite(t, labels, self._settings, free, image, scale, probable, judge, ratio)
 
     def _free(self, labels: NDArray[Any], detections: Detections) -> int:
         """A number that no cell ever had."""
@@ -470,15 +481,25 @@ class MovieMasks:
         self._edited.changed[t] = frame
 
 
-def _judge(score: RegionScore, settings: SegmentationSettings, scale: tuple[float, ...]) -> Judge:
-    """How probably candidates are cells, by a score of what one frame shows."""
+def _cellness(pixels: PixelModel, image: NDArray[Any]) -> Image:
+    """Probability of a cell, less that of an edge between cells."""
+    cell, edge = cell_and_edge(image, pixels)
+    return np.nan_to_num(cell if edge is None else cell - edge)
+
+
+def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float, ...]) -> Judge:
+    """How probably candidates are cells, by what one frame shows and how large cells are.
+
+    What the movie's own trees learned is left out: they know the frames around, too.
+    """
 
     def judge(regions: Regions, image: NDArray[Any] | None) -> Array:
         if image is None or not len(regions):
             return agreement(regions)
         known = describe_frame(regions, image, settings, scale=scale)
         unknown = np.zeros((len(regions), len(FEATURES) - SPATIAL))
-        odds = score.log_odds(np.concatenate([known, unknown], axis=1))
+        odds = score.start.log_odds(np.concatenate([known, unknown], axis=1))
+        odds = odds - score.doubt(regions.area.astype(np.float64))
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     return judge

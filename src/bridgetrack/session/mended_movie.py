@@ -87,7 +87,10 @@ class MendedMovie(TrackedMovie):
             Where there is no such frame, or there are no masks.
         """
         masks, detections = self._mendable()
-        return masks.site(frame, detections)
+        found = None if self.movie is None else self.movie.found
+        pixels = None if found is None else found.pixels
+        learned = None if self.learned is None else self.learned.score
+        return masks.site(frame, detections, pixels, learned)
 
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that was proposed; returns and raises as `mend`."""

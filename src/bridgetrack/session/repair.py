@@ -105,9 +105,15 @@ class Repaired:
 
 
 def repair(
-    movie: MovieAndCells, model: Model, answers: MaskAnswers | None = None
+    movie: MovieAndCells,
+    model: Model,
+    answers: MaskAnswers | None = None,
+    *,
+    outlines: bool = False,
 ) -> Steps[Repaired]:
     """Repair the masks of a movie by its image; they stay where the image does not object.
+
+    With `outlines` cells that stay may be outlined anew as well.
 
     Raises
     ------
@@ -121,6 +127,11 @@ def repair(
         )
     frames: list[NDArray[np.uint32]] = []
     changes = yield from repair_masks(
-        movie.labels, movie.image, lambda f: frames.append(f.astype(np.uint32)), model, answers
+        movie.labels,
+        movie.image,
+        lambda f: frames.append(f.astype(np.uint32)),
+        model,
+        answers,
+        outlines=outlines,
     )
     return Repaired(movie, np.stack(frames), changes)

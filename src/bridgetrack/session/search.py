@@ -12,7 +12,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Kept, Progress, Steps
 
 
 @dataclass
@@ -57,10 +57,11 @@ class CellSearch:
         """Look at the frames that are left; gives all cells and how they were found."""
         finding = yield from self.finding.taught(self.movie, answers, weights)
         left = [t for t in range(self.movie.n_frames) if t not in set(self.done)]
-        for step in finding.steps(self.movie, answers, weights, frames=left):
+        work = Kept(finding.steps(self.movie, answers, weights, frames=left))
+        for step in work:
             if isinstance(step, Progress):
                 yield step
             else:
                 self.labels[step.frame] = step.labels
                 self.done.append(step.frame)
-        return self.labels, finding
+        return self.labels, work.result or finding

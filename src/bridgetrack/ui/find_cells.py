@@ -271,7 +271,9 @@ class FindCells(QWidget):
         session.message.emit("warning", f"{told}{': ' if kept else '.'}{kept}")
 
     def _on_backend(self, _: Any = None) -> None:
-        self.choice["choose"].enabled = str(self.backend.value) == "builtin"
+        builtin = str(self.backend.value) == "builtin"
+        # a network's cells are taken as they are, unless somebody asks for more
+        self.choice.show(MaskChoice("jointly" if builtin else "plain"))
 
     def settings(
         self, decided: SegmentationSettings, *, plain: bool = True

@@ -147,6 +147,10 @@ class RepairBox(QWidget):
         self.on.setToolTip("Cut, join, add, drop where the image says so; makes a layer of its own")
         self.on.toggled.connect(self._on_toggled)
         box.addWidget(self.on)
+        self.outlines = QCheckBox("and outline cells that stay anew")
+        self.outlines.setToolTip("Without it they are drawn as you brought them")
+        self.outlines.toggled.connect(self._on_outlines)
+        box.addWidget(self.outlines)
         self.work = Work(panel, "repair")
         box.addWidget(self.work)
         self.words = text()
@@ -176,6 +180,7 @@ class RepairBox(QWidget):
         mine = movie is not None and movie.layers[1] is self._layers[1]
         fits = movie is not None and movie.labels is not None and movie.image is not None
         self.on.setEnabled(fits)
+        self.outlines.setEnabled(fits)
         if movie is not None and not mine and self.on.isChecked():
             # Other cells were chosen.
             self._set_checked(False)
@@ -185,6 +190,11 @@ class RepairBox(QWidget):
         self.on.blockSignals(True)
         self.on.setChecked(on)
         self.on.blockSignals(False)
+
+    def _on_outlines(self, _: bool) -> None:
+        if self.on.isChecked():  # repair once more, from what was brought along
+            self.on.setChecked(False)
+            self.words.setText("Tick the box above again: the repair begins anew.")
 
     def _on_toggled(self, on: bool) -> None:
         session = self._panel.session
@@ -199,9 +209,10 @@ class RepairBox(QWidget):
             return
         layer, model = movie.layers[1], session.model
         answers = None if session.masks is None else session.masks.answers
+        outlines = self.outlines.isChecked()
         session.run(
             "repair",
-            lambda: repair(movie, model, answers),
+            lambda: repair(movie, model, answers, outlines=outlines),
             lambda found: self._add(found, layer),
             self._failed,
             unfinished=f"The repair of “{layer.name}” ended before it was done, as these cells or "

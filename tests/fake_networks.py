@@ -1,0 +1,39 @@
+"""A package in the place of Cellpose, whose network sees what a test wants it to see."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bridgetrack.segmentation import backends
+
+Sees = Callable[[np.ndarray], np.ndarray]
+
+
+def cellpose_that(monkeypatch: pytest.MonkeyPatch, sees: Sees) -> list[np.ndarray]:
+    """Install a Cellpose that finds the labels of a frame by `sees`; the frames it looked at."""
+    looked: list[np.ndarray] = []
+
+    class Network:
+        def __init__(self, **_: Any) -> None:
+            pass
+
+        def eval(self, image: np.ndarray, **_: Any) -> tuple[Any, ...]:
+            looked.append(image)
+            labels = sees(image)
+            flows = [np.zeros(1), np.zeros(1), np.where(labels > 0, 3.0, -3.0)]
+            return labels.astype(np.uint16), flows, np.zeros(1)
+
+    package, core, models = (ModuleType(f"cellpose{n}") for n in ("", ".core", ".models"))
+    core.use_gpu = lambda: False  # type: ignore[attr-defined]
+    models.CellposeModel = Network  # type: ignore[attr-defined]
+    package.core, package.models = core, models  # type: ignore[attr-defined]
+    for module in (package, core, models):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(backends, "find_spec", lambda _: True)
+    return looked
