@@ -1,6 +1,6 @@
 """Labels brought along, before and after their repair: what was mended and what was broken.
 
-    python benchmarks/repair_labels.py [--data ../shared/data] [--frames A:B] [--loyalty 2]
+    python benchmarks/repair_labels.py [--data ../shared/data] [--frames A:B]
 
 The labels are the automatic masks that come with HeLa-01. A true cell is right where a label
 overlaps it by more than half of their union; it is mended where that was not so before, broken
@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import bridgetrack as bt
 import masks
-from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.masks import MaskSettings, choose_masks
-from bridgetrack.regions.regions import labels_of, regions_of_labels
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.pipeline.mask_changes import with_outlines_of
+from bridgetrack.pipeline.repair import repair_masks
+from bridgetrack.regions.regions import regions_of_labels
 
 Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -45,7 +45,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=masks.DATA)
     parser.add_argument("--frames", type=lambda text: tuple(map(int, text.split(":"))))
-    parser.add_argument("--loyalty", type=float, default=MaskSettings().loyalty)
     args = parser.parse_args()
     data = masks.SETS["hela"]
     task = masks.open_task(data, args.data, args.frames)
@@ -55,27 +54,36 @@ def main() -> None:
     labels = bt.open_labels(args.data / data.folder / "01_AUTO")
     first, last = args.frames or (0, labels.n_frames)
     given = masks.part(labels, first, last)
-    choices: list[Any] = []
-    settings = MaskSettings(loyalty=args.loyalty)
-    bt.run(choose_masks(image, choices.append, settings=settings, given=GivenMasks((given,))))
-    after = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in choices]
+    anew: list[Labels] = []
+    bt.run(repair_masks(given, image, anew.append, shipped_model(), outlines=True))
     before = [np.asarray(given.channel_frame(t)).astype(np.int32) for t in range(given.n_frames)]
-    mended = broken = false_before = false_after = 0
-    for t, (true, old, new) in enumerate(zip(truth, before, after, strict=True)):
-        cells = within(true, data.border)
-        right, wrong = state(cells, within(old, data.border), t)
-        right_now, wrong_now = state(cells, within(new, data.border), t)
-        mended += int((right_now & ~right).sum())
-        broken += int((right & ~right_now).sum())
-        false_before, false_after = false_before + wrong, false_after + wrong_now
-    print(f"true cells mended {mended}, broken {broken}: {mended / max(broken, 1):.1f} for one")
-    print(f"labels where nothing is: {false_before} before, {false_after} after")
-    print("| labels | edge F1 | divisions | complete | TRA | DET | SEG |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name, frames in (("as they came", before), ("repaired", after)):
+    kept = [with_outlines_of(old, new) for old, new in zip(before, anew, strict=True)]
+    repaired = {"repaired": kept, "and outlined anew": anew}
+    for name, after in repaired.items():
+        print(f"- {name}: {told(truth, before, after, data.border)}")
+    print()
+    print("| labels | edge F1 | divisions | complete | TRA | DET | SEG | BIO |")
+    print("| --- |" + " ---: |" * 7)
+    for name, frames in {"as they came": before, **repaired}.items():
         found = masks.scored(task, frames)
         cells = [f"{found.get(k, np.nan):.3f}" for k in masks.COLUMNS]
         print("| " + " | ".join([name, *cells]) + " |")
+
+
+def told(truth: list[Labels], before: list[Labels], after: list[Labels], border: int) -> str:
+    """What was mended and broken, in words."""
+    mended = broken = false_before = false_after = 0
+    for t, (true, old, new) in enumerate(zip(truth, before, after, strict=True)):
+        cells = within(true, border)
+        right, wrong = state(cells, within(old, border), t)
+        right_now, wrong_now = state(cells, within(new, border), t)
+        mended += int((right_now & ~right).sum())
+        broken += int((right & ~right_now).sum())
+        false_before, false_after = false_before + wrong, false_after + wrong_now
+    return (
+        f"true cells mended {mended}, broken {broken}, {mended / max(broken, 1):.1f} for one; "
+        f"labels where nothing is: {false_before} before, {false_after} after"
+    )
 
 
 if __name__ == "__main__":

@@ -80,6 +80,7 @@ def _inputs(content: dict[str, Any], run: Path) -> RunInputs:
         raise ValueError("no labels")
     settings = {k: v for k, v in content["settings"].items() if k not in ("format", "preset")}
     without, channel = tuple(settings.pop("without", ())), settings.pop("channel", 0)
+    settings.pop("outlines", None)  # how the labels were repaired, which stand beside the record
     EventKinds.without(without)
     reading = MovieOptions(**settings)
     if "repair" in content:

@@ -183,7 +183,7 @@ def describe(
             "preset": given.preset,
             "without": list(given.without),
             **asdict(given.reading),
-            **({"channel": given.channel} if given.repair else {}),
+            **({"channel": given.channel, "outlines": given.outlines} if given.repair else {}),
         },
         "geometry": geometry_record(tracking.tracks.geometry),
         "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},

@@ -31,6 +31,7 @@ def repaired_labels(
     answers: Path | None = None,
     workers: Workers | None = None,
     channel: int | str = 0,
+    outlines: bool = False,
 ) -> Steps[Movie]:
     """Mend labels and write them, with a list of what was changed, into a folder.
 
@@ -54,7 +55,7 @@ def repaired_labels(
     said = open_mask_answers(answers, cells)
     with label_writer(folder / LABELS, cells.geometry) as writer:
         found = yield from repair_masks(
-            cells, image, writer.write, model, said, workers, channel=channel
+            cells, image, writer.write, model, said, workers, channel=channel, outlines=outlines
         )
     rows = [
         {

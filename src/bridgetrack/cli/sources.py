@@ -48,6 +48,7 @@ class RunInputs:
     preset: str = "plain"  # columns of the tables, see `write_csv`
     command: str = "track"
     repair: bool = False  # the labels were mended first, see `cli.repair`
+    outlines: bool = False  # cells that stayed were outlined anew as well
     channel: int | str = 0  # of the image, by which they were
     link_scores: Path | None = None  # scores of links that another program gave
     found_here: bool = False  # the labels were found on the way and stand among the results

@@ -71,6 +71,14 @@ def track(
             "missed or made up; the mended labels and a list of all changes are written beside.",
         ),
     ] = False,
+    repair_outlines: Annotated[
+        bool,
+        typer.Option(
+            "--repair-outlines",
+            help="With --repair, outline cells that stay anew as well; without it they are drawn "
+            "as they were.",
+        ),
+    ] = False,
     channel: Annotated[str | None, channel_option(" that --repair goes by")] = None,
     memory: Annotated[
         str | None,
@@ -135,6 +143,8 @@ def track(
     limit = None if memory is None else parse_memory(memory)
     kinds = parse_kinds(without)
     check_channel(channel, "--repair", repair)
+    if repair_outlines and not repair:
+        raise typer.BadParameter("--repair-outlines says how to repair; give --repair as well")
     refuse_masks_alone(annotations, "--repair", repair)
     model = None if model is None else find_model_file(model)
     given = RunInputs(
@@ -145,6 +155,7 @@ def track(
         reading,
         wanted,
         repair=repair,
+        outlines=repair_outlines,
         without=kinds.words,
         link_scores=link_scores,
         channel=parse_channel(channel),
@@ -164,6 +175,7 @@ def track(
             mending = repaired_labels(
                 cells, pixels, weights, beside, out,
                 answers=annotations, workers=workers, channel=given.channel,
+                outlines=given.outlines,
             )  # fmt: skip
             cells = show(mending, watch)
         with collecting_warnings(notes):

@@ -15,7 +15,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.mask_changes import keep_numbers
+from bridgetrack.pipeline.mask_changes import keep_numbers, with_outlines_of
 from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
@@ -70,8 +70,10 @@ def chosen_again(
         if isinstance(step, Progress):
             yield step
             continue
-        before = label_frame(movie.labels, step.frame)
-        after = _numbered(before, step.labels, (named or {}).get(step.frame, 0))
+        before, masks = label_frame(movie.labels, step.frame), step.labels
+        if finding.given is not None:  # what was brought along stays as it was drawn
+            masks = with_outlines_of(before, masks)
+        after = _numbered(before, masks, (named or {}).get(step.frame, 0))
         pixels = np.flatnonzero(before.reshape(-1) != after.reshape(-1))
         if len(pixels):
             old, new = (each.reshape(-1)[pixels].astype(np.int64) for each in (before, after))
