@@ -16,6 +16,7 @@ from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.segmentation.pixels import load_pixel_model
 from cli.conftest import Run
+from drawn_movie import colony
 from short_sample import short_sample
 
 
@@ -115,6 +116,22 @@ def test_strokes_teach_and_the_model_is_used_again(
     assert shown.status == 0, shown.err
     np.testing.assert_array_equal(tifffile.imread(again), first)
     assert not (tmp_path / "again.pixels.json").exists()
+
+
+def test_size_is_looked_for_with_strokes_as_without(run: Run, tmp_path: Path) -> None:
+    images, cells = (frames[:2] for frames in colony(bright=True))
+    movie, strokes = tmp_path / "rods.tif", tmp_path / "strokes.tif"
+    drawn = np.zeros(cells.shape, np.uint8)
+    drawn[0, ::9] = np.where(cells[0, ::9] > 0, 2, 1)
+    for path, content in (movie, images), (strokes, drawn):
+        tifffile.imwrite(path, content, photometric="minisblack")
+    sizes = []
+    for more in (), ("--strokes", strokes):
+        shown = run("segment", movie, "--out", tmp_path / "labels.tif", *more, "--choose", "frame")
+        assert shown.status == 0, shown.err
+        record = json.loads((tmp_path / "labels.run.json").read_text())
+        sizes.append(record["settings"]["diameter"])
+    assert sizes[0] == sizes[1]
 
 
 def test_a_model_that_is_read_is_not_replaced(
