@@ -25,6 +25,7 @@ from bridgetrack.progress import Progress
 from bridgetrack.segmentation.backends import Network
 from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
 from cli.conftest import Run
+from drawn_movie import colony
 from fake_networks import cellpose_that
 from short_sample import short_sample
 
@@ -167,6 +168,22 @@ def test_the_network_is_told_of_without_its_folder(
     assert run("track", labels, "--out", tmp_path / "result").status == 0
     methods = " ".join((tmp_path / "result" / "methods.txt").read_text().split())
     assert "found by cellpose (mine), run by Bridgetrack" in methods
+
+
+def test_size_is_looked_for_with_strokes_as_without(run: Run, tmp_path: Path) -> None:
+    images, cells = (frames[:2] for frames in colony(bright=True))
+    movie, strokes = tmp_path / "rods.tif", tmp_path / "strokes.tif"
+    drawn = np.zeros(cells.shape, np.uint8)
+    drawn[0, ::9] = np.where(cells[0, ::9] > 0, 2, 1)
+    for path, content in (movie, images), (strokes, drawn):
+        tifffile.imwrite(path, content, photometric="minisblack")
+    sizes = []
+    for more in (), ("--strokes", strokes):
+        shown = run("segment", movie, "--out", tmp_path / "labels.tif", *more, "--choose", "frame")
+        assert shown.status == 0, shown.err
+        record = json.loads((tmp_path / "labels.run.json").read_text())
+        sizes.append(record["settings"]["diameter"])
+    assert sizes[0] == sizes[1]
 
 
 def test_a_model_that_is_read_is_not_replaced(

@@ -12,14 +12,17 @@ from superqt import QCollapsible
 
 from bridgetrack.annotations.mask_answers import honoured
 from bridgetrack.movie import open_movie
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
-from bridgetrack.progress import Progress
+from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation import movie as movie_module
 from bridgetrack.segmentation import segment_movie
 from bridgetrack.segmentation.readings import Reading
+from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui import find_cells
 from bridgetrack.ui.layers import find_role, tags_of
+from drawn_movie import colony
 from fake_networks import cellpose_that
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -370,3 +373,24 @@ def test_cells_of_a_network_are_taken_as_they_are_unless_one_asks_for_more(
     assert told == "together with their tracks, beside those of cellpose"
     find.backend.value = "builtin"
     assert find.choice["choose"].value == "jointly"
+
+
+def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot):
+    state, widget = opened
+    find, rods = widget.segment.find, colony(bright=True)[0][:2]
+    movie, sizes = open_movie(rods), {}
+    widget.segment.source.image.choose(viewer.add_image(rods, name="rods"))
+    for way in ("jointly", "plain"):
+        find.choice["choose"].value = way
+        find.go.click()
+        found = looked_for(state, find, qtbot)
+        assert found == run(Finding(choose=way).decided(movie)).settings
+        assert find.looks["diameter"].value == round(found.diameter)
+        sizes[way] = found.diameter
+    assert sizes["jointly"] < 0.8 * sizes["plain"], "candidates see that these are several cells"
+    find.choice["choose"].value = "frame"
+    qtbot.waitUntil(lambda: find.looks["diameter"].value == round(sizes["jointly"]), timeout=60_000)
+    find.looks["diameter"].value = 33
+    find.go.click()
+    said = Finding(SegmentationSettings(diameter=33.0), "frame")
+    assert looked_for(state, find, qtbot) == run(said.decided(movie)).settings

@@ -268,8 +268,6 @@ def segmenting(
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer
     from bridgetrack.pipeline.finding import Finding
-    from bridgetrack.pipeline.sizing import fitted_settings
-    from bridgetrack.segmentation.readings import estimate_settings
     from bridgetrack.segmentation.strokes import learn_steps
 
     counts: list[int] = []
@@ -279,12 +277,8 @@ def segmenting(
         painted, size = open_labels(strokes), settings.diameter
         pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
     estimate = None
-    if backend == "builtin" and (pixels is None or choose != "plain"):  # a network has a size
-        if choose == "plain" or pixels is not None:
-            yield Progress("Looking at the movie", 0.0)
-            estimate = estimate_settings(movie, settings, channel=channel)
-        else:
-            estimate = yield from fitted_settings(movie, settings, channel=channel)
+    if backend == "builtin" and (pixels is None or choose != "plain"):
+        estimate = yield from Finding(settings, choose).decided(movie, channel=channel)
         settings = estimate.settings
     model = pixels if pixels is not None else network
     finding = Finding(settings, choose, backend, model)

@@ -11,10 +11,12 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
+from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.backends import NetworkReading
 from bridgetrack.segmentation.movie import SegmentedFrame, segment_movie
 from bridgetrack.segmentation.pixels import PixelModel
+from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
 from bridgetrack.segmentation.settings import Choose, SegmentationSettings
 from bridgetrack.spread import Workers
 
@@ -123,6 +125,17 @@ class Finding:
             image, self.settings, self._how, given, weights, channel=channel, workers=workers
         )
         return replace(self, learned=learned)
+
+    def decided(self, image: Movie, *, channel: int | str = 0) -> Steps[SettingsEstimate]:
+        """What suits a movie where the settings leave it open; parameters are those of `steps`.
+
+        Where masks are chosen, the size of cells is that at which candidates are surest. The plain
+        segmentation draws no candidates: it takes the estimate, which is there sooner.
+        """
+        if self.chooses:
+            return (yield from fitted_settings(image, self.settings, channel=channel))
+        yield Progress("Looking at the movie", 0.0)
+        return estimate_settings(image, self.settings, channel=channel)
 
     @property
     def _how(self) -> MaskSettings:

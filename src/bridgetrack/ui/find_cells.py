@@ -15,7 +15,7 @@ from superqt.utils import qdebounced
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.sizing import fitted_settings, size_at
+from bridgetrack.pipeline.sizing import size_at
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation import (
     PixelModel,
@@ -23,6 +23,7 @@ from bridgetrack.segmentation import (
     available_backends,
     segment_frame,
 )
+from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.probability import TAUGHT_DEPTH
 from bridgetrack.segmentation.readings import Reading, SettingsEstimate
 from bridgetrack.segmentation.settings import Appearance, MaskChoice
@@ -93,16 +94,20 @@ _PAUSE = 200
 
 @dataclass(frozen=True)
 class _Decided:
-    """What suits a movie, told by its layer, with what a person had said of its cells."""
+    """What suits a movie, told by its layer, for a way of choosing and what a person had said."""
 
     layer: Any
+    chooses: bool
     said: SegmentationSettings
     found: SettingsEstimate
 
-    def holds_for(self, layer: Any, said: SegmentationSettings, own_size: bool) -> bool:
+    def holds_for(
+        self, layer: Any, chooses: bool, said: SegmentationSettings, own_size: bool
+    ) -> bool:
         """Whether it need not be found out again, as with a size that the slider has by then."""
         same_size = own_size or self.said.diameter == said.diameter
-        return self.layer is layer and same_size and self.said.foreground == said.foreground
+        same_way = self.layer is layer and self.chooses == chooses
+        return same_way and same_size and self.said.foreground == said.foreground
 
 
 def _told(found: SettingsEstimate) -> str:
@@ -186,6 +191,8 @@ class FindCells(QWidget):
         for form in (self.looks, self.expert):
             form.listen(self._preview_soon)
             form.listen(self.teach.look_again)
+        for widget in (self.choice["choose"], self.backend):
+            widget.changed.connect(lambda _: self._on_way())
         self.live.toggled.connect(self._on_live)
         self._source.image.chosen.connect(lambda _: self._on_other_image())
         panel.listen(panel.state.viewer.dims.events.current_step, self._on_frame)
@@ -270,6 +277,11 @@ class FindCells(QWidget):
         )
         session.message.emit("warning", f"{told}{': ' if kept else '.'}{kept}")
 
+    def _on_way(self) -> None:
+        """Show at once what suits the movie in the way chosen now, where that was shown before."""
+        if self._decided is not None:
+            self._with_settings(lambda *_: self._show_preview())
+
     def _on_backend(self, _: Any = None) -> None:
         builtin = str(self.backend.value) == "builtin"
         # a network's cells are taken as they are, unless somebody asks for more
@@ -284,7 +296,11 @@ class FindCells(QWidget):
         chosen = self.expert.applied_to(decided)
         if chosen.foreground == "auto":
             chosen = replace(chosen, foreground=decided.foreground)
-        return self.looks.applied_to(Appearance()).applied_to(chosen)
+        shown = self.looks.applied_to(Appearance()).applied_to(chosen)
+        if not self._own_size:
+            return replace(shown, diameter=decided.diameter)
+        # How much a frame is smoothed goes by the size; what was decided belongs to another one.
+        return complete_settings([], replace(shown, smoothing=None))
 
     def _model(self) -> PixelModel | None:
         """What strokes taught, where it can find cells and the built-in method is chosen."""
@@ -306,8 +322,8 @@ class FindCells(QWidget):
         movie, layer = self._movie(), self._source.image.layer
         if movie is None:
             return
-        decided = self._decided
-        if decided is not None and decided.holds_for(layer, self._said(), self._own_size):
+        decided, chooses = self._decided, self._finding().chooses
+        if decided is not None and decided.holds_for(layer, chooses, self._said(), self._own_size):
             self._then(then, movie, decided.found.settings, plain)
             return
         under_way = self._panel.session.busy("settings")
@@ -322,29 +338,29 @@ class FindCells(QWidget):
 
     def _decide(self, movie: Movie, layer: Any) -> None:
         """Find out what suits the movie, then go on with all that waits for it."""
-        said = self._said()
+        finding = replace(self._finding(), settings=self._said())
+        chooses, said = finding.chooses, self._said()
 
         def known(found: SettingsEstimate) -> None:
             if self._source.image.layer is not layer:
                 return  # another movie was chosen meanwhile
-            if self._said() != said:
+            if (self._finding().chooses, self._said()) != (chooses, said):
                 self._decide(movie, layer)  # what was set meanwhile stays
                 return
-            self._decided = _Decided(layer, said, found)
+            self._decided = _Decided(layer, chooses, said, found)
             self._show_decided(found)
             waiting, self._waiting = self._waiting, {}
             for then, plain in waiting.items():
                 self._then(then, movie, found.settings, plain)
 
-        self._panel.session.run(
-            "settings", lambda: fitted_settings(movie, said), known, self._failed
-        )
+        self._panel.session.run("settings", lambda: finding.decided(movie), known, self._failed)
 
     def _show_decided(self, found: SettingsEstimate) -> None:
         if not self._own_size:
             size = min(max(round(found.settings.diameter or 20), 4), 120)
             self.looks.show(replace(self.looks.applied_to(Appearance()), diameter=float(size)))
         self.estimate.setText(_told(found))
+        self.teach.look_again()
 
     def _then(self, then: Any, movie: Movie, decided: SegmentationSettings, plain: bool) -> None:
         try:
