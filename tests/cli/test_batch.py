@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import tifffile
 
+from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.models.similarity import UNKNOWN, Similarity
 from bridgetrack.pipeline.batch import BatchRow, compared, most_different
+from bridgetrack.pipeline.tracking import track_steps
+from bridgetrack.segmentation.readings import SettingsEstimate
 from cli.conftest import Run
 from cli.test_nothing_is_lost import content
 
@@ -63,6 +68,33 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     assert "2 of 4 movies failed" in again.err, "what somebody changed is not written over"
     assert (out / "raw" / "tracks.csv").read_text() == "mine"
     assert "differs most: " in again.out
+
+
+def test_doubts_about_a_movie_are_told(
+    run: Run, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubt, odd = "another reading fits nearly as well; say the diameter", "this is odd"
+
+    def prepared(*given: Any, **more: Any) -> Any:
+        warnings.warn(odd, BridgetrackWarning, stacklevel=1)
+        return track_steps(*given, **more)
+
+    monkeypatch.setattr(SettingsEstimate, "doubts", property(lambda _: (doubt,)))
+    monkeypatch.setattr("bridgetrack.pipeline.tracking.track_steps", prepared)
+    (many / "damaged.tif").unlink()
+    out = tmp_path / "out"
+    shown = run("batch", many, "--out", out, "--choose", "plain")
+    assert shown.status == 0
+    told = f"{doubt}, by bridgetrack segment"
+    assert f"warning: raw: {told}\n" in shown.out
+    assert shown.out.count("warning: ") == 1, "other movies brought their masks"
+    table = pd.read_csv(out / "batch.csv", keep_default_na=False).set_index("movie")
+    assert dict(table["warnings"]) == {"raw": told, "both": "", "masks": ""}
+    for name in ("run.json", "labels.run.json"):
+        notes = json.loads((out / "raw" / name).read_text())["notes"]
+        assert f"warning: {told}" in notes
+    for name in table.index:
+        assert odd in json.loads((out / name / "run.json").read_text())["notes"]
 
 
 def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) -> None:

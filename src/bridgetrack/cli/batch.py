@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridgetrack.cli.console import Stopwatch, answer, show, table
+from bridgetrack.cli.console import Stopwatch, answer, note_texts, show, table
 from bridgetrack.cli.options import (
     Json,
     MovieOptions,
@@ -39,7 +39,7 @@ from bridgetrack.cli.sources import (
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import signed
 from bridgetrack.files import lent_folder, replacing
-from bridgetrack.notes import Note, plural
+from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.readable import resolved
 from bridgetrack.segmentation.settings import MaskChoice
@@ -47,7 +47,9 @@ from bridgetrack.segmentation.settings import MaskChoice
 if TYPE_CHECKING:
     from bridgetrack.models.model import Model
     from bridgetrack.models.statistics import FeatureStatistics
+    from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.batch import BatchRow
+    from bridgetrack.pipeline.finding import Finding
 
 TABLE = "batch.csv"
 """Name of the table of all movies."""
@@ -219,14 +221,13 @@ def _tried(
 def _track(
     movie: BatchFiles, given: BatchRun, file: Path | None, model: Model, began: float
 ) -> Steps[BatchRow]:
-    from bridgetrack.movie.opening import open_labels
     from bridgetrack.pipeline.batch import row_of
     from bridgetrack.pipeline.movie_record import statistics_steps
     from bridgetrack.pipeline.tracking import track_steps
 
     out, watch, notes = given.out / movie.name, Stopwatch(), list[Note]()
     labels, found, beside = movie.labels, None, None
-    with collecting_warnings(notes), ExitStack() as temporary:
+    with ExitStack() as temporary:
         if labels is None and movie.image is not None:
             beside = temporary.enter_context(lent_folder(out))
             labels = out / FOUND_HERE[0]
@@ -236,26 +237,39 @@ def _track(
             found_here=beside is not None,
         )  # fmt: skip
         check_run(out, inputs)
-        if beside is None:
-            cells, pixels = open_sources(labels, movie.image, given.reading, notes)
-        else:
-            assert movie.image is not None
-            pixels = _opened(movie.image, given.reading)
-            steps = segmenting(pixels, beside / FOUND_HERE[0], choose=given.choose.choose)
-            segmented = yield from _watched(steps, watch)
-            found, known = segmented.finding, pixels.geometry
-            about = described({"image": str(movie.image)}, pixels, segmented)
-            about |= {"labels": str(labels), "cells": segmented.counts}
-            write_json(about, beside / FOUND_HERE[1])
-            masks = open_labels(
-                segmented.path, scale=known.scale, unit=known.unit,
-                frame_interval=known.frame_interval,
-            )  # fmt: skip
-            cells = replace(masks, source=str(labels))
-        tracking = yield from _watched(track_steps(cells, pixels, model), watch)
-        statistics = yield from _watched(statistics_steps(tracking.scene), watch)
+        with collecting_warnings(notes):  # ends before the record is written, which tells of them
+            if beside is None:
+                cells, pixels = open_sources(labels, movie.image, given.reading, notes)
+            else:
+                assert movie.image is not None
+                pixels = _opened(movie.image, given.reading)
+                work = _found_here(pixels, inputs, beside, given.choose, notes)
+                cells, found = yield from _watched(work, watch)
+            tracking = yield from _watched(track_steps(cells, pixels, model), watch)
+            statistics = yield from _watched(statistics_steps(tracking.scene), watch)
         finish(tracking, out, inputs, watch, notes, beside, found)
-    return row_of(movie.name, tracking, statistics, time.perf_counter() - began)
+    told = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
+    return row_of(movie.name, tracking, statistics, time.perf_counter() - began, told)
+
+
+def _found_here(
+    pixels: Movie, inputs: RunInputs, beside: Path, how: MaskChoice, notes: list[Note]
+) -> Steps[tuple[Movie, Finding]]:
+    """Find the cells of a movie that has no masks; what is doubtful about them goes to `notes`."""
+    from bridgetrack.movie.opening import open_labels
+
+    found = yield from segmenting(pixels, beside / FOUND_HERE[0], choose=how.choose)
+    doubts = () if found.estimate is None else found.estimate.doubts
+    told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in doubts]
+    notes += told
+    about = described({"image": str(inputs.image)}, pixels, found)
+    about |= {"labels": str(inputs.labels), "cells": found.counts, "notes": note_texts(told)}
+    write_json(about, beside / FOUND_HERE[1])
+    known = pixels.geometry
+    masks = open_labels(
+        found.path, scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
+    )
+    return replace(masks, source=str(inputs.labels)), found.finding
 
 
 def _watched(steps: Steps[Any], watch: Stopwatch) -> Steps[Any]:
@@ -428,6 +442,7 @@ def lines_of(rows: Sequence[BatchRow], out: Path) -> list[str]:
     ]
     header = ["movie", "cells", "tracks", "divisions", "certain", "doubtful", "distance"]
     lines = table(header, cells) if good else []
+    lines += [f"warning: {r.name}: {words}" for r in good for words in r.warnings]
     if odd is not None:
         lines.append(f"differs most: {odd.name} ({odd.apart.words})")
     return [*lines, f"{plural(len(good), 'movie')} tracked; table of all: {out / TABLE}"]

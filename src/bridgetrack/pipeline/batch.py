@@ -42,6 +42,8 @@ class BatchRow:
         How much that differs from what it is compared with, see `compared`.
     seconds
         Time that it took.
+    warnings
+        What is probably wrong, as sentences without a full stop.
     """
 
     name: str
@@ -52,10 +54,15 @@ class BatchRow:
     statistics: FeatureStatistics | None = None
     apart: Similarity = UNKNOWN
     seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 def row_of(
-    name: str, tracking: Tracking, statistics: FeatureStatistics | None, seconds: float
+    name: str,
+    tracking: Tracking,
+    statistics: FeatureStatistics | None,
+    seconds: float,
+    warnings: tuple[str, ...] = (),
 ) -> BatchRow:
     """The row of a tracked movie."""
     events = tracking.tracks.events
@@ -70,6 +77,7 @@ def row_of(
         doubtful=float((sure < DOUBTFUL).mean()) if known else float("nan"),
         statistics=statistics,
         seconds=seconds,
+        warnings=warnings,
     )
 
 
@@ -124,4 +132,5 @@ def _cells(row: BatchRow) -> dict[str, Any]:
         "differs": apart.differences[0].words if finite and apart.differences else "",
         "seconds": round(row.seconds, 1),
         "problem": row.problem,
+        "warnings": "; ".join(row.warnings),
     }

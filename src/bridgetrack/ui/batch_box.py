@@ -121,6 +121,7 @@ class BatchBox(QWidget):
         told = [f"The least certain first. Results and {TABLE} are in {out}."] if good else []
         if odd is not None:
             told.append(f"{odd.name} differs most ({odd.apart.words}).")
+        told += [f"{row.name}: ⚠ {words}." for row in good for words in row.warnings]
         told += [f"{row.name} failed: {row.problem}" for row in rows if row.problem]
         self.words.setText("\n".join(told))
 
