@@ -156,7 +156,8 @@ def test_the_network_is_told_of_without_its_folder(
     masks = itertools.cycle(tifffile.imread(p) for p in sorted(truth.glob("*.tif"))[:4])
 
     def network(*_: object) -> Network:
-        return Network(lambda _: next(masks), lambda _: np.zeros((160, 160), np.float32))
+        nowhere = np.zeros((160, 160), np.float32)
+        return Network(lambda _: next(masks), lambda _: nowhere, lambda _: (next(masks), nowhere))
 
     monkeypatch.setattr("bridgetrack.segmentation.backends._network", network)
     labels, mine = tmp_path / "labels.tif", tmp_path / "weights" / "mine"

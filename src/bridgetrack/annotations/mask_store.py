@@ -139,6 +139,8 @@ def load_mask_answers(
 
 def is_mask_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file is said to hold answers about masks, by its first words."""
+    if not Path(path).is_file():
+        return False  # told when it is read; a pipe would be waited for
     try:
         with Path(path).open("rb") as file:
             return MASK_FILE.name.encode() in file.read(_HEAD)

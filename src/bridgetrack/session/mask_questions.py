@@ -56,6 +56,7 @@ class MaskQuestions:
         self._settings: SegmentationSettings | None = None
         movie.movie_changed.connect(self._on_movie)
         movie.masks_changed.connect(self._on_masks)
+        movie.masks_chosen.connect(self._on_chosen)
 
     @property
     def possible(self) -> bool:
@@ -153,11 +154,18 @@ class MaskQuestions:
         self.changed.emit()
 
     def _on_masks(self, frames: set[int]) -> None:
-        """Masks of many frames were chosen anew; one that is mended leaves the others in doubt."""
+        """Masks of many frames are others now; one that is mended leaves the others in doubt."""
         if len(frames) > 1:
-            self._seen -= frames
-            self._found = [q for q in self._found if q.frame not in frames]
-            self.look()
+            self._look_anew(frames)
+
+    def _on_chosen(self, frames: set[int]) -> None:
+        if len(frames) == 1:  # several are looked at anew already
+            self._look_anew(frames)
+
+    def _look_anew(self, frames: set[int]) -> None:
+        self._seen -= frames
+        self._found = [q for q in self._found if q.frame not in frames]
+        self.look()
 
     def _forget(self) -> None:
         self._found, self._later, self._answered = [], [], []
