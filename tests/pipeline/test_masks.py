@@ -103,6 +103,34 @@ def test_how_far_a_choice_may_be_from_the_best_is_told(monkeypatch: pytest.Monke
     assert again.gap == done.result.gap
 
 
+def at_the_edge(labels: np.ndarray) -> np.ndarray:
+    """Numbers of the cells that touch the frame's edge."""
+    return np.setdiff1d(np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]]), [0])
+
+
+@pytest.mark.parametrize("how", ["jointly", "frame"])
+def test_cells_at_the_edge_are_left_out_unless_people_drew_them(how: str) -> None:
+    images = drawn()[0][:, 20:, 20:]  # three nuclei are cut
+    movie, way = open_movie(images), MaskSettings(choose=how)  # type: ignore[arg-type]
+    every = found(movie, segmentation=SegmentationSettings(diameter=14), settings=way)
+    wanted = SegmentationSettings(diameter=14, clear_border=True)
+    inner = found(movie, segmentation=wanted, settings=way)
+    for before, after in zip(every, inner, strict=True):
+        cut = at_the_edge(before)
+        assert len(cut) >= 2
+        np.testing.assert_array_equal(after > 0, (before > 0) & ~np.isin(before, cut))
+    said = at_the_edge(every[1])[0]
+    cell = every[1] == said
+    keep = Mend(
+        MendKind.KEEP, 1, (), *(np.zeros(0, np.int64),) * 3, (int(said),),
+        (np.flatnonzero(cell),), (),
+    )  # fmt: skip
+    answers = MaskAnswers(movie.geometry).added(keep)
+    kept = found(movie, segmentation=wanted, settings=way, given=GivenMasks(answers=answers))
+    assert (kept[1][cell] > 0).all()
+    assert len(at_the_edge(kept[1])) == 1 and not any(len(at_the_edge(m)) for m in kept[2:])
+
+
 def test_labels_brought_along_are_mended() -> None:
     images, labels = drawn()
     given_ = labels.copy()

@@ -15,6 +15,8 @@ import bridgetrack as bt
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.segmentation import pixels
 from bridgetrack.segmentation.pixel_features import feature_count, pixel_features, tiles
+from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.segmentation.strokes import with_guesses
 from pictures import blobs, found_share, photograph
 
 CENTRES = [(25.0, 25.0), (60.0, 40.0), (30.0, 90.0), (62.0, 100.0)]
@@ -168,6 +170,13 @@ def test_a_model_with_a_number_that_is_none(tmp_path: Path) -> None:
     path = bt.save_pixel_model(broken, tmp_path / "model.json")
     with pytest.raises(ModelError, match="finite"):
         bt.load_pixel_model(path)
+
+
+def test_cells_left_out_at_the_edge_teach_no_background() -> None:
+    picture, marks = PICTURES[0][20:], _strokes()[0][20:]
+    known = SegmentationSettings(diameter=18, foreground="bright")
+    wanted = with_guesses(picture, marks, replace(known, clear_border=True))
+    np.testing.assert_array_equal(wanted, with_guesses(picture, marks, known))
 
 
 def test_strokes_that_teach_nothing() -> None:

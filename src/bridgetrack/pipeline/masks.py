@@ -25,6 +25,7 @@ from bridgetrack.pipeline.mask_changes import keep_numbers
 from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
+from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.movie import SegmentedFrame, movie_settings
@@ -117,7 +118,10 @@ def choose_masks(
     """
     settings, model = settings or MaskSettings(), model or shipped_model()
     frames = frames or range(movie.n_frames)
-    reader = yield from _reader(movie, segmentation, given or GivenMasks(), channel)
+    given = given or GivenMasks()
+    if segmentation is not None and segmentation.clear_border:
+        decided = _off_the_edge(decided, given)
+    reader = yield from _reader(movie, segmentation, given, channel)
     reader = replace(reader, workers=workers or Here())
     score = yield from learned_score(reader, model, settings.joint, settings.per_cell, frames)
     offered = reader.offered(score, settings.per_cell, settings.loyalty, frames)
@@ -142,12 +146,34 @@ def choose_masks(
     )
 
 
+def _off_the_edge(
+    decided: Callable[[FrameChoice], object], given: GivenMasks
+) -> Callable[[FrameChoice], object]:
+    """`decided` without cells at the frame's edge, but for those that people drew or brought.
+
+    They go after the choice: while it is made they keep their own parts from being taken for
+    cells, and the movie from looking as if they came and went.
+    """
+    brought = label_sources(given.labels)
+
+    def without(choice: FrameChoice) -> object:
+        regions = choice.candidates.regions
+        stays = choice.candidates.pinned > 0
+        for name in brought:
+            stays |= regions.votes[:, regions.sources.index(name)] > 0
+        return decided(replace(choice, chosen=choice.chosen & (stays | ~regions.at_edge())))
+
+    return without
+
+
 def _reader(
     movie: Movie, segmentation: SegmentationSettings | None, given: GivenMasks, channel: int | str
 ) -> Steps[MaskReader]:
     for other in (*given.labels, *([given.probability] if given.probability else [])):
         check_same_extent(movie, other)
     number = movie.channel_number(channel)
+    if segmentation is not None:  # cells at the edge are left out after the choice
+        segmentation = replace(segmentation, clear_border=False)
     said = (given.pixels, given.network, given.probability)
     if given.labels or any(one is not None for one in said):
         yield Progress("Looking at the movie", 0.0)

@@ -70,7 +70,8 @@ def fitted_settings(
     estimate = estimate_settings(movie, settings, channel=channel)
     if settings.diameter is not None:
         return estimate
-    known = replace(settings, foreground=estimate.settings.foreground)
+    # Frames are looked at in the middle, whose edge is not that of the frame.
+    known = replace(settings, foreground=estimate.settings.foreground, clear_border=False)
     size = float(estimate.settings.diameter or 20.0)
     starts = tuple(starting_score(kind) for kind in KINDS)
     sight = _Sight(_middle(movie, size), movie.channel_number(channel), known, size, starts)
@@ -97,7 +98,8 @@ def fitted_settings(
         return estimate
     first, *others = estimate.readings
     first = replace(first, diameter=sight.diameter(best))
-    return SettingsEstimate(sight.settings_at(best), (first, *others))
+    found = replace(sight.settings_at(best), clear_border=settings.clear_border)
+    return SettingsEstimate(found, (first, *others))
 
 
 def size_at(

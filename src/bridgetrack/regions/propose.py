@@ -348,6 +348,9 @@ def _alike(regions: Regions, frame: _Frame) -> sp.csr_matrix:
 
 
 def _whole(regions: Regions, frame: _Frame) -> Regions:
-    """The largest piece of every region, its holes filled, where that has a possible size."""
-    whole = filled(largest_pieces(regions))
+    """The largest piece of every region, its holes filled unless somebody wants them, where that
+    has a possible size."""
+    whole = largest_pieces(regions)
+    if frame.settings.fill_holes:
+        whole = filled(whole)
     return whole.select((whole.area >= frame.least) & (whole.area <= frame.most))

@@ -125,6 +125,14 @@ class Regions:
         shape = (rows.stop - rows.start, self.n_pixels)
         return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts - starts[0]), shape)
 
+    def at_edge(self) -> Mask:
+        """Which regions touch the frame's edge, shape (R,)."""
+        places = zip(np.unravel_index(self.pixels, self.shape), self.shape, strict=True)
+        outer = np.logical_or.reduce([(p == 0) | (p == n - 1) for p, n in places])
+        touches = np.zeros(len(self), dtype=bool)
+        touches[self.owner[outer]] = True
+        return touches
+
     def centroid(self) -> Array:
         """Mean pixel of every region, shape (R, ndim)."""
         places = np.unravel_index(self.pixels, self.shape)

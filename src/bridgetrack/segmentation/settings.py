@@ -43,7 +43,8 @@ class SegmentationSettings:
         What tells touching cells apart: the distance to the outline, a Laplacian of Gaussian
         at the size of a cell, or both.
     separation
-        Least distance between two seeds, in diameters.
+        Least distance between two seeds, in diameters. Where cells are chosen among candidates, it
+        is that of the plain segmentation among these; cuts at all distances are candidates, too.
     depth
         Two hills of the landscape are one cell unless the valley between them is deeper than
         this, in radii; larger splits less. Unless given, 0.05 (bright cells) or 0.15 (others).
@@ -53,7 +54,7 @@ class SegmentationSettings:
     fill_holes
         Fill holes in cells.
     clear_border
-        Remove cells that touch the frame's edge.
+        Remove cells that touch the frame's edge, but for those that people drew or called right.
 
     Raises
     ------

@@ -136,7 +136,8 @@ def with_guesses(
         The strokes, and 4 to 6 where background, cell or edge is guessed.
     """
     found = np.array(marks, dtype=np.uint8)
-    labels = segment_builtin(frame, settings, scale)
+    # Cells that are left out at the frame's edge are no background for that.
+    labels = segment_builtin(frame, replace(settings, clear_border=False), scale)
     if not labels.any() or not found.any():
         return found
     diameter = float(settings.diameter or 20.0)
