@@ -27,12 +27,17 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):
     sections = widget.track.findChildren(QCollapsible)
     title = next(s for s in sections if s.text() == "Many movies").toggleButton()
     qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: box.go.height() > 10, timeout=20_000)
-    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+
+    def go():
+        """Press the button once the section that holds it is laid out."""
+        qtbot.waitUntil(lambda: box.go.isEnabled() and box.go.height() > 10, timeout=20_000)
+        qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+
+    go()
     assert box.words.text().startswith("Choose the folder")
     box.folder.value, box.out.value = many, out
     pace.held = True
-    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    go()
     qtbot.waitUntil(box.work.isVisible, timeout=20_000)
     # Another movie may be opened meanwhile; closing asks.
     state = state_of(viewer)
@@ -46,7 +51,7 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):
     box.work.stop.click()
     assert box.words.text().startswith("Cancelled: the movies that are done have their results")
     pace.held = False
-    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    go()
     qtbot.waitUntil(lambda: box.table.rowCount() == 2, timeout=30_000)
     names = {box.table.item(k, 0).text() for k in range(2)}
     assert names == {"slow", "fast"}
