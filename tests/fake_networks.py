@@ -29,11 +29,16 @@ def cellpose_that(monkeypatch: pytest.MonkeyPatch, sees: Sees) -> list[np.ndarra
             flows = [np.zeros(1), np.zeros(1), np.where(labels > 0, 3.0, -3.0)]
             return labels.astype(np.uint16), flows, np.zeros(1)
 
+    install_cellpose(monkeypatch, Network)
+    return looked
+
+
+def install_cellpose(monkeypatch: pytest.MonkeyPatch, network: type[Any]) -> None:
+    """Put a package with the parts of Cellpose's interface that are called in its place."""
     package, core, models = (ModuleType(f"cellpose{n}") for n in ("", ".core", ".models"))
     core.use_gpu = lambda: False  # type: ignore[attr-defined]
-    models.CellposeModel = Network  # type: ignore[attr-defined]
+    models.CellposeModel = network  # type: ignore[attr-defined]
     package.core, package.models = core, models  # type: ignore[attr-defined]
     for module in (package, core, models):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(backends, "find_spec", lambda _: True)
-    return looked

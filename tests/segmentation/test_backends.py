@@ -19,6 +19,7 @@ from bridgetrack.segmentation import (
     segment_frame,
 )
 from bridgetrack.segmentation.backends import NetworkReading
+from fake_networks import install_cellpose
 from pictures import blobs, found_share, photograph
 
 TRUTH = blobs((100, 120), [(30, 30), (60, 80), (30, 90)], 10)
@@ -68,15 +69,7 @@ class _Network:
 @pytest.fixture
 def cellpose_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package with the parts of Cellpose's interface that the adapter calls."""
-    package, core, models = (
-        ModuleType(n) for n in ("cellpose", "cellpose.core", "cellpose.models")
-    )
-    core.use_gpu = lambda: False  # type: ignore[attr-defined]
-    models.CellposeModel = _Network  # type: ignore[attr-defined]
-    package.core, package.models = core, models  # type: ignore[attr-defined]
-    for module in (package, core, models):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(backends, "find_spec", lambda _: True)
+    install_cellpose(monkeypatch, _Network)
 
 
 @pytest.mark.parametrize("major", [3, 4])
