@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from bridgetrack.training.fit import HoldChoice, Movies
-from bridgetrack.training.keep import Decision, KeepReason, keep_better
+from bridgetrack.training.keep import Decision, KeepReason, compared_alone, keep_better
 from bridgetrack.training.paired import compare, sign_flip
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import HeldOut, Validation
@@ -77,15 +77,15 @@ def verdicts(order: np.ndarray, gained: int, lost: int) -> Array:
 FEW = (
     (0, 0, (0, 0), 0.5),
     (2, 0, (0, 0), 0.5),
-    (3, 0, (0, 0), 1.0),
-    (3, 0, (1, 0), 0.5),
-    (4, 0, (1, 0), 1.0),
-    (5, 2, (0, 0), 1.0),
-    (7, 4, (0, 0), 1.0),
+    (3, 0, (0, 0), 0.5),
+    (4, 0, (0, 0), 1.0),
+    (4, 0, (1, 0), 0.5),
+    (5, 0, (1, 0), 1.0),
+    (5, 1, (0, 0), 0.5),
+    (6, 1, (0, 0), 1.0),
+    (8, 5, (0, 0), 0.5),
     (5, 4, (0, 3), 0.0),
-    (8, 5, (0, 0), 1.0),
-    (6, 3, (0, 0), 1.0),
-    (7, 5, (1, 3), 0.0),
+    (7, 5, (0, 5), 0.0),
     (0, 3, (0, 1), 0.5),
     (0, 3, (0, 2), 0.0),
     (0, 3, (2, 3), 0.5),
@@ -110,10 +110,12 @@ MANY = (
 def test_how_far_a_model_goes(
     strengths: int, gained: int, lost: int, middle: tuple[int, int], share: float
 ) -> None:
-    found = set()
+    found, loss, part = set(), np.zeros(N), np.arange(N)
     for draw in range(20):
         order = np.random.default_rng(draw).permutation(N)
-        one = decision(*(verdicts(order, *c) for c in ((gained, lost), (0, 0), middle)), strengths)
+        wrong, before, halved = (verdicts(order, *c) for c in ((gained, lost), (0, 0), middle))
+        held = HeldOut(wrong, loss, HeldOut(halved, loss))
+        one = compared_alone(held, HeldOut(before, loss), part, many=strengths > 1)
         found.add((one.share, one.kept, one.reason))
     reason = {0.0: KeepReason.WORSE, 0.5: KeepReason.HALFWAY, 1.0: KeepReason.BETTER}[share]
     assert found == {(share, "trained" if share else "prior", reason)}

@@ -309,8 +309,14 @@ def test_a_session_learns_what_training_learns() -> None:
     start = prior.aligned(scene.matrix.features)
     population = population_of([scene], choices([scene], start))
     options = LearnOptions(precision=1e-4, most_calls=300)
-    learned = run(learn(annotate(scene, scene.anchored.annotations), prior, population, options))
-    assert training.result.w == pytest.approx(learned.weights, abs=1e-3)
+    annotated = annotate(scene, scene.anchored.annotations)
+    learned = run(learn(annotated, prior, population, options))
+    halfway = (start + training.result.w) / 2
+    assert halfway == pytest.approx(learned.weights, abs=1e-3)
     assert training.held > 0
     assert isinstance(learned.sure, SureEvents)
-    assert np.linalg.norm(learned.weights - start) > 0.1
+
+    given = replace(options, strength=training.strength)
+    whole = run(learn(annotated, prior, population, given))
+    assert training.result.w == pytest.approx(whole.weights, abs=1e-3), "all of what λ gives"
+    assert np.linalg.norm(whole.weights - start) > 0.1

@@ -59,7 +59,10 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     assert len(trained.validation.held_out) == len(trained.validation.strengths)
     best = trained.validation.held_out[trained.validation.best]
     assert best.error < trained.validation.prior.error
-    assert f"{100 * best.error:.1f} %" in trained.reason
+    kept = trained.decision.held_out
+    assert kept is not None
+    assert kept.error < trained.validation.prior.error
+    assert f"{100 * kept.error:.1f} %" in trained.reason
     assert trained.estimate is not None
     assert trained.estimate.n_annotations == 30
     assert trained.estimate.parts < 30, "chosen answers side by side count as one"

@@ -14,7 +14,7 @@ from bridgetrack.progress import run
 from bridgetrack.training import fit
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.fit import Movies, cross_validate, regularizer_of
-from bridgetrack.training.options import TrainingOptions
+from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 from bridgetrack.training.validation import HeldOut, Validation, folds_of, judge
@@ -100,7 +100,8 @@ def test_the_default_lambda_unless_another_is_clearly_better() -> None:
 
     def best(*losses: np.ndarray) -> int:
         found = tuple(held(*loss) for loss in losses)
-        return Validation((1.0, 0.1, 0.01)[: len(found)], found, prior).best
+        usual = default_strength(len(worse))
+        return Validation((10 * usual, usual, usual / 10)[: len(found)], found, prior).best
 
     assert best(base, alike) == 1, "the default is not clearly worse than the smallest"
     assert best(base, worse) == 0

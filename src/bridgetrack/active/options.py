@@ -8,7 +8,7 @@ from typing import Literal
 from bridgetrack.errors import InputError
 from bridgetrack.learning import LearningOptions
 from bridgetrack.option import check_options, option
-from bridgetrack.training.options import TrainingOptions, default_strength
+from bridgetrack.training.options import HALFWAY, TrainingOptions, default_strength
 
 Measure = Literal["margin", "entropy", "random"]
 
@@ -96,6 +96,11 @@ class LearnOptions:
     def strength_for(self, annotations: int) -> float:
         """The factor lambda for a number of annotations."""
         return default_strength(annotations) if self.strength is None else self.strength
+
+    @property
+    def share(self) -> float:
+        """Share of the way to the learned weights that is gone: all of it where λ is given."""
+        return HALFWAY if self.strength is None else 1.0
 
     @property
     def training(self) -> TrainingOptions:

@@ -208,7 +208,8 @@ def learn(
     fitted = yield from _fit_part(movies, np.arange(len(data.samples)), options, state)
     # the answers touch little of what the starting weights choose
     first, _ = resolve(scene.problem, scores, allowed_by(scene), free.chosen, free)
-    reached = yield from within_reach([scene], start, fitted.w, [first.chosen], sure, [free])
+    gone = start + options.share * (fitted.w - start)
+    reached = yield from within_reach([scene], start, gone, [first.chosen], sure, [free])
     weights, (solution,) = reached.weights, reached.solutions
     return LearnedWeights(weights, fitted.state, movies, sure, free, reached, solution)
 
@@ -256,9 +257,10 @@ def judge_unseen(
         if not len(inside):
             continue
         fitted = yield from _fit_part(learned.movies, inside, options, learned.state, anew=True)
-        weights = fitted.w
+        start = learned.movies.prior
+        weights = start + options.share * (fitted.w - start)
         if learned.reached is not None:  # what is judged was taken as far as what is shown
-            weights = learned.reached.alike(learned.movies.prior, weights)
+            weights = learned.reached.alike(start, weights)
         error = np.clip(1.0 - model.satisfied(weights), 0.0, 1.0)
         for row in rows[np.isin(data.annotation_sample[rows], part)].tolist():
             out[names[row]] = float(error[row])

@@ -32,6 +32,7 @@ from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.spread import Here, Workers
 from bridgetrack.training.options import (
     ENOUGH_TO_CHOOSE,
+    HALFWAY,
     STEPS,
     TrainingOptions,
     default_strength,
@@ -274,7 +275,8 @@ def _without_fold(
     here = np.flatnonzero(fold == k)
     held = judge(target, fitted.w, here)
     if not isinstance(hold, Tie):
-        halfway, w = judge(target, (movies.prior + fitted.w) / 2, here), fitted.w[None]
+        middle = movies.prior + HALFWAY * (fitted.w - movies.prior)
+        halfway, w = judge(target, middle, here), fitted.w[None]
         held = replace(held, halfway=replace(halfway, learned=w), learned=w)
     return fitted, held
 

@@ -5,14 +5,15 @@ test (`paired`). A movie that is alone goes halfway,
 
     w = (w0 + w_learned) / 2,
 
-unless the annotations set aside speak clearly for one of the ends:
+unless the annotations set aside speak for one of the ends:
 
-1. The learned weights are right on `CLEARLY` more annotations, net, than those halfway: they are
-   kept. Where there are enough annotations to choose λ by, which says how far to go, they need
+1. The weights halfway are wrong on `LOSES` more, net, than the starting ones: these are kept.
+2. The learned weights are right on more than those halfway, and chance alone brings as much in
+   `CLEARLY` of cases at most (where the start is far off, half of the way is not enough): these
+   are kept. Where there are enough annotations to choose λ by, which says how far to go, they need
    only be no worse than those halfway and the starting ones. Where `SEVERAL` or more are lost
-   against the starting weights, `EXCESS` times as many have to be gained: learning that is as often
-   wrong as right does no good elsewhere.
-2. The weights halfway are wrong on `LOSES` more, net, than the starting ones: these are kept.
+   against the starting weights, `EXCESS` times as many have to be gained: learning that is as
+   often wrong as right does no good elsewhere.
 
 What annotations about doubtful events teach is mostly right in its direction and too large in its
 size, and what few of them say of two models is mostly chance: over development movies the mean of
@@ -33,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.training.fit import HoldChoice, Movies, Tie
+from bridgetrack.training.options import HALFWAY
 from bridgetrack.training.paired import Comparison, compare
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, judge
@@ -40,8 +42,9 @@ from bridgetrack.training.validation import HeldOut, Validation, clearly_larger,
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-CLEARLY = 3
-"""Annotations, net, that the learned weights have to be right on more than those halfway."""
+CLEARLY = 0.1
+"""Chance of the learned weights being right on so many more than those halfway from which on they
+are believed to be better."""
 
 LOSES = 2
 """Annotations, net, from which on the weights halfway are given up for the starting ones."""
@@ -137,8 +140,8 @@ def keep_better(
             return Decision(KeepReason.AGREES, agrees, held, prior, 0.0)
         if choice.by == "user":
             return _compared_as_given(held, prior, target.data.annotation_sample)
-        least = 0 if len(choice.validation.strengths) > 1 else CLEARLY
-        return _compared_alone(held, prior, target.data.annotation_sample, least)
+        many = len(choice.validation.strengths) > 1
+        return compared_alone(held, prior, target.data.annotation_sample, many=many)
     if not judge(target, w).risk < judge(target, movies.prior).risk:
         return Decision(KeepReason.AGREES, agrees, share=0.0)
     if checked is not None:
@@ -151,7 +154,7 @@ def keep_better(
     unchecked = "there were too few answers to check what was learned on ones that it had not seen"
     if choice.by == "user":
         return Decision(KeepReason.UNCHECKED, f"{unchecked}; it is kept, as lambda was given")
-    return Decision(KeepReason.UNCHECKED, f"{unchecked}; the model is {_HALFWAY}", share=0.5)
+    return Decision(KeepReason.UNCHECKED, f"{unchecked}; the model is {_HALFWAY}", share=HALFWAY)
 
 
 _HALFWAY = "halfway between the starting model and what was learned"
@@ -162,12 +165,24 @@ def hardly_better(found: Comparison) -> bool:
     return found.lost >= SEVERAL and found.gained < EXCESS * found.lost
 
 
-def _compared_alone(held: HeldOut, prior: HeldOut, part: Index, least: int) -> Decision:
-    """What was learned from one movie, where it is better by ``least``, or what lies halfway."""
+def compared_alone(held: HeldOut, prior: HeldOut, part: Index, *, many: bool) -> Decision:
+    """Keep what lies halfway, or one of the ends where verdicts speak for it.
+
+    Parameters
+    ----------
+    held, prior
+        What the learned weights (with those halfway) and the starting ones do on annotations that
+        were set aside.
+    part
+        Component that each annotation lies in, shape (A,).
+    many
+        Whether there are enough annotations to choose λ by.
+    """
     halfway = held.halfway
     assert halfway is not None, "a movie that is alone has it judged"
     found, middle = (compare(each.wrong, prior.wrong, part) for each in (held, halfway))
-    farther = compare(held.wrong, halfway.wrong, part).net >= least
+    more = compare(held.wrong, halfway.wrong, part)
+    farther = more.net >= 0 if many else more.net > 0 and more.chance <= CLEARLY
     if farther and found.net >= 0 and not hardly_better(found):
         words = (
             f"is {'better' if found.net else 'no worse'} than the starting model "
@@ -181,7 +196,7 @@ def _compared_alone(held: HeldOut, prior: HeldOut, part: Index, least: int) -> D
         return Decision(KeepReason.WORSE, words, halfway, prior, 0.0)
     better = "better" if middle.net > 0 else "no worse" if middle.net == 0 else "hardly worse"
     words = f"the model is {_HALFWAY}, and {better} than the starting model ({rates})"
-    return Decision(KeepReason.HALFWAY, words, halfway, prior, 0.5)
+    return Decision(KeepReason.HALFWAY, words, halfway, prior, HALFWAY)
 
 
 def _compared_as_given(held: HeldOut, prior: HeldOut, part: Index) -> Decision:
