@@ -192,10 +192,8 @@ def compared_alone(held: HeldOut, prior: HeldOut, part: Index, *, many: bool) ->
         return Decision(KeepReason.BETTER, f"the trained model {words}", held, prior)
     rates = _rates(halfway, prior, middle)
     if middle.net <= -LOSES:
-        words = f"the trained model is worse than the starting model ({rates}), which is kept"
-        return Decision(KeepReason.WORSE, words, halfway, prior, 0.0)
-    better = "better" if middle.net > 0 else "no worse" if middle.net == 0 else "hardly worse"
-    words = f"the model is {_HALFWAY}, and {better} than the starting model ({rates})"
+        return _start_kept(halfway, prior, rates)
+    words = f"the model is {_HALFWAY}, and {_better(middle)} than the starting model ({rates})"
     return Decision(KeepReason.HALFWAY, words, halfway, prior, HALFWAY)
 
 
@@ -204,11 +202,19 @@ def _compared_as_given(held: HeldOut, prior: HeldOut, part: Index) -> Decision:
     found = compare(held.wrong, prior.wrong, part)
     rates = _rates(held, prior, found)
     if found.net <= -LOSES:
-        words = f"the trained model is worse than the starting model ({rates}), which is kept"
-        return Decision(KeepReason.WORSE, words, held, prior, 0.0)
-    better = "better" if found.net > 0 else "no worse" if found.net == 0 else "hardly worse"
-    words = f"the trained model is {better} than the starting model ({rates})"
+        return _start_kept(held, prior, rates)
+    words = f"the trained model is {_better(found)} than the starting model ({rates})"
     return Decision(KeepReason.AS_GIVEN, words, held, prior)
+
+
+def _start_kept(held: HeldOut, prior: HeldOut, rates: str) -> Decision:
+    words = f"the trained model is worse than the starting model ({rates}), which is kept"
+    return Decision(KeepReason.WORSE, words, held, prior, 0.0)
+
+
+def _better(found: Comparison) -> str:
+    """How what is kept compares, where it is not clearly worse."""
+    return "better" if found.net > 0 else "no worse" if found.net == 0 else "hardly worse"
 
 
 def _keep_better_tied(

@@ -344,8 +344,8 @@ def _as_kept(
     if reached.as_learned or known is None or known.learned is None or fold is None:
         return None
     start = movies.prior
-    halfway = start + decision.share * (known.learned - start)
-    return judge_folds(target, np.stack([reached.alike(start, w) for w in halfway]), fold)
+    gone = start + decision.share * (known.learned - start)
+    return judge_folds(target, np.stack([reached.alike(start, w) for w in gone]), fold)
 
 
 def _estimated(
