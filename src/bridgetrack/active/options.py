@@ -8,9 +8,13 @@ from typing import Literal
 from bridgetrack.errors import InputError
 from bridgetrack.learning import LearningOptions
 from bridgetrack.option import check_options, option
-from bridgetrack.training.options import HALFWAY, TrainingOptions, default_strength
+from bridgetrack.training.options import TrainingOptions, default_strength
 
 Measure = Literal["margin", "entropy", "random"]
+
+TIGHTER = 10.0
+"""How many times as tightly as training a session holds the weights, since it goes all the way to
+what was learned, where training goes halfway: what it doubts then teaches a little more."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,8 @@ class LearnOptions:
     Parameters
     ----------
     strength
-        The factor lambda of the regulariser around the starting weights; None: that of training,
-        `bridgetrack.training.options.default_strength`.
+        The factor lambda of the regulariser around the starting weights; None: `TIGHTER` times
+        that of training, `bridgetrack.training.options.default_strength`.
     balance
         How far kinds of events are weighted by how often they occur, see
         `bridgetrack.training.training_set.balanced`.
@@ -95,12 +99,7 @@ class LearnOptions:
 
     def strength_for(self, annotations: int) -> float:
         """The factor lambda for a number of annotations."""
-        return default_strength(annotations) if self.strength is None else self.strength
-
-    @property
-    def share(self) -> float:
-        """Share of the way to the learned weights that is gone: all of it where λ is given."""
-        return HALFWAY if self.strength is None else 1.0
+        return TIGHTER * default_strength(annotations) if self.strength is None else self.strength
 
     @property
     def training(self) -> TrainingOptions:

@@ -208,8 +208,7 @@ def learn(
     fitted = yield from _fit_part(movies, np.arange(len(data.samples)), options, state)
     # the answers touch little of what the starting weights choose
     first, _ = resolve(scene.problem, scores, allowed_by(scene), free.chosen, free)
-    gone = start + options.share * (fitted.w - start)
-    reached = yield from within_reach([scene], start, gone, [first.chosen], sure, [free])
+    reached = yield from within_reach([scene], start, fitted.w, [first.chosen], sure, [free])
     weights, (solution,) = reached.weights, reached.solutions
     return LearnedWeights(weights, fitted.state, movies, sure, free, reached, solution)
 
@@ -257,10 +256,9 @@ def judge_unseen(
         if not len(inside):
             continue
         fitted = yield from _fit_part(learned.movies, inside, options, learned.state, anew=True)
-        start = learned.movies.prior
-        weights = start + options.share * (fitted.w - start)
+        weights = fitted.w
         if learned.reached is not None:  # what is judged was taken as far as what is shown
-            weights = learned.reached.alike(start, weights)
+            weights = learned.reached.alike(learned.movies.prior, weights)
         error = np.clip(1.0 - model.satisfied(weights), 0.0, 1.0)
         for row in rows[np.isin(data.annotation_sample[rows], part)].tolist():
             out[names[row]] = float(error[row])
