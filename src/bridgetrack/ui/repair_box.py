@@ -18,7 +18,6 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.annotations.anchor import cell_refs
-from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import ChangeKind, MaskChange
 from bridgetrack.regions.mend import Mend
 from bridgetrack.session.repair import Repaired, repair
@@ -234,7 +233,7 @@ class RepairBox(QWidget):
             metadata=tag(
                 "labels",
                 frame_interval=tags_of(layer).get("frame_interval"),
-                found=Finding(given=found.given.labels),
+                found=found.finding,
             ),
             opacity=layer.opacity,
             **placed_like(layer),
@@ -247,15 +246,17 @@ class RepairBox(QWidget):
     # ------------------------------------------------------------------ the list
 
     def _show(self) -> None:
-        shown = self._repaired is not None and self.on.isChecked()
+        found = self._repaired
+        shown = found is not None and self.on.isChecked()
         self.list.setVisible(shown)
         self.back.setVisible(shown)
-        if not shown:
+        if not shown or found is None:
             return
         listed = self._listed
         counts = {kind: sum(c.kind == kind for c in listed) for kind in ChangeKind}
         told = ", ".join(f"{n} {_WORDS[kind]}" for kind, n in counts.items() if n)
-        self.words.setText(told or "Nothing was changed.")
+        told = f"{told}." if told else "Nothing was changed."
+        self.words.setText(f"{told} {found.finding.sentence}" if found.finding.short else told)
         self.list.fill(listed)
 
     @property
