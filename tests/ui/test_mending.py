@@ -7,7 +7,10 @@ import pytest
 from qtpy.QtCore import Qt
 from scipy import ndimage as ndi
 
+from bridgetrack.pipeline.explain_masks import explain_mask
+from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendKind
+from bridgetrack.session.mask_reasons import JOB
 from bridgetrack.ui.picking import Mode, Picking, click, point
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -169,6 +172,36 @@ def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
     assert not state.session.proposed
     assert not widget.annotate.same.isVisible()
     assert len(state.session.masks.answers) == 3
+
+
+def test_why_a_cell_is_drawn_so_is_told_by_a_key(opened, viewer, hand, qtbot, pair):
+    state, widget, truth = opened
+    session, box = state.session, widget.annotate.reasons
+    before, place = cells(viewer).copy(), middle(truth[T] == pair[0])
+    assert not box.isVisible()
+    hand.point(place)
+    hand.key("Q")
+    assert box.isVisible() and "is drawn so" in box.title.text() and not box.words.text()
+    qtbot.waitUntil(lambda: session.mask_reasons.found is not None, timeout=120_000)
+    told = box.words.text()
+    why = run(explain_mask(session.movie.image, session.movie.labels, T, pair[0]))
+    assert told == why.words() and f"cell {pair[0]} of frame {T}" in told
+    assert "2 cells of" in told, "what else could be there"
+    np.testing.assert_array_equal(cells(viewer), before)
+    assert not session.can_undo, "asking answers nothing"
+    box.close_words.click()
+    assert not box.isVisible()
+    # It is cancelled, and of masks that change meanwhile nothing is told.
+    hand.point(place)
+    hand.key("Q")
+    box.work.stop.click()
+    assert not session.busy(JOB) and not box.isVisible()
+    widget.annotate.why.click()
+    assert session.busy(JOB)
+    hand.key("K")
+    hand.click(place)
+    assert not session.busy(JOB) and not box.isVisible()
+    settled(state, qtbot)
 
 
 def test_a_drawn_line_cuts(opened, viewer, hand, qtbot, pair):

@@ -67,6 +67,8 @@ MASK_SHORTCUTS = (
     Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
     Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
              _begin(Mode.CHECK)),
+    Shortcut("why", ("Q",), "Why is the cell drawn so, and not cut, joined or outlined otherwise?",
+             Annotator.ask_why),
     Shortcut("again", ("W",), "Choose all masks again: what you said of some holds and teaches",
              Annotator.choose_again),
 )  # fmt: skip
