@@ -185,14 +185,16 @@ class Annotator:
         """Show a cell."""
         self.show.emit(cell.frame, cell.position)
 
-    def click(self, frame: int, point: tuple[float, ...]) -> None:
-        """A click in the image."""
+    def click(self, frame: int, point: tuple[float, ...], *, half: bool = False) -> None:
+        """A click in the image; with `half` (Shift) in one of two cells that are drawn as one."""
+        if half and self.picking.mode != Mode.CUT:
+            return
         if self.finder is None:
             self._say(self.hint)
             return
         self.hover(frame, point)
         if self.picking.mode.mends is not None:
-            self._mend_at(frame, point)
+            self._mend_at(frame, point, half)
         elif self.asking:
             self._answer_with(self.hovered)
         elif self.picking.mode == Mode.REVIEW:
@@ -373,11 +375,12 @@ class Annotator:
             self._say(checked_words(len(made.cells), session.checked))
         self._refresh()
 
-    def _mend_at(self, frame: int, point: tuple[float, ...]) -> None:
+    def _mend_at(self, frame: int, point: tuple[float, ...], half: bool = False) -> None:
         if self.picking.mode == Mode.CHECK:
             self._check_view(frame)
             return
-        step = picking.point(self.picking, frame, point, self._label(frame, point))
+        label = self._label(frame, point)
+        step = picking.point(self.picking, frame, point, label, half=half)
         kind = step.picking.mode.mends
         self.picking = step.picking
         if step.problem:

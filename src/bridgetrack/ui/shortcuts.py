@@ -57,7 +57,8 @@ TRACK_SHORTCUTS = (
 )  # fmt: skip
 
 MASK_SHORTCUTS = (
-    Shortcut("cut", ("K",), "These are two cells: cut the mask, or draw the cut",
+    Shortcut("cut", ("K",), "These are two cells: cut the mask (Shift+click one, then click the "
+             "other, to say where they are), or draw the cut",
              _begin(Mode.CUT)),
     Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
     Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
