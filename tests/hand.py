@@ -47,12 +47,13 @@ class Hand:
         QApplication.sendEvent(self.canvas, event)
         self.qtbot.wait(5)
 
-    def click(self, world: Any) -> None:
+    def click(self, world: Any, shift: bool = False) -> None:
         """Point and click."""
         from qtpy.QtCore import Qt
 
+        held = Qt.KeyboardModifier.ShiftModifier if shift else Qt.KeyboardModifier.NoModifier
         self.point(world)
-        self.qtbot.mouseClick(self.canvas, Qt.MouseButton.LeftButton, pos=self._pixel(world))
+        self.qtbot.mouseClick(self.canvas, Qt.MouseButton.LeftButton, held, self._pixel(world))
         self.qtbot.wait(10)
 
     def key(self, key: str, control: bool = False, shift: bool = False) -> None:

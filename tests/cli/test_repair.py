@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from bridgetrack.cli.earlier_run import given_run
 from bridgetrack.cli.explain import tracked_again
 from bridgetrack.cli.main import main
 from bridgetrack.movie import open_labels, save_labels
+from bridgetrack.pipeline import masks
+from bridgetrack.progress import Progress
 from bridgetrack.spread import Here
 from drawn_movie import GEOMETRY, answered, drawn
 
@@ -77,6 +79,25 @@ def test_labels_are_mended_and_every_change_is_listed(movie: Path) -> None:
     assert call(*track[:-1]) == 0
     assert not (out / "repairs.csv").exists()
     assert not (out / "repaired").exists()
+
+
+def test_a_repair_that_may_not_be_the_best_is_told(
+    movie: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen, short = masks.choose_jointly, 0.0
+
+    def hard(*given: Any, **named: Any) -> Generator[Progress, None, float]:
+        return short + (yield from chosen(*given, **named))
+
+    monkeypatch.setattr(masks, "choose_jointly", hard)
+    out = movie / "out"
+    for short in (0.0, 2.5):
+        track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--out", out)
+        assert call(*track, "--repair") == 0
+        shown, run = capsys.readouterr().out, json.loads((out / "run.json").read_text())
+        assert run["repair_gap"] == pytest.approx(short, abs=1e-6)
+        words = "repaired by the image, within 2.5 of the best score"
+        assert (words in shown) == any(words in note for note in run["notes"]) == bool(short)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,10 @@ import pytest
 from qtpy.QtCore import Qt
 from scipy import ndimage as ndi
 
+from bridgetrack.pipeline.explain_masks import explain_mask
+from bridgetrack.progress import run
 from bridgetrack.regions.mend import MendKind
+from bridgetrack.session.mask_reasons import JOB
 from bridgetrack.ui.picking import Mode, Picking, click, point
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -24,6 +27,25 @@ def test_a_cut_is_a_click_on_a_cell_or_a_line_beside_it():
     elsewhere = point(waiting, 4, (9.0, 6.0), 0)
     assert elsewhere.places == () and elsewhere.picking.place == (4, (9.0, 6.0))
     assert click(start, None).event is None
+
+
+def test_two_halves_are_named_by_shift_and_two_clicks_in_one_cell():
+    start = Picking(Mode.CUT)
+    waiting = point(start, 3, (5.0, 6.0), 12, half=True)
+    assert waiting.places == () and "other half" in waiting.picking.hint
+    both = ((5.0, 6.0), (9.0, 6.0))
+    for half in (False, True):
+        done = point(waiting.picking, 3, (9.0, 6.0), 12, half=half)
+        assert done.places == both and done.picking == start
+    # What is not the same cell cuts nothing; in another frame it begins anew.
+    for label in (0, 13):
+        wrong = point(waiting.picking, 3, (9.0, 6.0), label)
+        assert "same cell" in wrong.problem and wrong.picking == waiting.picking
+    assert point(waiting.picking, 4, (9.0, 6.0), 12).places == ((9.0, 6.0),)
+    assert "no cell here" in point(start, 3, (5.0, 6.0), 0, half=True).problem
+    # A line that was begun is let go.
+    line = point(start, 3, (1.0, 1.0), 0).picking
+    assert point(line, 3, (5.0, 6.0), 12, half=True).picking == waiting.picking
 
 
 def test_joining_takes_two_clicks_on_cells():
@@ -169,6 +191,62 @@ def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
     assert not state.session.proposed
     assert not widget.annotate.same.isVisible()
     assert len(state.session.masks.answers) == 3
+
+
+def test_why_a_cell_is_drawn_so_is_told_by_a_key(opened, viewer, hand, qtbot, pair):
+    state, widget, truth = opened
+    session, box = state.session, widget.annotate.reasons
+    before, place = cells(viewer).copy(), middle(truth[T] == pair[0])
+    assert not box.isVisible()
+    hand.point(place)
+    hand.key("Q")
+    assert box.isVisible() and "is drawn so" in box.title.text() and not box.words.text()
+    qtbot.waitUntil(lambda: session.mask_reasons.found is not None, timeout=120_000)
+    told = box.words.text()
+    why = run(explain_mask(session.movie.image, session.movie.labels, T, pair[0]))
+    assert told == why.words() and f"cell {pair[0]} of frame {T}" in told
+    assert "2 cells of" in told, "what else could be there"
+    np.testing.assert_array_equal(cells(viewer), before)
+    assert not session.can_undo, "asking answers nothing"
+    box.close_words.click()
+    assert not box.isVisible()
+    # It is cancelled, and of masks that change meanwhile nothing is told.
+    hand.point(place)
+    hand.key("Q")
+    box.work.stop.click()
+    assert not session.busy(JOB) and not box.isVisible()
+    widget.annotate.why.click()
+    assert session.busy(JOB)
+    hand.key("K")
+    hand.click(place)
+    assert not session.busy(JOB) and not box.isVisible()
+    settled(state, qtbot)
+
+
+def test_two_clicks_in_a_cell_say_where_the_two_are(opened, viewer, hand, qtbot, pair):
+    state, _, truth = opened
+    before, picking = cells(viewer).copy(), state.annotator.picking
+    places = [middle(truth[T] == k) for k in pair]
+    hand.click(places[0], shift=True)
+    assert state.annotator.picking == picking and not state.session.can_undo, "only after K"
+    hand.key("K")
+    hand.click(places[0], shift=True)
+    np.testing.assert_array_equal(cells(viewer), before)
+    assert state.annotator.picking.half == pair[0]
+    hand.key("Escape")
+    assert state.annotator.picking.empty and state.annotator.picking.mode == Mode.CUT
+    hand.click(places[0], shift=True)
+    hand.click(places[1])
+    after = cells(viewer)[T]
+    parts = [after[tuple(np.rint(place / SCALE).astype(int))] for place in places]
+    assert 0 not in parts and parts[0] != parts[1]
+    for part, cell in zip(parts, pair, strict=True):
+        there = truth[T] == cell
+        assert ((after == part) & there).sum() / ((after == part) | there).sum() > 0.6
+    settled(state, qtbot)
+    hand.key("Z")
+    np.testing.assert_array_equal(cells(viewer), before)
+    settled(state, qtbot)
 
 
 def test_a_drawn_line_cuts(opened, viewer, hand, qtbot, pair):

@@ -7,6 +7,8 @@ import pytest
 from qtpy.QtCore import Qt
 from superqt import QCollapsible
 
+from bridgetrack.pipeline import masks
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -110,6 +112,69 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     box.on.click()
     qtbot.waitUntil(lambda: session.movie.layers[1] is viewer.layers["cells"], timeout=20_000)
     assert not box.list.isVisibleTo(box)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+
+
+def test_outlines_are_drawn_anew_at_once_and_given_back(opened, viewer, qtbot, monkeypatch):
+    state, box, _ = opened
+    session, given = state.session, viewer.layers["cells"].data.copy()
+    chosen = masks.choose_jointly
+
+    def hard(*args, **named):
+        return 2.5 + (yield from chosen(*args, **named))
+
+    def used():
+        return box._source.labels.layer
+
+    def others(before):
+        def there():
+            movie = session.movie
+            return used() is not before and movie is not None and movie.layers[1] is used()
+
+        qtbot.waitUntil(there, timeout=120_000)
+        return used()
+
+    def outlined():
+        return any("drawn anew" in row.text(0) for row in top(box))
+
+    monkeypatch.setattr(masks, "choose_jointly", hard)
+    brought = used()
+    box.on.click()
+    first = others(brought)
+    assert not outlined() and box.words.text().endswith("within 2.5 of the best score.")
+    monkeypatch.setattr(masks, "choose_jointly", chosen)
+    # What was said of the masks holds in the next repair.
+    added = next(row for row in top(box) if row.text(0) == "added")
+    place = change_of(added)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    click(qtbot, box, added)
+    box.back.click()
+    box.outlines.click()
+    second = others(first)
+    assert box.on.isChecked() and outlined() and "best score" not in box.words.text()
+    assert not any(
+        (c := change_of(row)).frame == place.frame and np.allclose(c.place, place.place, atol=3)
+        for row in top(box)
+        if row.text(0) == "added"
+    )
+    assert first in viewer.layers and not first.visible and not brought.visible
+    # What is cancelled leaves all as it was, and the boxes say so.
+    box.outlines.click()
+    qtbot.waitUntil(lambda: session.busy("repair"), timeout=20_000)
+    box.work.stop.click()
+    assert box.outlines.isChecked() and box.on.isChecked() and used() is second
+    box.outlines.click()
+    third = others(second)
+    assert not outlined() and first not in viewer.layers and not second.visible
+    there = (given > 0) & (third.data > 0)
+    assert (third.data == given)[there].mean() > (second.data == given)[there].mean()
+    box.on.click()
+    assert others(third) is brought
+    np.testing.assert_array_equal(brought.data, given)
+    box.on.click()
+    qtbot.waitUntil(lambda: session.busy("repair"), timeout=20_000)
+    box.work.stop.click()
+    assert not box.on.isChecked() and used() is brought
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import bridgetrack as bt
 from bridgetrack.movie import open_labels, save_labels
+from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
 from bridgetrack.segmentation.readings import Reading
 from bridgetrack.session.answers import autosave_path, cells_path
 from bridgetrack.ui.layers import camera_of, find_role
@@ -293,3 +294,73 @@ def test_strokes_teach_with_the_size_that_is_shown(segment, viewer, hand, qtbot,
         teach.strokes.paint((0, 20, 20), 2)
         teach.strokes.paint((0, 60, 60), 1)
         taught_with(size)
+
+
+def test_what_was_taught_is_saved_and_opened_on_another_movie(
+    segment, viewer, hand, qtbot, pixels, tmp_path, monkeypatch
+):
+    from qtpy.QtWidgets import QFileDialog
+
+    chosen = tmp_path / "lab.pixels.json"
+    for ask in ("getOpenFileName", "getSaveFileName"):
+        monkeypatch.setattr(QFileDialog, ask, lambda *_: (str(chosen), ""))
+    teach = segment.find.teach
+    file = teach.file
+    assert not file.save.isEnabled() and not file.without.isVisibleTo(file)
+    taught = _teach(segment, hand, qtbot, pixels[1][0]).model
+    file.save.click()
+    assert f"Saved what the strokes taught to {chosen}" in segment.notice.text()
+    kept = load_pixel_model(chosen)
+    np.testing.assert_array_equal(kept.painted.features, taught.painted.features)
+    # Another program, or another day: on another movie nothing is known.
+    other = viewer.add_image(pixels[0][3:6] * 2.0, name="another")
+    segment.source.image.choose(other)
+    segment.session.pixels = None
+    assert teach.model is None and not file.save.isEnabled()
+    for bad, words in (("nothing of this kind", "lab.pixels.json"), (None, "No such file")):
+        if bad is None:
+            chosen.unlink()
+        else:
+            chosen.write_text(bad)
+        file.open.click()
+        qtbot.waitUntil(lambda words=words: words in segment.notice.text(), timeout=20_000)
+        assert teach.model is None
+    save_pixel_model(taught, chosen)
+    file.open.click()
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=30_000)
+    np.testing.assert_array_equal(teach.model.painted.features, taught.painted.features)
+    assert find_role(viewer.layers, "probability") is not None
+    assert segment.find._finding().pixels is teach.model
+    assert segment.session.pixels is teach.model, "a project keeps it"
+    assert "short" in file.without.text() and teach.strokes is None
+    # It is there again with its movie, before anybody painted on that.
+    segment.source.image.choose(viewer.add_image(pixels[0][6:9] * 3.0, name="a third"))
+    assert teach.model is None and not file.without.isVisibleTo(file)
+    segment.source.image.choose(other)
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=30_000)
+    # Strokes are added to it, and stay where it is done without.
+    teach.take(2)
+    teach.strokes.paint((0, 20, 20), 2)
+    teach.strokes.paint((0, 60, 60), 1)
+    few = len(taught.painted.classes)
+    qtbot.waitUntil(lambda: len(teach.model.painted.classes) > few, timeout=30_000)
+    strokes = teach.strokes.data.copy()
+    both = len(teach.model.painted.classes)
+    file.without.click()
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=30_000)
+    assert len(teach.model.painted.classes) <= both - few
+    np.testing.assert_array_equal(teach.strokes.data, strokes)
+    assert not file.without.isVisibleTo(file)
+    # What is no such model stays as it is.
+    chosen.write_text("somebody's")
+    file.save.click()
+    assert "is not replaced" in segment.notice.text() and chosen.read_text() == "somebody's"
+    # Forgotten for good.
+    save_pixel_model(taught, chosen)
+    file.open.click()
+    qtbot.waitUntil(lambda: file.without.isVisibleTo(file), timeout=30_000)
+    teach.forget.click()
+    assert teach.model is None and not teach.forget.isVisibleTo(teach)
+    segment.source.image.choose(segment.source.image.layer)
+    qtbot.wait(300)
+    assert teach.model is None and not file.without.isVisibleTo(file)

@@ -163,6 +163,14 @@ MOVES: dict[str, tuple[Callable[[Person], object], str]] = {
         _edit(lambda p: p.session.choose_again()),
         "image",
     ),
+    "ask why a cell is drawn so, with none outlined": (
+        lambda p: p.keys.ask_why(),
+        "Point at the cell",
+    ),
+    "ask why a cell is drawn so, without an image": (
+        lambda p: (p.point(0), p.keys.ask_why()),
+        "choose it as well",
+    ),
     "mend where there is no cell": (
         lambda p: (p.keys.set_mode(Mode.REMOVE), p.keys.click(0, p.nowhere)),
         "no cell",

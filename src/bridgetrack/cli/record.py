@@ -85,10 +85,12 @@ def finish(
     notes: Sequence[Note],
     beside: Path | None = None,
     found: Finding | None = None,
+    repair_gap: float | None = None,
 ) -> Finished:
     """Write results and ``run.json`` into `out`, with what stands in the folder `beside`.
 
-    `found` says how the masks were found, where that is known.
+    `found` says how the masks were found, where that is known, and `repair_gap` by how much the
+    score of repaired ones may fall short of the best choice.
 
     All or nothing. What an earlier run wrote there in other formats is removed, so that the
     folder holds one result.
@@ -119,6 +121,7 @@ def finish(
             names += _added(given)
         if given.repair:
             record["repair"] = summary_of_repairs(staging)
+            record["repair_gap"] = repair_gap or 0.0
         record["files"] = [name for name in names if (staging / name).exists()]
         record = sealed(record, manifest(staging, record["files"]))
         write_json(record, staging / RUN_FILE)

@@ -12,7 +12,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.notes import plural
+from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Steps
 from bridgetrack.spread import Workers
 
@@ -32,11 +32,16 @@ def repaired_labels(
     workers: Workers | None = None,
     channel: int | str = 0,
     outlines: bool = False,
-) -> Steps[Movie]:
+) -> Steps[tuple[Movie, float]]:
     """Mend labels and write them, with a list of what was changed, into a folder.
 
     The labels name `out` as their source, where the folder's content will stand in the end. What
     the file `answers` says of masks holds.
+
+    Returns
+    -------
+    labels, gap
+        The mended labels, and by how much their score may fall short of the best choice.
 
     Raises
     ------
@@ -54,7 +59,7 @@ def repaired_labels(
         )
     said = open_mask_answers(answers, cells)
     with label_writer(folder / LABELS, cells.geometry) as writer:
-        found = yield from repair_masks(
+        mended = yield from repair_masks(
             cells, image, writer.write, model, said, workers, channel=channel, outlines=outlines
         )
     rows = [
@@ -65,14 +70,26 @@ def repaired_labels(
             "after": " ".join(map(str, c.after)),
             **dict(zip(cells.geometry.axes, c.place, strict=True)),
         }
-        for c in found
+        for c in mended.changes
     ]
     columns = ["frame", "change", "before", "after", *cells.geometry.axes]
     pd.DataFrame(rows, columns=columns).to_csv(folder / LIST, index=False)
     scale, unit = cells.geometry.scale, cells.geometry.unit
     interval = cells.geometry.frame_interval
-    mended = open_labels(folder / LABELS, scale=scale, unit=unit, frame_interval=interval)
-    return replace(mended, source=str(out / LABELS))
+    written = open_labels(folder / LABELS, scale=scale, unit=unit, frame_interval=interval)
+    return replace(written, source=str(out / LABELS)), mended.gap
+
+
+def remarks_on_repair(labels: Movie, gap: float) -> list[Note]:
+    """That there may be a better choice, where that is so."""
+    from bridgetrack.pipeline.finding import Finding
+
+    repaired = Finding(given=labels, gap=gap)
+    words = (
+        f"the labels were {repaired.words}: some windows of frames took too long; look through "
+        f"the changes in {LIST}"
+    )
+    return [Note(NoteKind.REMARK, words)] if repaired.short else []
 
 
 def summary_of_repairs(folder: Path) -> dict[str, int]:

@@ -127,7 +127,7 @@ def track(
     """
     from bridgetrack.api import check_link_scores
     from bridgetrack.cli.record import check_run, finish
-    from bridgetrack.cli.repair import repaired_labels
+    from bridgetrack.cli.repair import remarks_on_repair, repaired_labels
     from bridgetrack.export.results import FORMATS
     from bridgetrack.models.library import find_model_file
     from bridgetrack.models.shipped import shipped_model
@@ -167,7 +167,7 @@ def track(
         answers = open_answers(about_events(annotations))
         cells, pixels = open_sources(labels, image, reading, notes)
         watch = Stopwatch()
-        beside = None
+        beside, repair_gap = None, None
         with collecting_warnings(notes):
             workers = temporary.enter_context(cluster_at(scheduler))
         if repair:
@@ -177,7 +177,8 @@ def track(
                 answers=annotations, workers=workers, channel=given.channel,
                 outlines=given.outlines,
             )  # fmt: skip
-            cells = show(mending, watch)
+            cells, repair_gap = show(mending, watch)
+            notes += remarks_on_repair(cells, repair_gap)
         with collecting_warnings(notes):
             pieces = InPieces(limit, window, gap, workers, seconds)
             scores, features = open_scores(link_scores, weights)
@@ -188,7 +189,7 @@ def track(
             check_link_scores(scores, tracking.scene)
         said = misfit(tracking.scene.anchored, str(labels), str(annotations))
         notes += [Note(NoteKind.WARNING, said)] if said else []
-        done = finish(tracking, out, given, watch, notes, beside)
+        done = finish(tracking, out, given, watch, notes, beside, repair_gap=repair_gap)
     answer(json, done.record, done.lines)
 
 

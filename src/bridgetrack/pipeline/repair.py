@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,24 @@ from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.mask_changes import MaskChange, changes, with_outlines_of
 from bridgetrack.pipeline.masks import segment_by_choice
-from bridgetrack.progress import Progress, Steps
+from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.spread import Workers
+
+
+@dataclass(frozen=True)
+class MendedMasks:
+    """What a repair changed.
+
+    Parameters
+    ----------
+    changes
+        What was cut, joined, added, dropped and outlined anew, in order of time.
+    gap
+        By how much the score of what was chosen may fall short of the best choice.
+    """
+
+    changes: tuple[MaskChange, ...]
+    gap: float = 0.0
 
 
 def repair_masks(
@@ -28,7 +45,7 @@ def repair_masks(
     *,
     channel: int | str = 0,
     outlines: bool = False,
-) -> Steps[tuple[MaskChange, ...]]:
+) -> Steps[MendedMasks]:
     """Repair the masks of a movie; they stay where the image does not object.
 
     Parameters
@@ -55,8 +72,8 @@ def repair_masks(
 
     Returns
     -------
-    tuple of Change
-        What was cut, joined, added, dropped and outlined anew, in order of time.
+    MendedMasks
+        What was changed, and how far that may be from the best choice.
 
     Raises
     ------
@@ -65,7 +82,9 @@ def repair_masks(
     """
     found: list[MaskChange] = []
     given = GivenMasks(labels=(labels,), answers=answers)
-    chosen = segment_by_choice(image, given=given, model=model, channel=channel, workers=workers)
+    chosen = Kept(
+        segment_by_choice(image, given=given, model=model, channel=channel, workers=workers)
+    )
     for step in chosen:
         if isinstance(step, Progress):
             yield step
@@ -74,4 +93,4 @@ def repair_masks(
         masks = step.labels if outlines else with_outlines_of(before, step.labels)
         repaired(masks)
         found += changes(before, masks, step.frame)
-    return tuple(found)
+    return MendedMasks(tuple(found), chosen.result or 0.0)

@@ -104,7 +104,7 @@ class MaskQuestions:
         frames = range(first, min(first + BLOCK, masks.labels.n_frames))
         image, labels, answers, model = movie.image, masks.labels, masks.answers, self._movie.model
         known, learned = self._settings, self._movie.learned
-        found = movie.found if _chosen_here(movie.found) else None
+        found = movie.found if chosen_here(movie.found) else None
         how = found or Finding()
         seen = GivenMasks(pixels=how.pixels, network=how.network, answers=answers)
         # Little speaks for masks that were found here beyond what was seen then.
@@ -150,7 +150,7 @@ class MaskQuestions:
         self._movie.cancel(JOB)
         self._forget()
         movie = self._movie.movie
-        self.on = self.possible and movie is not None and _chosen_here(movie.found)
+        self.on = self.possible and movie is not None and chosen_here(movie.found)
         self.changed.emit()
 
     def _on_masks(self, frames: set[int]) -> None:
@@ -248,6 +248,6 @@ class MaskQuestions:
         return back
 
 
-def _chosen_here(found: Finding | None) -> bool:
+def chosen_here(found: Finding | None) -> bool:
     """Whether masks were chosen by the image alone; those that were repaired were brought along."""
     return found is not None and found.chooses and found.given is None

@@ -13,6 +13,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import Steps
@@ -32,11 +33,19 @@ class Repaired:
         The masks after, shape (time, [z,] y, x).
     changes
         What was cut, joined, added, dropped and outlined anew, in order of time.
+    gap
+        By how much the score of what was chosen may fall short of the best choice.
     """
 
     given: MovieAndCells
     labels: NDArray[np.uint32]
     changes: tuple[MaskChange, ...]
+    gap: float = 0.0
+
+    @property
+    def finding(self) -> Finding:
+        """How these masks were found."""
+        return Finding(given=self.given.labels, gap=self.gap)
 
     def all_back(self, changes: Iterable[MaskChange], present: Movie) -> dict[MaskChange, Mend]:
         """What takes several changes back, one after the other, those that can be.
@@ -126,7 +135,7 @@ def repair(
             "choose both layers"
         )
     frames: list[NDArray[np.uint32]] = []
-    changes = yield from repair_masks(
+    mended = yield from repair_masks(
         movie.labels,
         movie.image,
         lambda f: frames.append(f.astype(np.uint32)),
@@ -134,4 +143,4 @@ def repair(
         answers,
         outlines=outlines,
     )
-    return Repaired(movie, np.stack(frames), changes)
+    return Repaired(movie, np.stack(frames), mended.changes, mended.gap)

@@ -32,6 +32,7 @@ from bridgetrack.progress import run
 from bridgetrack.session.background import Runner
 from bridgetrack.session.keep_model import ModelKeeper
 from bridgetrack.session.link_scores import GivenLinkScores
+from bridgetrack.session.mask_reasons import MaskReasons
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.project import found_of, resume, saving
@@ -68,8 +69,8 @@ class Session(MendedMovie):
 
     Attributes
     ----------
-    questions, trainer, link_scores
-        What is asked, training, and scores of links by other programs.
+    questions, trainer, link_scores, mask_reasons
+        What is asked, training, scores of links by other programs, and why a cell is drawn so.
 
     Raises
     ------
@@ -91,6 +92,7 @@ class Session(MendedMovie):
         super().__init__(runner)
         self.trainer = Trainer(self)
         self.link_scores = GivenLinkScores(self)
+        self.mask_reasons = MaskReasons(self)
         self._library = library
         self.questions = Questions(self, self.trainer, options)
         self._drawn: tuple[Tracking, TracksData] | None = None

@@ -1,19 +1,23 @@
-"""What strokes teach while somebody paints, and where it is doubtful most."""
+"""What strokes teach while somebody paints, where it is doubtful most, and its files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, ModelError, OutputError
+from bridgetrack.files import refuse_inputs
 from bridgetrack.movie import Movie
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.pixels import (
     PaintedPixels,
     PixelModel,
+    load_pixel_model,
     painted_pixels,
+    save_pixel_model,
     taught_model,
 )
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -92,3 +96,41 @@ def next_place(movie: Movie, known: Taught, frame: int) -> Steps[UncertainPlace]
         marks = known.marks.get(t, np.zeros(pixels.shape, np.uint8))
         found.append(doubtful_place(known.model.probability(pixels), marks, known.model, t))
     return max(found, key=lambda place: place.doubt)
+
+
+def open_taught(path: Path, movie: Movie) -> Steps[PixelModel]:
+    """What strokes on another movie taught, from its file, for the movie at hand.
+
+    Raises
+    ------
+    ModelError
+        Where the file is missing, damaged, or of another kind.
+    InputError
+        Where it was never shown a cell, or was taught on planes and the movie has volumes.
+    """
+    yield Progress("Reading what was taught", 0.0)
+    found = load_pixel_model(path)
+    try:
+        found.check_finds_cells()
+        return found.fitted_to(movie.geometry)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def save_taught(model: PixelModel, path: Path, movie: Path | None) -> None:
+    """Write what strokes taught to a file; `movie` is the one that is read.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be written, or something else stands there.
+    """
+    refuse_inputs([path], [movie])
+    if path.exists():
+        try:
+            load_pixel_model(path)
+        except ModelError:
+            raise OutputError(
+                f"{path} holds no such model, so it is not replaced; give another name"
+            ) from None
+    save_pixel_model(model, path)

@@ -26,6 +26,7 @@ from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui.annotator import Annotator
 from bridgetrack.ui.event_looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
+from bridgetrack.ui.mask_reasons_box import MaskReasonsBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Panel, Work
 from bridgetrack.ui.picking import Mode
@@ -129,7 +130,9 @@ class AnnotatePanel(Panel):
         self.add(heading("Mend the masks"))
         self.column.addWidget(self._mending())
         self.again = self.key_button("again", "Choose the masks again", "restart")
+        self.why = self.key_button("why", "Why is it drawn so?", "unsure")
         self.column.addWidget(self.again)
+        self.column.addWidget(self.why)
         self.add(heading("What the model thinks of this cell"))
         self.proposals = QListWidget()
         self.proposals.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -144,6 +147,7 @@ class AnnotatePanel(Panel):
         # What comes and goes is below the buttons, which stay where they are.
         self.choosing = self.add(Work(self, "choose"))
         self.same = self.add(self._same())
+        self.reasons = self.add(MaskReasonsBox(self))
         self.add_notice()
         self.add(heading("Your answers"))
         self.counts = self.add(text())

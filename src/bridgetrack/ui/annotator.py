@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from psygnal import Signal
 
@@ -12,8 +12,6 @@ from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import N_TARGETS
 from bridgetrack.regions.mend import MendKind, Place
-from bridgetrack.regions.outlines import FEW_OUTLINES, usual_ratio
-from bridgetrack.regions.taught import FEW
 from bridgetrack.session.names import CellNames
 from bridgetrack.session.proposals import Proposal, chosen_event, exchanged, proposals
 from bridgetrack.session.questions import Question
@@ -21,6 +19,7 @@ from bridgetrack.session.session import Session
 from bridgetrack.session.tracked_movie import unlooked
 from bridgetrack.ui import picking
 from bridgetrack.ui.finder import CellFinder, PointFinder
+from bridgetrack.ui.mend_words import SAME, checked_words, outline_words
 from bridgetrack.ui.picking import Mode, Picking, PickStep
 
 _CORRECTION = "correction"
@@ -34,13 +33,6 @@ GLANCE = 0.25
 
 _FATE = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.MERGE, Mode.SPLIT, Mode.FALSE)
 _HISTORY = (Mode.APPEAR, Mode.FALSE)
-_SAME = {
-    MendKind.CUT: "The same cut",
-    MendKind.JOIN: "Join the same two",
-    MendKind.GROW: "The same cell",
-    MendKind.REMOVE: "Remove the same",
-}
-"""What is proposed for the masks of other frames."""
 
 
 class Annotator:
@@ -193,14 +185,16 @@ class Annotator:
         """Show a cell."""
         self.show.emit(cell.frame, cell.position)
 
-    def click(self, frame: int, point: tuple[float, ...]) -> None:
-        """A click in the image."""
+    def click(self, frame: int, point: tuple[float, ...], *, half: bool = False) -> None:
+        """A click in the image; with `half` (Shift) in one of two cells that are drawn as one."""
+        if half and self.picking.mode != Mode.CUT:
+            return
         if self.finder is None:
             self._say(self.hint)
             return
         self.hover(frame, point)
         if self.picking.mode.mends is not None:
-            self._mend_at(frame, point)
+            self._mend_at(frame, point, half)
         elif self.asking:
             self._answer_with(self.hovered)
         elif self.picking.mode == Mode.REVIEW:
@@ -378,14 +372,15 @@ class Annotator:
         session, area = self._session, self.area()
         with session.telling():
             made = session.mend(MendKind.CHECK, frame, *(area or ()))
-            self._say(_checked_words(len(made.cells), session.checked))
+            self._say(checked_words(len(made.cells), session.checked))
         self._refresh()
 
-    def _mend_at(self, frame: int, point: tuple[float, ...]) -> None:
+    def _mend_at(self, frame: int, point: tuple[float, ...], half: bool = False) -> None:
         if self.picking.mode == Mode.CHECK:
             self._check_view(frame)
             return
-        step = picking.point(self.picking, frame, point, self._label(frame, point))
+        label = self._label(frame, point)
+        step = picking.point(self.picking, frame, point, label, half=half)
         kind = step.picking.mode.mends
         self.picking = step.picking
         if step.problem:
@@ -395,7 +390,7 @@ class Annotator:
             with session.telling():
                 session.propose_same(session.mend(kind, frame, *step.places))
                 if kind == MendKind.OUTLINE:
-                    self._say(_outline_words(session.outline_ratios, session.checked))
+                    self._say(outline_words(session.outline_ratios, session.checked))
         self._refresh()
 
     @property
@@ -405,7 +400,7 @@ class Annotator:
         if not found:
             return ""
         frames = ", ".join(str(m.frame) for m in found)
-        return f"{_SAME[found[0].kind]} in frame{'s' if len(found) > 1 else ''} {frames} too?"
+        return f"{SAME[found[0].kind]} in frame{'s' if len(found) > 1 else ''} {frames} too?"
 
     def do_same(self) -> None:
         """P: accept what is proposed for the masks of the frame in view, or go where one is."""
@@ -436,6 +431,14 @@ class Annotator:
         """W: choose all masks again with what was said of some."""
         with self._session.telling():
             self._session.choose_again()
+
+    def ask_why(self) -> None:
+        """Q: why the outlined cell is drawn as it is."""
+        if self.finder is None or self.outlined < 0:
+            self._say("Point at the cell that you wonder about, then press Q.")
+            return
+        with self._session.telling():
+            self._session.mask_reasons.ask(self.finder.ref(self.outlined))
 
     # ------------------------------------------------------------------ the model asks
 
@@ -608,25 +611,6 @@ class Annotator:
 
     def _say(self, words: str) -> None:
         self._session.message.emit("info", words)
-
-
-def _checked_words(now: int, all_in_all: int) -> str:
-    """What is told after an area was found right, which held some cells."""
-    told = f"Kept: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
-    left = FEW - all_in_all
-    if left > 0:
-        return f"{told}After {left} more such cells, W goes by what cells look like in this movie."
-    return f"{told}W chooses all masks again by what cells look like in this movie."
-
-
-def _outline_words(ratios: Sequence[float], checked: int) -> str:
-    """What is told after an outline was corrected."""
-    ratio, left = usual_ratio(ratios, checked), FEW_OUTLINES - len(ratios)
-    if ratio != 1.0:
-        return f"W draws all cells about {ratio:.1f} times as large, as you drew these."
-    if left > 0:
-        return f"Kept. After {left} more that go the same way, W draws all cells so."
-    return "Kept. Too few go the same way for W to change the size of other cells."
 
 
 def number_of(asked: Suggestion, cell: tuple[int, int]) -> int | None:

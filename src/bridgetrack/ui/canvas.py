@@ -366,7 +366,8 @@ class Canvas(SliceInView):
         return tuple(float(p) for p in place)
 
     def _on_press(self, _: Any, event: Any) -> Iterator[None]:
-        if event.button != 1 or event.modifiers:
+        held = [str(getattr(key, "name", key)) for key in event.modifiers]
+        if event.button != 1 or held not in ([], ["Shift"]):
             return
         start = np.asarray(event.pos, dtype=float)
         far = 0.0
@@ -376,7 +377,7 @@ class Canvas(SliceInView):
             yield
         if far <= _STILL and self._layers.events is not None:
             self._point = self.place_of(event)
-            self._annotator.click(self.frame, self._point)
+            self._annotator.click(self.frame, self._point, half=bool(held))
 
     def _on_frame(self) -> None:
         if self._layers.events is None or self._session.scene is None:

@@ -65,6 +65,7 @@ class Picking:
     sources: tuple[CellRef, ...] = ()
     targets: tuple[CellRef, ...] = ()
     place: tuple[int, Place] | None = None  # frame and place of the first of two clicks on masks
+    half: int = 0  # label of the cell that the first click was in one half of, 0 where in none
 
     @property
     def empty(self) -> bool:
@@ -82,6 +83,8 @@ class Picking:
         """What to do next, in plain words."""
         if self.empty:
             return _FIRST[self.mode]
+        if self.half:
+            return "Click in its other half: the cell is cut between the two. Esc: never mind."
         if self.mode == Mode.CUT:
             return "Click on the other side: the line between cuts. Esc: never mind."
         if self.mode == Mode.JOIN:
@@ -135,8 +138,8 @@ _FIRST = {
     Mode.DRAW: "Click the first cell of a new track, then the same cell frame by frame.",
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
     "U: cannot tell. G: another one. Esc: stop.",
-    Mode.CUT: "Click two cells that are drawn as one. To draw the cut, click beside them instead, "
-    "then on the other side.",
+    Mode.CUT: "Click two cells that are drawn as one. To say where they are, Shift+click one, then "
+    "click the other. To draw the cut, click beside them, then on the other side.",
     Mode.JOIN: "Click two pieces of one cell.",
     Mode.GROW: "Click a cell that is not drawn.",
     Mode.REMOVE: "Click what is drawn but is no cell.",
@@ -190,10 +193,20 @@ def _pick_target(state: Picking, event: Event, cell: CellRef) -> PickStep:
     return _done(state, EventRef(event, state.sources, targets), start)
 
 
-def point(state: Picking, frame: int, place: Place, label: int) -> PickStep:
-    """The state after a click in a mode that mends masks, on a cell or (label 0) beside all."""
+def point(state: Picking, frame: int, place: Place, label: int, *, half: bool = False) -> PickStep:
+    """The state after a click in a mode that mends masks, on a cell or (label 0) beside all.
+
+    With `half` it is in one of the two halves of a cell that is to be cut; the next click in that
+    cell is in the other.
+    """
     first = state.place if state.place is not None and state.place[0] == frame else None
     again = Picking(state.mode)
+    if first is not None and state.half and label != state.half:
+        return PickStep(state, problem="That is not in the same cell; click in its other half.")
+    if half and not (first is not None and state.half):
+        if not label:
+            return PickStep(state, problem="There is no cell here; Shift+click one of the two.")
+        return PickStep(replace(again, place=(frame, place), half=label))
     if first is not None:
         return PickStep(again, places=(first[1], place))
     if state.mode == Mode.JOIN and not label:

@@ -18,7 +18,6 @@ from qtpy.QtWidgets import (
 )
 
 from bridgetrack.annotations.anchor import cell_refs
-from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_changes import ChangeKind, MaskChange
 from bridgetrack.regions.mend import Mend
 from bridgetrack.session.repair import Repaired, repair
@@ -140,6 +139,8 @@ class RepairBox(QWidget):
         self._repaired: Repaired | None = None
         self._layers: tuple[Any, Any] = (None, None)  # the cells given, and the repaired ones
         self._taken: dict[MaskChange, Mend] = {}  # what took changes back
+        self._outlined = False  # whether cells that stay were outlined anew
+        self._earlier: Any = None  # the repaired cells before these, hidden
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(SPACE)
@@ -148,10 +149,13 @@ class RepairBox(QWidget):
         self.on.toggled.connect(self._on_toggled)
         box.addWidget(self.on)
         self.outlines = QCheckBox("and outline cells that stay anew")
-        self.outlines.setToolTip("Without it they are drawn as you brought them")
+        self.outlines.setToolTip(
+            "Without it they are drawn as you brought them; a repair begins anew at once, and "
+            "unticking it brings their own outlines back"
+        )
         self.outlines.toggled.connect(self._on_outlines)
         box.addWidget(self.outlines)
-        self.work = Work(panel, "repair")
+        self.work = Work(panel, "repair", cancelled=self._cancelled)
         box.addWidget(self.work)
         self.words = text()
         box.addWidget(self.words)
@@ -183,18 +187,27 @@ class RepairBox(QWidget):
         self.outlines.setEnabled(fits)
         if movie is not None and not mine and self.on.isChecked():
             # Other cells were chosen.
-            self._set_checked(False)
+            self._tick(self.on, False)
         self._show()
 
-    def _set_checked(self, on: bool) -> None:
-        self.on.blockSignals(True)
-        self.on.setChecked(on)
-        self.on.blockSignals(False)
+    def _tick(self, box: QCheckBox, on: bool) -> None:
+        box.blockSignals(True)
+        box.setChecked(on)
+        box.blockSignals(False)
 
-    def _on_outlines(self, _: bool) -> None:
-        if self.on.isChecked():  # repair once more, from what was brought along
-            self.on.setChecked(False)
-            self.words.setText("Tick the box above again: the repair begins anew.")
+    @property
+    def _in_use(self) -> bool:
+        """Whether repaired cells are those that are looked at."""
+        made = self._layers[1]
+        return made is not None and self._source.labels.layer is made
+
+    def _on_outlines(self, outlines: bool) -> None:
+        if not self.on.isChecked():
+            return
+        if self._in_use and outlines == self._outlined:  # what is there is what is wanted again
+            self._panel.session.cancel("repair")
+            return
+        self._repair()
 
     def _on_toggled(self, on: bool) -> None:
         session = self._panel.session
@@ -204,7 +217,12 @@ class RepairBox(QWidget):
             if made is not None and self._source.labels.layer is made:
                 self._source.labels.choose(given)
             return
-        movie = session.movie
+        self._repair()
+
+    def _repair(self) -> None:
+        """Repair what was brought along, also where repaired cells are looked at."""
+        session, found = self._panel.session, self._repaired
+        movie = found.given if found is not None and self._in_use else session.movie
         if movie is None:
             return
         layer, model = movie.layers[1], session.model
@@ -213,28 +231,39 @@ class RepairBox(QWidget):
         session.run(
             "repair",
             lambda: repair(movie, model, answers, outlines=outlines),
-            lambda found: self._add(found, layer),
+            lambda found: self._add(found, layer, outlines),
             self._failed,
             unfinished=f"The repair of “{layer.name}” ended before it was done, as these cells or "
             "their movie are not open any more; they are as they were.",
         )
 
+    def _as_it_is(self) -> None:
+        """The boxes say what there is, where a repair ended early."""
+        self._tick(self.on, self._in_use)
+        if self._in_use:
+            self._tick(self.outlines, self._outlined)
+
+    def _cancelled(self) -> str:
+        self._as_it_is()
+        return ""
+
     def _failed(self, error: Exception) -> None:
-        self._set_checked(False)
+        self._as_it_is()
         self.words.setText(str(error))
 
-    def _add(self, found: Repaired, layer: Any) -> None:
+    def _add(self, found: Repaired, layer: Any, outlined: bool) -> None:
         viewer = self._panel.state.viewer
         if viewer is None:
             return
-        self._repaired, self._taken = found, {}
+        before = self._layers[1] if self._in_use else None
+        self._repaired, self._taken, self._outlined = found, {}, outlined
         made = viewer.add_labels(
             found.labels,
             name=f"{layer.name} repaired",
             metadata=tag(
                 "labels",
                 frame_interval=tags_of(layer).get("frame_interval"),
-                found=Finding(given=found.given.labels),
+                found=found.finding,
             ),
             opacity=layer.opacity,
             **placed_like(layer),
@@ -242,20 +271,27 @@ class RepairBox(QWidget):
         self._layers = layer, made
         self._source.labels.choose(made)
         layer.visible = False
+        if before is not None:  # of several repairs the one before stays, hidden, to go back to
+            before.visible = False
+            if self._earlier in viewer.layers:
+                viewer.layers.remove(self._earlier)
+            self._earlier = before
         self._show()
 
     # ------------------------------------------------------------------ the list
 
     def _show(self) -> None:
-        shown = self._repaired is not None and self.on.isChecked()
+        found = self._repaired
+        shown = found is not None and self.on.isChecked()
         self.list.setVisible(shown)
         self.back.setVisible(shown)
-        if not shown:
+        if not shown or found is None:
             return
         listed = self._listed
         counts = {kind: sum(c.kind == kind for c in listed) for kind in ChangeKind}
         told = ", ".join(f"{n} {_WORDS[kind]}" for kind, n in counts.items() if n)
-        self.words.setText(told or "Nothing was changed.")
+        told = f"{told}." if told else "Nothing was changed."
+        self.words.setText(f"{told} {found.finding.sentence}" if found.finding.short else told)
         self.list.fill(listed)
 
     @property

@@ -79,7 +79,9 @@ class SegmentPanel(Panel):
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)
         self.listen(self.state.viewer.layers.events.inserted, self._on_scene)
-        self.listen(self.state.viewer.layers.events.removed, self._on_scene)
+        # Later: where the panel grows, napari would draw a layer that it is taking away.
+        removed = qdebounced(self._on_scene, timeout=0, parent=self)
+        self.listen(self.state.viewer.layers.events.removed, removed)
         self.source.parted.connect(self._on_parted)
         self.source.image.chosen.connect(self._on_image)
         self._offered: weakref.WeakSet[Any] = weakref.WeakSet()

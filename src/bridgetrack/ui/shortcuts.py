@@ -57,7 +57,8 @@ TRACK_SHORTCUTS = (
 )  # fmt: skip
 
 MASK_SHORTCUTS = (
-    Shortcut("cut", ("K",), "These are two cells: cut the mask, or draw the cut",
+    Shortcut("cut", ("K",), "These are two cells: cut the mask (Shift+click one, then click the "
+             "other, to say where they are), or draw the cut",
              _begin(Mode.CUT)),
     Shortcut("join", ("J",), "These two masks are one cell", _begin(Mode.JOIN)),
     Shortcut("grow", ("N",), "Here is a cell that has no mask", _begin(Mode.GROW)),
@@ -67,6 +68,8 @@ MASK_SHORTCUTS = (
     Shortcut("same", ("P",), "Do the same in the next frame that shows it", Annotator.do_same),
     Shortcut("check", ("I",), "All cells in view are right as drawn, and none is missing",
              _begin(Mode.CHECK)),
+    Shortcut("why", ("Q",), "Why is the cell drawn so, and not cut, joined or outlined otherwise?",
+             Annotator.ask_why),
     Shortcut("again", ("W",), "Choose all masks again: what you said of some holds and teaches",
              Annotator.choose_again),
 )  # fmt: skip

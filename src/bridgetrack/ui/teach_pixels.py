@@ -31,6 +31,8 @@ from bridgetrack.ui.layers import (
 )
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import painted_frames
+from bridgetrack.ui.taught_file import JOB as OPENING
+from bridgetrack.ui.taught_file import TaughtFile
 from bridgetrack.ui.widgets import SPACE, button, row, text
 
 STROKES, PROBABILITY = "strokes", "probability"
@@ -100,10 +102,12 @@ class TeachPixels(QWidget):
         )  # fmt: skip
         box.addWidget(self.next)
         box.addWidget(self.again)
+        self.file = TaughtFile(panel, image, movie, self.begin_with)
+        box.addWidget(self.file)
         box.addWidget(self.forget)
         # What suits the movie is looked for before the first strokes can be learned from.
         self.work = Work(
-            panel, "pixels", "next pixels", "settings", cancel=False,
+            panel, "pixels", "next pixels", "settings", OPENING, cancel=False,
             beside=lambda: self._watched is None,
         )  # fmt: skip
         box.addWidget(self.work)
@@ -144,7 +148,7 @@ class TeachPixels(QWidget):
             each.setEnabled(image is not None)
         if image is not self._of:
             if self._of is not None:
-                for work in ("pixels", "next pixels"):
+                for work in ("pixels", "next pixels", OPENING):
                     self._panel.session.cancel(work)
             self._keep()
             self._left = self._put_aside() or self._left
@@ -208,9 +212,13 @@ class TeachPixels(QWidget):
         return "" if kept.empty else "what you painted to teach the pixels"
 
     def _keep(self) -> None:
-        """Write down what is painted, where that has changed."""
+        """Write down what is painted and what it began with, where that has changed."""
         layer, path, kept = self._watched, self._path, self._kept
-        if layer is None or path is None or kept is None or layer.data.shape != kept.shape:
+        if path is None or kept is None or (layer is not None and layer.data.shape != kept.shape):
+            return
+        if layer is None:
+            if self._start is not kept.start:
+                self._write(replace(kept, start=self._start), path)
             return
         drawn = {t: np.array(layer.data[t]) for t in sorted({*self._known.marks, *self._touched})}
         frames = {t: marks for t, marks in drawn.items() if marks.any()}
@@ -241,7 +249,9 @@ class TeachPixels(QWidget):
         if offered and kept is not None:
             self.again.setText(f"Use what was taught on {kept.name}")
         self.next.setEnabled(self.model is not None)
-        self.forget.setVisible(self.strokes is not None or self.model is not None)
+        self.file.show_taught(self.model, self._start)
+        there = (self.strokes, self.model, self._start)
+        self.forget.setVisible(any(each is not None for each in there))
 
     # ------------------------------------------------------------------ brushes
 
@@ -502,8 +512,17 @@ class TeachPixels(QWidget):
 
     def _reuse(self) -> None:
         movie, kept = self._movie(), self._panel.session.pixels
-        if movie is None or kept is None:
-            return
-        self._start = kept.fitted_to(movie.geometry)
-        self._known = Taught({}, {})
+        if movie is not None and kept is not None:
+            self.begin_with(kept.fitted_to(movie.geometry))
+
+    def begin_with(self, start: PixelModel | None) -> None:
+        """Add what is painted to what was taught elsewhere; with None it teaches alone."""
+        self._panel.session.cancel("pixels")
+        self.bring_back()  # what was kept of this movie stays, but for what that began with
+        self._touched |= set(self._known.marks)
+        self._start, self._known = start, Taught({}, {})
+        self._keep()
+        if start is None and self._watched is None:
+            self._show_probability()
+        self._told()
         self.learn()

@@ -1,0 +1,103 @@
+"""Why a cell of the open movie is drawn as it is, worked out beside the window."""
+
+from __future__ import annotations
+
+from psygnal import Signal
+
+from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.errors import InputError
+from bridgetrack.pipeline.explain_masks import MaskExplanation, explain_mask
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
+from bridgetrack.pipeline.masks import MaskSettings
+from bridgetrack.session.mask_questions import chosen_here
+from bridgetrack.session.mended_movie import MendedMovie
+
+JOB = "explain mask"
+"""Name of the background work: choosing masks anew around a cell."""
+
+
+class MaskReasons:
+    """Works out why a cell is drawn as it is; emits `changed`.
+
+    Attributes
+    ----------
+    cell
+        The cell that was asked about; None where none was, or its masks have changed since.
+    found
+        Why it is drawn so; None while that is worked out.
+    problem
+        Why nothing can be said of it, empty where something can.
+    """
+
+    changed = Signal()
+
+    def __init__(self, movie: MendedMovie) -> None:
+        self._movie = movie
+        self.cell: CellRef | None = None
+        self.found: MaskExplanation | None = None
+        self.problem = ""
+        movie.movie_changed.connect(self.forget)
+        movie.masks_changed.connect(lambda _: self.forget())
+
+    @property
+    def words(self) -> str:
+        """What there is to say, as a few lines."""
+        return self.problem if self.found is None else self.found.words()
+
+    def ask(self, cell: CellRef) -> None:
+        """Work out why a cell is drawn as it is, by the score that its masks were chosen with.
+
+        Raises
+        ------
+        InputError
+            Where there are no masks, or no image.
+        """
+        movie, masks = self._movie.movie, self._movie.masks
+        if movie is None or masks is None:
+            raise InputError(
+                "the cells are a table of points, which are not drawn; there is nothing to say of "
+                "their outlines"
+                if movie is not None
+                else "there is no movie in this session; open one first"
+            )
+        image, labels, answers = movie.image, masks.labels, masks.answers
+        if image is None:
+            raise InputError(
+                "why a cell is drawn so is told by the image that the masks were made from, which "
+                "is not there; choose it as well"
+            )
+        here = chosen_here(movie.found)
+        how = movie.found if movie.found is not None and here else Finding()
+        learned, model = self._movie.learned, self._movie.model
+        score = learned.score if learned is not None and learned.holds_for(answers) else None
+        given = GivenMasks(pixels=how.pixels, network=how.network, answers=answers, score=score)
+        # Little speaks for masks that were found here beyond what was seen then.
+        settings = MaskSettings(loyalty=READING_LOYALTY) if here else MaskSettings()
+        self.cell, self.found, self.problem = cell, None, ""
+        self._movie.run(
+            JOB,
+            lambda: explain_mask(
+                image, labels, cell.frame, cell.label, how.settings, settings, given, model
+            ),
+            self._take,
+            self._failed,
+            unfinished="Why the cell is drawn so was not worked out, as its movie or its cells are "
+            "not open any more.",
+        )
+        self.changed.emit()
+
+    def forget(self) -> None:
+        """Say nothing more of the cell."""
+        self._movie.cancel(JOB)
+        if self.cell is not None:
+            self.cell, self.found, self.problem = None, None, ""
+            self.changed.emit()
+
+    def _take(self, found: MaskExplanation) -> None:
+        self.found = found
+        self.changed.emit()
+
+    def _failed(self, error: Exception) -> None:
+        self.problem = str(error)
+        self.changed.emit()
