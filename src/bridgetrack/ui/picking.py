@@ -138,8 +138,8 @@ _FIRST = {
     Mode.DRAW: "Click the first cell of a new track, then the same cell frame by frame.",
     Mode.SUGGEST: "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
     "U: cannot tell. G: another one. Esc: stop.",
-    Mode.CUT: "Click two cells that are drawn as one. To say where they are, Shift+click one, then "
-    "click the other. To draw the cut, click beside them, then on the other side.",
+    Mode.CUT: "Click two cells drawn as one; or Shift+click one, then click the other; or click "
+    "beside them on both sides.",
     Mode.JOIN: "Click two pieces of one cell.",
     Mode.GROW: "Click a cell that is not drawn.",
     Mode.REMOVE: "Click what is drawn but is no cell.",
