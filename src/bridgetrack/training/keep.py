@@ -177,6 +177,11 @@ def compared_alone(held: HeldOut, prior: HeldOut, part: Index, *, many: bool) ->
         Component that each annotation lies in, shape (A,).
     many
         Whether there are enough annotations to choose λ by.
+
+    Returns
+    -------
+    Decision
+        By the rules 1 and 2 of this module.
     """
     halfway = held.halfway
     assert halfway is not None, "a movie that is alone has it judged"
@@ -208,6 +213,7 @@ def _compared_as_given(held: HeldOut, prior: HeldOut, part: Index) -> Decision:
 
 
 def _start_kept(held: HeldOut, prior: HeldOut, rates: str) -> Decision:
+    """The starting weights, as what would be kept else is clearly worse."""
     words = f"the trained model is worse than the starting model ({rates}), which is kept"
     return Decision(KeepReason.WORSE, words, held, prior, 0.0)
 

@@ -15,8 +15,8 @@ from bridgetrack.option import check_options, option
 STRENGTH_AT_FIFTY = 0.02
 """Default λ with fifty annotations. It is for weights of which only a part of the way is gone
 (`HALFWAY`): on development movies a loose fit gone halfway errs less than a tight one gone all the
-way, with right answers and with slips (``benchmarks/strengths.py``). A tight one leaves the
-directions that annotations speak of alone as soon as the others are held."""
+way, with right answers and with slips (``benchmarks/strengths.py``). A tight one leaves annotations
+contradicted that other weights would meet at little cost."""
 
 HALFWAY = 0.5
 """Share of the way from the starting to the learned weights that is gone where annotations set
