@@ -179,7 +179,7 @@ def segment(
             "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
             "annotations": answers,
         }  # fmt: skip
-        done = described(given, movie, found) | record
+        done = described(given, movie, found, number) | record
         write_json(done, staging / beside[0].name)
         sign(staging / beside[0].name)
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
@@ -295,7 +295,7 @@ def segmenting(
 
 
 def described(
-    given: dict[str, Path | str | None], movie: Movie, found: Segmented
+    given: dict[str, Path | str | None], movie: Movie, found: Segmented, channel: int | str = 0
 ) -> dict[str, Any]:
     """What was done, as JSON values."""
     from bridgetrack.pipeline.finding_record import finding_to_json
@@ -306,6 +306,7 @@ def described(
         "command": "segment",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": {key: None if path is None else str(path) for key, path in given.items()},
+        "channel": channel,
         "geometry": geometry_record(movie.geometry),
         "readings": [] if found.estimate is None else [
             {**asdict(reading), "worth": reading.worth} for reading in found.estimate.readings

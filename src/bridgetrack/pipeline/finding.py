@@ -9,7 +9,7 @@ from pathlib import PureWindowsPath
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.mask_candidates import GivenMasks
+from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
 from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
 from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Progress, Steps
@@ -120,7 +120,7 @@ class Finding:
         """The same with what the movie and these answers teach; parameters are those of `steps`."""
         if not self.chooses or (self.learned is not None and self.learned.holds_for(answers)):
             return self
-        given = self._known(answers, None)
+        given = replace(self, learned=None).known(answers)
         learned = yield from learn_masks(
             image, self.settings, self._how, given, weights, channel=channel, workers=workers
         )
@@ -154,8 +154,23 @@ class Finding:
             return None
         return NetworkReading(self.backend, self.model, self.settings)
 
-    def _known(self, answers: MaskAnswers | None, learned: LearnedMasks | None) -> GivenMasks:
+    @property
+    def chosen_here(self) -> bool:
+        """Whether its masks are chosen by the image alone; repaired ones were brought along."""
+        return self.chooses and self.given is None
+
+    @property
+    def loyalty(self) -> float:
+        """What speaks for its masks as they are drawn, in log-odds, when they are judged again.
+
+        For those that were chosen here little does, beyond what was seen then.
+        """
+        return READING_LOYALTY if self.chosen_here else MaskSettings().loyalty
+
+    def known(self, answers: MaskAnswers | None) -> GivenMasks:
+        """What is known of the masks besides the image, with what these answers taught."""
         labels = () if self.given is None else (self.given,)
+        learned = self.learned
         score = learned.score if learned is not None and learned.holds_for(answers) else None
         return GivenMasks(labels, None, self.pixels, self.network, answers, score)
 
@@ -192,10 +207,10 @@ class Finding:
             This one, with the gap that was left.
         """
         if self.chooses:
-            given = self._known(answers, self.learned)
             gap = yield from segment_by_choice(
-                image, self.settings, self._how, given, weights, channel=channel, workers=workers
-            )
+                image, self.settings, self._how, self.known(answers), weights, channel=channel,
+                workers=workers,
+            )  # fmt: skip
             return replace(self, gap=gap)
         yield Progress("Finding cells", 0.0)
         found = segment_movie(
@@ -206,3 +221,11 @@ class Finding:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
         return self
+
+
+def chosen_as(labels: Movie, found: Finding | None) -> Finding:
+    """How masks are chosen, or judged, once more: as they were found.
+
+    Where they were not chosen here, they are taken for labels brought along.
+    """
+    return found if found is not None and found.chooses else Finding(given=labels)

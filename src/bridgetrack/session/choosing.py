@@ -14,7 +14,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.finding import chosen_as
 from bridgetrack.pipeline.mask_changes import keep_numbers, with_outlines_of
 from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Progress, Steps
@@ -62,8 +62,7 @@ def chosen_again(
             "to choose masks again, both the masks and the movie that they were made from are "
             "needed; choose both layers"
         )
-    found, changes = movie.found, []
-    finding = found if found is not None and found.chooses else Finding(given=movie.labels)
+    finding, changes = chosen_as(movie.labels, movie.found), []
     finding = replace(finding, learned=learned or finding.learned)
     finding = yield from finding.taught(movie.image, answers, weights)
     for step in finding.steps(movie.image, answers, weights):
