@@ -28,6 +28,7 @@ from bridgetrack.cli.options import (
     parse_channel,
     parse_choice,
     parse_scale,
+    pixel_model_option,
 )
 from bridgetrack.cli.record import geometry_record, write_json
 from bridgetrack.cli.sources import cluster_at, collecting_warnings, open_mask_answers
@@ -91,10 +92,8 @@ def segment(
     ] = None,
     pixel_model: Annotated[
         Path | None,
-        typer.Option(
-            "--pixel-model",
-            metavar="MODEL",
-            help="What strokes on another movie taught; strokes on this one are added to it.",
+        pixel_model_option(
+            "What strokes on another movie taught; strokes on this one are added to it."
         ),
     ] = None,
     answers: Annotated[

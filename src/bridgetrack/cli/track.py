@@ -17,6 +17,7 @@ from bridgetrack.cli.options import (
     LinkScoresFile,
     MovieOptions,
     OutFolder,
+    Repair,
     Scheduler,
     Weights,
     Without,
@@ -63,14 +64,7 @@ def track(
         typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff, zarr."),
     ] = "csv",
     margins: ExactMargins = "bounds",
-    repair: Annotated[
-        bool,
-        typer.Option(
-            "--repair",
-            help="Mend the labels first where image and time say that cells were joined, cut, "
-            "missed or made up; the mended labels and a list of all changes are written beside.",
-        ),
-    ] = False,
+    repair: Repair = False,
     repair_outlines: Annotated[
         bool,
         typer.Option(
