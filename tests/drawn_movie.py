@@ -32,6 +32,24 @@ def drawn(n_frames: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return images, labels
 
 
+def strokes_on(truth: np.ndarray) -> np.ndarray:
+    """Strokes on the first frame: some lines of it, of cells and of background."""
+    strokes = np.zeros(truth.shape, np.uint8)
+    strokes[0, ::6] = np.where(truth[0, ::6] > 0, 2, 1)
+    return strokes
+
+
+def textured() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Images, true labels, and labels without one cell, as bright as the background but rough."""
+    images, truth = drawn()
+    rng, rough = np.random.default_rng(1), truth == 4
+    for image, there in zip(images, rough, strict=True):
+        around = ndi.binary_dilation(there, iterations=6)
+        image[around] = rng.normal(100, 4, around.sum())
+        image[there] += rng.normal(0, 25, there.sum())
+    return images, truth, np.where(rough, 0, truth)
+
+
 def answered(path: Path, one: bool, frame: int = 1) -> Path:
     """A file of answers about masks: whether the two nuclei that touch are one cell there."""
     true = drawn()[1]

@@ -22,7 +22,7 @@ from bridgetrack.pipeline.project import MovieFile, Project, save_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.simulation.folder import simulate_to_folder
 from bridgetrack.simulation.settings import SimulationSettings
-from drawn_movie import drawn
+from drawn_movie import drawn, strokes_on
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,6 @@ def write_tiff(path: Path, frames: np.ndarray, axes: str = "TYX") -> Path:
     return path
 
 
-def painted(truth: np.ndarray) -> np.ndarray:
-    """Strokes on the first frame: a line in ten, of cells and of background."""
-    strokes = np.zeros(truth.shape, np.uint8)
-    strokes[0, ::10] = np.where(truth[0, ::10] > 0, 2, 1)
-    return strokes
-
-
 @pytest.fixture
 def found_here(run: Run, tmp_path: Path) -> tuple[Path, Path, bt.Session]:
     """A movie of two channels and cells found by strokes in the second; that one in a window.
@@ -87,7 +80,7 @@ def found_here(run: Run, tmp_path: Path) -> tuple[Path, Path, bt.Session]:
     seen, truth = drawn()
     both = np.stack([np.full_like(seen, 5), seen], axis=1).astype(np.float32)
     image, labels = write_tiff(tmp_path / "seen.tif", both, "TCYX"), tmp_path / "labels.tif"
-    words = ("--channel", 1, "--strokes", write_tiff(tmp_path / "strokes.tif", painted(truth)))
+    words = ("--channel", 1, "--strokes", write_tiff(tmp_path / "strokes.tif", strokes_on(truth)))
     shown = run("segment", image, *words, "--out", labels)
     assert shown.status == 0, shown.err
     cells = tifffile.imread(labels)

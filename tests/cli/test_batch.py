@@ -18,9 +18,9 @@ from bridgetrack.pipeline.batch import BatchRow, compared, most_different
 from bridgetrack.pipeline.finding_record import channel_found, how_found
 from bridgetrack.pipeline.tracking import track_steps
 from bridgetrack.segmentation.readings import SettingsEstimate
-from cli.conftest import Run, painted, write_tiff
+from cli.conftest import Run, write_tiff
 from cli.test_nothing_is_lost import content
-from drawn_movie import drawn
+from drawn_movie import drawn, strokes_on
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_what_was_taught_on_one_movie_finds_the_cells_of_the_next(run: Run, tmp_
     seen, truth = drawn()
     both = np.stack([np.full_like(seen, 5), seen], axis=1).astype(np.float32)
     first, model = write_tiff(tmp_path / "first.tif", both, "TCYX"), tmp_path / "a.pixels.json"
-    strokes = write_tiff(tmp_path / "strokes.tif", painted(truth))
+    strokes = write_tiff(tmp_path / "strokes.tif", strokes_on(truth))
     how: tuple[Any, ...] = ("--channel", 1, "--diameter", 15)
     run("segment", first, "--strokes", strokes, *how, "--out", tmp_path / "a.tif")
     how += ("--pixel-model", model)

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 import tifffile
 
+import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.cli.earlier_run import given_run
@@ -23,7 +24,7 @@ from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline import masks
 from bridgetrack.progress import Progress
 from bridgetrack.spread import Here
-from drawn_movie import GEOMETRY, answered, drawn
+from drawn_movie import GEOMETRY, answered, drawn, strokes_on, textured
 
 
 def damaged(folder: Path) -> Path:
@@ -98,6 +99,28 @@ def test_a_repair_that_may_not_be_the_best_is_told(
         assert run["repair_gap"] == pytest.approx(short, abs=1e-6)
         words = "repaired by the image, within 2.5 of the best score"
         assert (words in shown) == any(words in note for note in run["notes"]) == bool(short)
+
+
+def test_what_strokes_taught_counts_for_a_repair(tmp_path: Path) -> None:
+    images, truth, labels = textured()
+    movie, cells = tmp_path / "images.npy", tmp_path / "labels.npy"
+    np.save(movie, images)
+    np.save(cells, labels)
+    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
+    file = bt.save_pixel_model(model, tmp_path / "taught.pixels.json")
+    words: tuple[object, ...] = ("track", cells, "--image", movie, "--out", tmp_path / "out")
+    assert call(*words, "--pixel-model", file) == 2, "nothing is repaired"
+    taught = ("--pixel-model", file)
+    for more in (), taught:
+        assert call(*words, "--repair", *more) == 0
+        listed = pd.read_csv(tmp_path / "out" / "repairs.csv")
+        added = listed[listed["change"] == "added"]
+        assert sorted(added["frame"]) == (list(range(4)) if more else [])
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["input"]["pixel_model"] == str(file)
+    assert given_run(tmp_path / "out").pixel_model == file
+    assert call(*words[:-1], tmp_path, "--repair", *taught) == 0
+    assert call(*words[:-1], file, "--repair", *taught) != 0
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.movie import MovieAndCells
-from drawn_movie import PLACES, drawn
+from drawn_movie import PLACES, drawn, strokes_on, textured
 
 T = 2
 
@@ -171,6 +171,37 @@ def test_frames_that_change_meanwhile_stay(opened) -> None:
     np.testing.assert_array_equal(array[1], frame)
     assert (array[0].ravel()[pixels] == 0).all()
     assert ("warning", "In 1 frame(s) you changed masks meanwhile; these stay.") in heard
+
+
+def test_strokes_count_for_masks_brought_along() -> None:
+    images, truth, labels = textured()
+    rough = truth == 4
+    place = tuple(float(p.mean()) for p in np.nonzero(rough[1]))
+    movie = MovieAndCells(open_labels(labels, axes="TYX"), open_movie(images), pixels=labels)
+    session = bt.Session()
+    session._open(movie, None)
+    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
+    given = labels.copy()
+    with pytest.raises(InputError, match="nothing stands out"):
+        session.mend("grow", 1, place)
+    session.choose_again()
+    assert not labels[rough].any()
+    session.teach(model)
+    assert session.taught is model
+    mend = session.mend("grow", 1, place)
+    drawn_now = np.zeros(rough[1].size, dtype=bool)
+    drawn_now[mend.right[0]] = True
+    there = rough[1].ravel()
+    assert (drawn_now & there).sum() > 0.7 * (drawn_now | there).sum()
+    session.undo()
+    np.testing.assert_array_equal(labels[1], given[1])
+    session.choose_again()
+    assert (labels[rough] > 0).mean() > 0.9
+    others = given > 0
+    np.testing.assert_array_equal(labels[others], given[others])
+    session.teach(None)
+    assert session.taught is None and session.pixels is model, "it is offered for other movies"
+    session.close()
 
 
 def test_masks_are_not_chosen_without_an_image(opened, images) -> None:

@@ -11,7 +11,7 @@ import pytest
 import bridgetrack as bt
 from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.ui.panel import state_of
-from drawn_movie import drawn
+from drawn_movie import drawn, strokes_on
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -38,10 +38,8 @@ def test_cells_are_found_with_what_was_taught_here(viewer, qtbot, tmp_path: Path
     np.save(many / "next.npy", images)
     widget, box = unfolded(viewer, qtbot)
     assert not box.taught.isEnabled(), "nothing was taught yet"
-    strokes = np.zeros(labels.shape, np.uint8)
-    strokes[0, ::10] = np.where(labels[0, ::10] > 0, 2, 1)
     session = state_of(viewer).session
-    session.pixels = bt.learn_pixels(images, strokes, diameter=14.0)
+    session.pixels = bt.learn_pixels(images, strokes_on(labels), diameter=14.0)
     widget.open_step(0)
     widget.open_step(3)
     assert box.taught.isEnabled() and "taught on" in box.taught.text()

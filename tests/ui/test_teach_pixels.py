@@ -98,6 +98,7 @@ def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pix
     assert labels.shape == truth[:3].shape
     n_true = len(np.unique(truth[0])) - 1
     assert 0.6 * n_true < labels[0].max() < 1.5 * n_true
+    assert segment.session.taught is teach.model, "it counts for repairs and mends, too"
     # Strokes that cannot be kept stay when another movie is chosen, which has none of them; that
     # is still told when the cells that were kept of that one are there.
     path.unlink()
@@ -114,6 +115,7 @@ def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pix
     qtbot.wait(50)
     assert movies[0] is None, "what is read for the next movie is not waited for with this one"
     assert found.layer is not before
+    assert session.taught is None and session.pixels is not None, "that was another movie"
     assert strokes in viewer.layers and not strokes.visible and teach.strokes is None
     assert strokes.name == "Strokes on short" and session.movie.layers == (other, found.layer)
     assert "stays in the hidden layer “Strokes on short”" in segment.notice.text()

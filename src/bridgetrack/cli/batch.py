@@ -153,7 +153,9 @@ def batch(
     ] = "csv",
     pixel_model: Annotated[
         Path | None,
-        pixel_model_option("What strokes on another movie taught; cells are found with it."),
+        pixel_model_option(
+            "What strokes on another movie taught: cells are found, or with --repair mended, by it."
+        ),
     ] = None,
     channel: Annotated[str | None, channel_option()] = None,
     repair: Repair = False,
@@ -271,7 +273,7 @@ def _track(
         inputs = RunInputs(
             labels, movie.image, file, None, given.reading, given.formats, command="batch",
             found_here=movie.labels is None, repair=repairs, channel=given.channel,
-            pixel_model=given.pixel_model if movie.labels is None else None,
+            pixel_model=given.pixel_model if movie.labels is None or repairs else None,
         )  # fmt: skip
         check_run(out, inputs)
         with collecting_warnings(notes):  # ends before the record is written, which tells of them
@@ -286,7 +288,9 @@ def _track(
                 cells, found = yield from _watched(work, watch)
             if repairs:
                 assert beside is not None
-                mending = repaired_labels(cells, pixels, model, beside, out, channel=given.channel)
+                mending = repaired_labels(
+                    cells, pixels, model, beside, out, channel=given.channel, taught=given.taught()
+                )
                 cells, gap = yield from _watched(mending, watch)
                 notes += remarks_on_repair(cells, gap)
             elif given.repair and movie.labels is not None:

@@ -129,6 +129,7 @@ def _explain_mask(
     from bridgetrack.pipeline.finding import chosen_as
     from bridgetrack.pipeline.finding_record import channel_found, how_found
     from bridgetrack.pipeline.masks import MaskSettings
+    from bridgetrack.segmentation.pixels import load_pixel_model
 
     with collecting_warnings([]):
         cells, pixels = open_sources(given.labels, given.image, given.reading, [])
@@ -137,7 +138,10 @@ def _explain_mask(
                 "--mask needs masks and the image that they were made from: name the image by "
                 "--image, also where the tracks were made without it"
             )
-        weights, how = open_weights(given.model), chosen_as(cells, how_found(given.labels))
+        weights = open_weights(given.model)
+        file = given.pixel_model
+        taught = None if file is None else load_pixel_model(file).fitted_to(pixels.geometry)
+        how = chosen_as(cells, how_found(given.labels), taught)
         if channel is None:
             channel = given.channel or channel_found(given.labels)
         named, needed = answers or given.annotations, answers is not None

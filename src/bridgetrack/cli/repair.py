@@ -14,6 +14,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Steps
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.spread import Workers
 
 LABELS, LIST = "repaired", "repairs.csv"
@@ -32,11 +33,12 @@ def repaired_labels(
     workers: Workers | None = None,
     channel: int | str = 0,
     outlines: bool = False,
+    taught: PixelModel | None = None,
 ) -> Steps[tuple[Movie, float]]:
     """Mend labels and write them, with a list of what was changed, into a folder.
 
     The labels name `out` as their source, where the folder's content will stand in the end. What
-    the file `answers` says of masks holds.
+    the file `answers` says of masks holds; by what strokes `taught`, more cells are looked for.
 
     Returns
     -------
@@ -58,10 +60,12 @@ def repaired_labels(
             "not a table, and --image"
         )
     said = open_mask_answers(answers, cells)
+    pixels = None if taught is None else taught.fitted_to(image.geometry)
     with label_writer(folder / LABELS, cells.geometry) as writer:
         mended = yield from repair_masks(
-            cells, image, writer.write, model, said, workers, channel=channel, outlines=outlines
-        )
+            cells, image, writer.write, model, said, workers, channel=channel, outlines=outlines,
+            pixels=pixels,
+        )  # fmt: skip
     rows = [
         {
             "frame": c.frame,

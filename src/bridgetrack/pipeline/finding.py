@@ -223,9 +223,12 @@ class Finding:
         return self
 
 
-def chosen_as(labels: Movie, found: Finding | None) -> Finding:
+def chosen_as(labels: Movie, found: Finding | None, taught: PixelModel | None = None) -> Finding:
     """How masks are chosen, or judged, once more: as they were found.
 
-    Where they were not chosen here, they are taken for labels brought along.
+    Where they were not chosen here, they are taken for labels brought along, and what strokes
+    taught counts.
     """
-    return found if found is not None and found.chooses else Finding(given=labels)
+    if found is None or not found.chooses:
+        return Finding(given=labels, model=taught)
+    return found if found.chosen_here or taught is None else replace(found, model=taught)

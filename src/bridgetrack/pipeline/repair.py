@@ -16,6 +16,7 @@ from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.mask_changes import MaskChange, changes, with_outlines_of
 from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import Kept, Progress, Steps
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.spread import Workers
 
 
@@ -45,6 +46,7 @@ def repair_masks(
     *,
     channel: int | str = 0,
     outlines: bool = False,
+    pixels: PixelModel | None = None,
 ) -> Steps[MendedMasks]:
     """Repair the masks of a movie; they stay where the image does not object.
 
@@ -65,6 +67,8 @@ def repair_masks(
         Number or name of the channel that shows the cells.
     outlines
         Whether cells that stay may be outlined anew; else they are drawn as they were given.
+    pixels
+        What strokes taught: where it sees cells, others are looked for.
 
     Yields
     ------
@@ -81,7 +85,7 @@ def repair_masks(
         Where the movies differ in extent, or answers exclude each other.
     """
     found: list[MaskChange] = []
-    given = GivenMasks(labels=(labels,), answers=answers)
+    given = GivenMasks(labels=(labels,), pixels=pixels, answers=answers)
     chosen = Kept(
         segment_by_choice(image, given=given, model=model, channel=channel, workers=workers)
     )

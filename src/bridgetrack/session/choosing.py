@@ -19,6 +19,7 @@ from bridgetrack.pipeline.mask_changes import keep_numbers, with_outlines_of
 from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -28,6 +29,7 @@ def chosen_again(
     weights: Model,
     named: Mapping[int, int] | None = None,
     learned: LearnedMasks | None = None,
+    taught: PixelModel | None = None,
 ) -> Steps[tuple[list[Mend], LearnedMasks | None]]:
     """What changes where the masks of a movie are chosen anew with the answers about them.
 
@@ -46,6 +48,8 @@ def chosen_again(
         Highest number by frame that something was said of, so that no new cell takes it.
     learned
         What was learned of these masks last.
+    taught
+        What strokes taught, which counts for masks of another origin.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def chosen_again(
             "to choose masks again, both the masks and the movie that they were made from are "
             "needed; choose both layers"
         )
-    finding, changes = chosen_as(movie.labels, movie.found), []
+    finding, changes = chosen_as(movie.labels, movie.found, taught), []
     finding = replace(finding, learned=learned or finding.learned)
     finding = yield from finding.taught(movie.image, answers, weights)
     for step in finding.steps(movie.image, answers, weights):

@@ -103,7 +103,7 @@ class MaskQuestions:
         frames = range(first, min(first + BLOCK, masks.labels.n_frames))
         image, labels, answers, model = movie.image, masks.labels, masks.answers, self._movie.model
         known, learned = self._settings, self._movie.learned
-        how = chosen_as(labels, movie.found)
+        how = chosen_as(labels, movie.found, self._movie.taught)
         how = replace(how, learned=learned or how.learned)
 
         def work() -> Steps[tuple[SegmentationSettings, Finding, tuple[MaskDoubt, ...]]]:

@@ -67,7 +67,7 @@ class MaskReasons:
                 "why a cell is drawn so is told by the image that the masks were made from, which "
                 "is not there; choose it as well"
             )
-        how, model = chosen_as(labels, movie.found), self._movie.model
+        how, model = chosen_as(labels, movie.found, self._movie.taught), self._movie.model
         known = replace(how, learned=self._movie.learned).known(answers)
         settings = MaskSettings(loyalty=how.loyalty)
         self.cell, self.found, self.problem = cell, None, ""

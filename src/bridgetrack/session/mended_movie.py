@@ -94,7 +94,7 @@ class MendedMovie(TrackedMovie):
         """
         masks, detections = self._mendable()
         found = None if self.movie is None else self.movie.found
-        pixels = None if found is None else found.pixels
+        pixels = (None if found is None else found.pixels) or self.taught
         learned = None if self.learned is None else self.learned.score
         return masks.site(frame, detections, pixels, learned)
 
@@ -241,9 +241,10 @@ class MendedMovie(TrackedMovie):
                 "choose it as well"
             )
         named, learned = highest_named(answers, self.annotations or ()), self.learned
+        taught = self.taught
         self.run(
             "choose",
-            lambda: chosen_again(movie, answers, weights, named, learned),
+            lambda: chosen_again(movie, answers, weights, named, learned, taught),
             lambda chosen: self._on_chosen(answers, *chosen),
             unfinished="Choosing the masks again ended before it was done, as its movie or its "
             "cells are not open any more; the masks are as they were.",

@@ -227,10 +227,10 @@ class RepairBox(QWidget):
             return
         layer, model = movie.layers[1], session.model
         answers = None if session.masks is None else session.masks.answers
-        outlines = self.outlines.isChecked()
+        outlines, taught = self.outlines.isChecked(), session.taught
         session.run(
             "repair",
-            lambda: repair(movie, model, answers, outlines=outlines),
+            lambda: repair(movie, model, answers, outlines=outlines, pixels=taught),
             lambda found: self._add(found, layer, outlines),
             self._failed,
             unfinished=f"The repair of “{layer.name}” ended before it was done, as these cells or "

@@ -426,12 +426,12 @@ class TeachPixels(QWidget):
         if found.model is not None:
             named = replace(found.model, name=str(image.name))
             self._known = replace(found, model=named)
-            self._panel.session.pixels = named
         self._show_probability()
         self._told()
 
     def _told(self) -> None:
         model = self.model
+        self._panel.session.teach(model, self._of)
         painted = {CLASSES[k - 1] for m in self._known.marks.values() for k in np.unique(m) if k}
         if model is not None and "cell" in model.classes:
             self.words.setText(
