@@ -165,6 +165,7 @@ def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) ->
         ((many, "--out", tmp_path / "x", "--model", "nobody"), "no model of that name"),
         ((many, "--out", tmp_path / "x", "--labels", many / "01_GT"), "there are no masks in"),
         ((many, "--out", many / "both.tif"), "both.tif"),
+        ((many, "--out", tmp_path / "x", "--choose", "often"), "often"),
     ):
         before = content(tmp_path)
         shown = run("batch", *words)

@@ -275,13 +275,10 @@ def segmenting(
     if strokes is not None:
         painted, size = open_labels(strokes), settings.diameter
         pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
-    estimate = None
-    if backend == "builtin" and (pixels is None or choose != "plain"):
-        estimate = yield from Finding(settings, choose).decided(movie, channel=channel)
-        settings = estimate.settings
-    model = pixels if pixels is not None else network
-    finding = Finding(settings, choose, backend, model)
-    finding = yield from finding.taught(movie, answers, channel=channel, workers=workers)
+    finding = Finding(settings, choose, backend, pixels if pixels is not None else network)
+    finding, estimate = yield from finding.prepared(
+        movie, answers, channel=channel, workers=workers
+    )
     with label_writer(out, movie.geometry, staging=staging) as writer:
         work = Kept(finding.steps(movie, answers, channel=channel, workers=workers))
         for step in work:

@@ -137,6 +137,26 @@ class Finding:
         yield Progress("Looking at the movie", 0.0)
         return estimate_settings(image, self.settings, channel=channel)
 
+    def prepared(
+        self,
+        image: Movie,
+        answers: MaskAnswers | None = None,
+        weights: Model | None = None,
+        *,
+        channel: int | str = 0,
+        workers: Workers | None = None,
+    ) -> Steps[tuple[Finding, SettingsEstimate | None]]:
+        """The same with what suits the movie, and what it teaches; parameters as of `steps`.
+
+        The estimate says how sure the settings are; None where they are not needed.
+        """
+        found, estimate = self, None
+        if self.backend == "builtin" and (self.pixels is None or self.chooses):
+            estimate = yield from self.decided(image, channel=channel)
+            found = replace(self, settings=estimate.settings)
+        found = yield from found.taught(image, answers, weights, channel=channel, workers=workers)
+        return found, estimate
+
     @property
     def _how(self) -> MaskSettings:
         assert self.choose != "plain"

@@ -126,6 +126,14 @@ class MaskChoice:
         which is fastest (plain). Cells of cellpose or stardist are taken as they are (plain),
         unless one of the others is asked for; then they are candidates beside those of the
         built-in method.
+
+    Raises
+    ------
+    InputError
+        Where there is no such way.
     """
 
     choose: Choose = "jointly"
+
+    def __post_init__(self) -> None:
+        check_options(self, "masks:")
