@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,14 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline.explain_masks import MaskExplanation
 from bridgetrack.pipeline.explain_masks import explain_mask as explain_steps
-from bridgetrack.pipeline.finding import Finding, chosen_as
+from bridgetrack.pipeline.finding import Finding, chosen_as, open_beside
 from bridgetrack.pipeline.finding_record import channel_found, how_found
 from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.masks import MaskSettings
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import Kept, Progress, Steps, run
 from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
+from bridgetrack.segmentation.probability import open_probability
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 from bridgetrack.spread import on
 
@@ -68,6 +70,8 @@ def find_cells(
     choose: Choose | None = None,
     pixels: Pixels = None,
     answers: Answers = None,
+    labels: Sequence[Any] = (),
+    probability: Any = None,
     backend: str = "builtin",
     network: str | None = None,
     model: Model | Path | str | None = None,
@@ -96,6 +100,12 @@ def find_cells(
         What strokes taught (see `learn_pixels`), or its file.
     answers
         Answers about masks, which hold and teach what a cell looks like; or their file.
+    labels
+        Label movies of other programs, see `open_labels`; their cells are candidates, too. Cells
+        that stay keep the numbers of the first.
+    probability
+        How probably each pixel belongs to a cell, as another program says; see
+        `bridgetrack.segmentation.probability.open_probability`. In the place of `pixels`.
     backend, network
         ``"cellpose"`` or ``"stardist"`` where installed, and the name of its network.
     model
@@ -122,7 +132,16 @@ def find_cells(
     """
     movie, way = open_movie(image, **reading), choose or _usual(backend)
     MaskChoice(way)  # refuses others
-    how = Finding(settings, way, backend, _pixels(pixels, movie) or network)
+    beside = tuple(open_beside(each, movie) for each in labels)
+    foreign = None if probability is None else open_probability(probability, movie)
+    if way == "plain" and (beside or foreign is not None):
+        raise InputError(
+            "labels and probability give candidates to choose among; choose 'jointly' or 'frame'"
+        )
+    how = Finding(
+        settings, way, backend, _pixels(pixels, movie) or network, beside=beside,
+        probability=foreign,
+    )  # fmt: skip
     said, weights = _answers(answers, movie), open_model(model)
 
     def steps() -> Steps[Masks]:

@@ -316,7 +316,7 @@ def _found_here(
     doubts = () if found.estimate is None else found.estimate.doubts
     told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in doubts]
     notes += told
-    given: dict[str, Path | str | None] = {"image": inputs.image, "pixel_model": how.pixel_model}
+    given = {"image": inputs.image, "pixel_model": how.pixel_model}
     about = described(given, pixels, found, how.channel)
     about |= {"labels": str(inputs.labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, beside / FOUND_HERE[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from bridgetrack.cli.options import (
     Scale,
     Scheduler,
     Unit,
+    a_name,
     answers_option,
     channel_option,
     keep_inputs,
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from bridgetrack.spread import Workers
 
 BACKENDS = ("builtin", "cellpose", "stardist")
+Given = Path | str | list[Path] | None
+"""What a command was given: a file, files, a name or nothing."""
 
 
 @one_option_each(MaskChoice)
@@ -96,6 +100,25 @@ def segment(
             "What strokes on another movie taught; strokes on this one are added to it."
         ),
     ] = None,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--labels",
+            metavar="LABELS",
+            help="Masks of this movie by another program, whose cells are candidates, too; may be "
+            "given several times. Cells that stay keep the numbers of the first.",
+        ),
+    ] = None,
+    probability: Annotated[
+        Path | None,
+        typer.Option(
+            "--probability",
+            metavar="MOVIE",
+            help="How probably each pixel belongs to a cell, 0 to 1, as another program says; of "
+            "several channels that called cell.",
+            parser=a_name,
+        ),
+    ] = None,
     answers: Annotated[
         Path | None,
         answers_option("Answers about masks, which hold and which teach what a cell looks like."),
@@ -115,22 +138,20 @@ def segment(
     LABELS.pixels.json, which other movies can be segmented with.
     """
     from bridgetrack.movie.opening import open_movie
+    from bridgetrack.pipeline.finding import open_beside
     from bridgetrack.pipeline.finding_record import beside_labels
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
+    from bridgetrack.segmentation.probability import open_probability
 
     parse_choice(backend, BACKENDS, "--backend")
     choose = _way(settings.pop("choose"), backend, context)
     wanted = make(SegmentationSettings, **settings)
-    if answers is not None and choose == "plain":
-        raise typer.BadParameter(
-            "--annotations about masks needs masks to choose among: --choose jointly or frame"
-        )
-    taught = strokes is not None or pixel_model is not None
-    if taught and backend != "builtin":
-        raise typer.BadParameter(f"--strokes and --pixel-model teach builtin, not {backend}")
+    brought, taught = labels or [], strokes is not None or pixel_model is not None
+    _refuse_odd(choose, backend, answers, probability, taught=taught, labels=bool(brought))
     beside = [beside_labels(out, "run")]
     beside += [] if strokes is None else [beside_labels(out, "pixels")]
     inputs = [image, None if network is None else Path(network), strokes, pixel_model, answers]
+    inputs += [*brought, probability]
     keep_inputs([out, *beside], inputs)
     recover(out.parent)
 
@@ -152,10 +173,12 @@ def segment(
             workers = cluster.enter_context(cluster_at(scheduler, pixels))
             number = parse_channel(channel)
             start = None if pixel_model is None else load_pixel_model(pixel_model)
+            foreign = None if probability is None else open_probability(probability, movie)
             steps = segmenting(
                 movie, out, wanted, channel=number, backend=backend, network=network,
                 strokes=strokes, start=start, choose=choose, staging=staging,
                 answers=open_mask_answers(answers, movie, needed=True),
+                labels=[open_beside(path, movie) for path in brought], probability=foreign,
                 workers=workers,
             )  # fmt: skip
             found = show(steps, watch)
@@ -176,7 +199,7 @@ def segment(
         }
         given = {
             "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
-            "annotations": answers,
+            "annotations": answers, "probability": probability, "labels": brought,
         }  # fmt: skip
         done = described(given, movie, found, number) | record
         write_json(done, staging / beside[0].name)
@@ -189,6 +212,32 @@ def segment(
         + (f"; what the strokes taught: {beside[1]}" if strokes is not None else ""),
     ]
     answer(json, record, lambda: lines)
+
+
+def _refuse_odd(
+    choose: Choose,
+    backend: str,
+    answers: Path | None,
+    probability: Path | None,
+    *,
+    taught: bool,
+    labels: bool,
+) -> None:
+    """Refuse options that mean nothing together."""
+    plain, foreign = choose == "plain", probability is not None
+    odd = {
+        "--annotations about masks needs masks to choose among: --choose jointly or frame": plain
+        and answers is not None,
+        "--labels and --probability give candidates to choose among: --choose jointly or frame": (
+            plain and (labels or foreign)
+        ),
+        "--probability says what --strokes and --pixel-model would; give one of them": taught
+        and foreign,
+        f"--strokes and --pixel-model teach builtin, not {backend}": taught
+        and backend != "builtin",
+    }
+    for words in (words for words, holds in odd.items() if holds):
+        raise typer.BadParameter(words)
 
 
 def _way(choose: str, backend: str, context: typer.Context) -> Choose:
@@ -255,10 +304,14 @@ def segmenting(
     start: PixelModel | None = None,
     choose: Choose = "jointly",
     answers: MaskAnswers | None = None,
+    labels: Sequence[Movie] = (),
+    probability: Movie | None = None,
     staging: Path | None = None,
     workers: Workers | None = None,
 ) -> Steps[Segmented]:
     """Segment a movie into a file, taught by strokes and answers where there are some.
+
+    Cells of `labels`, and those that `probability` shows, are candidates, too.
 
     With `staging` the file is left in that folder; see `label_writer`.
     """
@@ -275,7 +328,10 @@ def segmenting(
     if strokes is not None:
         painted, size = open_labels(strokes), settings.diameter
         pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
-    finding = Finding(settings, choose, backend, pixels if pixels is not None else network)
+    finding = Finding(
+        settings, choose, backend, pixels if pixels is not None else network,
+        beside=tuple(labels), probability=probability,
+    )  # fmt: skip
     finding, estimate = yield from finding.prepared(
         movie, answers, channel=channel, workers=workers
     )
@@ -291,7 +347,7 @@ def segmenting(
 
 
 def described(
-    given: dict[str, Path | str | None], movie: Movie, found: Segmented, channel: int | str = 0
+    given: Mapping[str, Given], movie: Movie, found: Segmented, channel: int | str = 0
 ) -> dict[str, Any]:
     """What was done, as JSON values."""
     from bridgetrack.pipeline.finding_record import finding_to_json
@@ -301,7 +357,10 @@ def described(
         **finding_to_json(found.finding),
         "command": "segment",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "input": {key: None if path is None else str(path) for key, path in given.items()},
+        "input": {
+            key: [str(p) for p in path] if isinstance(path, list) else path and str(path)
+            for key, path in given.items()
+        },
         "channel": channel,
         "geometry": geometry_record(movie.geometry),
         "readings": [] if found.estimate is None else [

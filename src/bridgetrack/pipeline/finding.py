@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PureWindowsPath
+from typing import Any
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.movie import Movie, check_same_extent
+from bridgetrack.movie.opening import open_labels
 from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
 from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
 from bridgetrack.pipeline.sizing import fitted_settings
@@ -43,6 +45,10 @@ class Finding:
         See `make_segmenter`.
     given
         Labels brought along, which are repaired.
+    beside
+        Label movies brought along, whose cells are candidates beside others.
+    probability
+        What another program says of pixels, see `open_probability`; in the place of strokes.
     learned
         What the movie and the answers about it taught, where that is known already.
     gap
@@ -55,6 +61,8 @@ class Finding:
     backend: str = "builtin"
     model: PixelModel | str | None = None
     given: Movie | None = None
+    beside: tuple[Movie, ...] = ()
+    probability: Movie | None = None
     learned: LearnedMasks | None = None
     gap: float = 0.0
 
@@ -87,7 +95,9 @@ class Finding:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
         if self.kind == "rods":
             words += ", as rods"
-        return f"{words}, taught by strokes" if isinstance(self.model, PixelModel) else words
+        if self.beside or self.probability is not None:
+            return f"{words}, by what other programs say, too"
+        return f"{words}, taught by strokes" if self.pixels is not None else words
 
     @property
     def network_words(self) -> str:
@@ -175,9 +185,14 @@ class Finding:
         return NetworkReading(self.backend, self.model, self.settings)
 
     @property
+    def brought(self) -> bool:
+        """Whether labels, or what another program says of pixels, were brought along."""
+        return bool(self.given or self.beside or self.probability)
+
+    @property
     def chosen_here(self) -> bool:
-        """Whether its masks are chosen by the image alone; repaired ones were brought along."""
-        return self.chooses and self.given is None
+        """Whether its masks are chosen by the image alone, and what people said of it."""
+        return self.chooses and not self.brought
 
     @property
     def loyalty(self) -> float:
@@ -189,10 +204,10 @@ class Finding:
 
     def known(self, answers: MaskAnswers | None) -> GivenMasks:
         """What is known of the masks besides the image, with what these answers taught."""
-        labels = () if self.given is None else (self.given,)
-        learned = self.learned
+        labels = self.beside if self.given is None else (self.given, *self.beside)
+        learned, said = self.learned, self.probability
         score = learned.score if learned is not None and learned.holds_for(answers) else None
-        return GivenMasks(labels, None, self.pixels, self.network, answers, score)
+        return GivenMasks(labels, said, self.pixels, self.network, answers, score)
 
     def steps(
         self,
@@ -241,6 +256,19 @@ class Finding:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
         return self
+
+
+def open_beside(source: Any, image: Movie) -> Movie:
+    """Labels of a movie whose cells are candidates, or anything that `open_labels` takes.
+
+    Raises
+    ------
+    InputError
+        Where they cannot be read, or have another extent than the movie.
+    """
+    labels = open_labels(source)
+    check_same_extent(image, labels, cure="give labels of this movie, with every frame")
+    return labels
 
 
 def chosen_as(labels: Movie, found: Finding | None, taught: PixelModel | None = None) -> Finding:

@@ -31,7 +31,7 @@ class _Content(OpenEntry):
     channel: int | str = 0
 
     def finding(self) -> Finding | None:
-        # What was repaired is repaired again from the masks as they are now.
+        # What was repaired, or found by what others say, is so again from the masks as they are.
         if self.repaired:
             return None
         # Cells of a network were taken as they are before they could be candidates, whatever way
@@ -49,7 +49,7 @@ FINDING_FILE = FileFormat(
     _Content.finding,
     largest=100_000_000,
 )
-"""Records of how cells were found, as `Finding`; None for cells that were repaired."""
+"""Records of how cells were found, as `Finding`; None where others had a part in it."""
 
 _CHANNEL_FILE: FileFormat[_Content, int | str] = FileFormat(
     FINDING_FILE.name,
@@ -95,7 +95,7 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
         **FINDING_FILE.head,
         **summary_of(finding),
         "network": finding.model if isinstance(finding.model, str) else None,
-        "repaired": finding.given is not None,
+        "repaired": finding.brought,
         "pixel_model": None if pixels is None else pixel_model_to_json(pixels),
     }
 

@@ -24,7 +24,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.outlines import much_alike, redrawn_rows
-from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
+from bridgetrack.regions.propose import label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import KINDS, RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
@@ -32,7 +32,11 @@ from bridgetrack.regions.steady import found_again
 from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
 from bridgetrack.segmentation.backends import NetworkReading, segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
-from bridgetrack.segmentation.probability import cell_and_edge, cells_taught
+from bridgetrack.segmentation.probability import (
+    cell_and_edge,
+    cell_and_edge_of,
+    cells_taught,
+)
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import Here, Workers
 
@@ -63,7 +67,7 @@ class GivenMasks:
     labels
         Label movies brought along; each of their cells is a candidate.
     probability
-        How probably each pixel belongs to a cell, see `cell_probability`.
+        How probably each pixel belongs to a cell, see `open_probability`.
     pixels
         What strokes taught; gives the probability where no movie of it is there.
     network
@@ -137,21 +141,22 @@ class MaskReader:
         named = zip(label_sources(given.labels), given.labels, strict=True)
         brought = {name: label_frame(labels, t) for name, labels in named}
         said = probability = None
+        if given.probability is not None:
+            said = cell_and_edge_of(given.probability, t)
+        elif given.pixels is not None:
+            said = cell_and_edge(image, given.pixels)
         if given.network is not None:
             seen, probability = given.network.of(image, scale)
             brought[_NETWORK] = seen.astype(np.int64)
-        reads = not brought and given.probability is None
-        if reads:
+        if not brought:
             read = segment_frame(image, self.segmentation, scale=scale)
             brought[_READING] = read.astype(np.int64)
-        if given.probability is not None:
-            said = probability = cell_probability(given.probability, t)
-        elif given.pixels is not None:
-            cell, edge = cell_and_edge(image, given.pixels)
-            probability = np.nan_to_num(cell if edge is None else cell - edge)
-            if reads:
-                read = cells_taught((cell, edge), given.pixels, self.segmentation, scale)
+            if said is not None:
+                read = cells_taught(said, given.pixels, self.segmentation, scale)
                 brought[_TAUGHT] = read.astype(np.int64)
+        if said is not None:
+            cell, edge = said
+            probability = np.nan_to_num(cell if edge is None else cell - edge)
         regions = propose_frame(
             image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
         )
@@ -159,9 +164,9 @@ class MaskReader:
             rows = self.drawn.rows(t)
             drawn = self.drawn.select(np.arange(rows.start, rows.stop))
             regions = concatenate([regions, drawn])
-        # What strokes taught, or a network says, is no feature: the starting score never saw the
-        # like, and goes wrong.
-        features = describe_frame(regions, image, self.segmentation, scale=scale, probability=said)
+        # What strokes taught, or another program says, is no feature: the starting score never
+        # saw the like, and goes wrong.
+        features = describe_frame(regions, image, self.segmentation, scale=scale)
         return Described(regions, features)
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:

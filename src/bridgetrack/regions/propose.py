@@ -67,16 +67,6 @@ def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:
     return tuple("labels" if k == 0 else f"labels {k + 1}" for k in range(len(labels)))
 
 
-def cell_probability(probability: Movie, t: int) -> Image:
-    """Probability of a cell in frame `t`, less that of an edge between cells where it is known."""
-    channels = [name.lower() for name in probability.channels]
-    cell = channels.index("cell") if "cell" in channels else 0
-    found = finite_image(probability.channel_frame(t, cell))[0]
-    if "edge" in channels:
-        found = found - finite_image(probability.channel_frame(t, channels.index("edge")))[0]
-    return found
-
-
 def propose_frame(
     image: NDArray[Any],
     settings: SegmentationSettings,
