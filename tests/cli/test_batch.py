@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,10 @@ def test_what_was_taught_on_one_movie_finds_the_cells_of_the_next(run: Run, tmp_
     assert record["input"]["pixel_model"] == str(model)
     again = run("explain", out / "next", "--frame", 1, "--cell", 1, "--mask")
     assert again.status == 0 and "+1.00 for it: it is drawn so" in again.out
+    shutil.copy(model, out / "batch.csv")
+    refused = run("batch", movie.parent, "--pixel-model", out / "batch.csv", "--out", out)
+    assert refused.status == 2 and "batch.csv" in refused.err
+    assert (out / "batch.csv").read_bytes() == model.read_bytes()
     (tmp_path / "broken.json").write_text("{}")
     for more, said in (
         (("--pixel-model", tmp_path / "broken.json"), "this is not a pixel model"),
