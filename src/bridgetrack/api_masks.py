@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
@@ -50,12 +51,16 @@ class Masks:
         Number or name of the channel that showed the cells.
     changes
         What a repair cut, joined, added, dropped and outlined anew, in order of time.
+    margins
+        How sure each cell is, where masks were found by choosing: a table of ``frame``, ``label``,
+        ``score`` and ``margin_at_least``, see `SegmentedFrame`.
     """
 
     labels: Movie
     finding: Finding
     channel: int | str = 0
     changes: tuple[MaskChange, ...] = ()
+    margins: pd.DataFrame | None = None
 
     @property
     def words(self) -> str:
@@ -149,13 +154,16 @@ def find_cells(
             movie, said, weights, channel=channel, workers=on(client)
         )
         frames: list[NDArray[np.int32]] = []
+        tables: list[pd.DataFrame] = []
         work = Kept(finding.steps(movie, said, weights, channel=channel, workers=on(client)))
         for step in work:
             if isinstance(step, Progress):
                 yield step
             else:
                 frames.append(step.labels)
-        return Masks(_labels(frames, movie), work.result or finding, channel)
+                tables += [] if step.margins is None else [step.margins]
+        margins = pd.concat(tables, ignore_index=True) if tables else None
+        return Masks(_labels(frames, movie), work.result or finding, channel, margins=margins)
 
     return run(steps(), progress)
 

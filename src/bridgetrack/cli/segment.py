@@ -42,6 +42,8 @@ from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.finding import Finding
@@ -134,8 +136,8 @@ def segment(
 ) -> None:
     """Segment the cells of a movie, frame by frame; works without any option.
 
-    Beside the labels it leaves LABELS.run.json, which says what was done, and with strokes
-    LABELS.pixels.json, which other movies can be segmented with.
+    Beside the labels it leaves LABELS.run.json, which says what was done, LABELS.masks.csv, how
+    sure each cell is, and with strokes LABELS.pixels.json, which finds cells in other movies.
     """
     from bridgetrack.movie.opening import open_movie
     from bridgetrack.pipeline.finding import open_beside
@@ -148,7 +150,7 @@ def segment(
     wanted = make(SegmentationSettings, **settings)
     brought, taught = labels or [], strokes is not None or pixel_model is not None
     _refuse_odd(choose, backend, answers, probability, taught=taught, labels=bool(brought))
-    beside = [beside_labels(out, "run")]
+    beside = [beside_labels(out, "run"), beside_labels(out, "masks", "csv")]
     beside += [] if strokes is None else [beside_labels(out, "pixels")]
     inputs = [image, None if network is None else Path(network), strokes, pixel_model, answers]
     inputs += [*brought, probability]
@@ -158,7 +160,7 @@ def segment(
     def refuse() -> tuple[str, ...]:
         for place in (out, *beside):
             refuse_other(place)
-        return ()
+        return (beside[1].name,) if choose == "plain" else ()  # which would be of other labels
 
     refuse()
     notes: list[Note] = []
@@ -184,11 +186,11 @@ def segment(
             found = show(steps, watch)
         path, counts = found.path, found.counts
         if strokes is not None and found.pixels is not None:
-            sign(save_pixel_model(found.pixels, staging / beside[1].name))
+            sign(save_pixel_model(found.pixels, staging / beside[2].name))
+        if found.margins is not None:
+            sign(write_margins(found.margins, staging / beside[1].name))
         sign(staging / path.name)
         notes += _remarks(movie, found, number)
-        if found.estimate is not None:
-            notes += [Note(NoteKind.WARNING, words) for words in found.estimate.doubts]
         seconds = sum(watch.seconds.values())
         record = {
             "labels": str(path),
@@ -209,7 +211,7 @@ def segment(
         f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)",
         *note_lines(notes),
         f"{seconds:.1f} s; labels: {path}"
-        + (f"; what the strokes taught: {beside[1]}" if strokes is not None else ""),
+        + (f"; what the strokes taught: {beside[2]}" if strokes is not None else ""),
     ]
     answer(json, record, lambda: lines)
 
@@ -250,7 +252,7 @@ def _way(choose: str, backend: str, context: typer.Context) -> Choose:
 
 
 def _remarks(movie: Movie, done: Segmented, channel: int | str) -> list[Note]:
-    """What is odd about a segmentation, with a cure."""
+    """What is odd or doubtful about a segmentation, with a cure."""
     counts, found = done.counts, []
     if done.finding.short:
         found.append(
@@ -278,18 +280,24 @@ def _remarks(movie: Movie, done: Segmented, channel: int | str) -> list[Note]:
             f"{movie.source}: there is only one frame; tracking needs a movie: give the folder of "
             "all frames or the whole stack, or say the axis order (--axes, e.g. TYX)"
         )
-    return [Note(NoteKind.REMARK, words) for words in found]
+    doubts = () if done.estimate is None else done.estimate.doubts
+    remarks = [Note(NoteKind.REMARK, words) for words in found]
+    return remarks + [Note(NoteKind.WARNING, words) for words in doubts]
 
 
 @dataclass(frozen=True)
 class Segmented:
-    """Where the labels are, the number of cells of every frame, and what found them."""
+    """Where the labels are, the number of cells of every frame, and what found them.
+
+    `margins` says how sure each cell is, see `SegmentedFrame`.
+    """
 
     path: Path
     counts: list[int]
     finding: Finding
     pixels: PixelModel | None = None
     estimate: SettingsEstimate | None = None
+    margins: pd.DataFrame | None = None
 
 
 def segmenting(
@@ -316,6 +324,7 @@ def segmenting(
     With `staging` the file is left in that folder; see `label_writer`.
     """
     import numpy as np
+    import pandas as pd
 
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer
@@ -323,6 +332,7 @@ def segmenting(
     from bridgetrack.segmentation.strokes import learn_steps
 
     counts: list[int] = []
+    tables: list[pd.DataFrame] = []
     pixels = None if start is None else start.fitted_to(movie.geometry)
     settings = settings or SegmentationSettings()
     if strokes is not None:
@@ -342,8 +352,17 @@ def segmenting(
                 yield step
                 continue
             writer.write(step.labels)
+            tables += [] if step.margins is None else [step.margins]
             counts.append(len(np.unique(step.labels[step.labels > 0])))
-    return Segmented(writer.path, counts, work.result or finding, pixels, estimate)
+    margins = pd.concat(tables) if tables else None
+    return Segmented(writer.path, counts, work.result or finding, pixels, estimate, margins)
+
+
+def write_margins(margins: pd.DataFrame, path: Path) -> Path:
+    """Write how sure masks are, the least sure first; returns where."""
+    ordered = margins.sort_values(["margin_at_least", "frame", "label"])
+    ordered.to_csv(path, index=False, float_format="%.4f", lineterminator="\n")
+    return path
 
 
 def described(

@@ -62,10 +62,10 @@ _CHANNEL_FILE: FileFormat[_Content, int | str] = FileFormat(
 """The same records, as the number or name of the channel that showed the cells."""
 
 
-def beside_labels(cells: Path, what: str) -> Path:
+def beside_labels(cells: Path, what: str, suffix: str = "json") -> Path:
     """The file beside labels that holds their record (``"run"``) or pixel model (``"pixels"``)."""
     name = cells.stem if cells.suffix.lower() in (".tif", ".tiff", ".zarr") else cells.name
-    return cells.with_name(f"{name.removesuffix('.ome')}.{what}.json")
+    return cells.with_name(f"{name.removesuffix('.ome')}.{what}.{suffix}")
 
 
 def how_found(cells: Path) -> Finding | None:
