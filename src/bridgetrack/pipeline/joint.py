@@ -548,8 +548,10 @@ class _Solved:
 
     def _apart(self, part: slice, exist: Mask) -> Mask:
         """Regions of a frame that share no pixel with those that exist."""
-        t = int(self.window.scene.regions.frame[part.start]) if len(exist) else 0
-        member = self.window.scene.regions.membership(t)
+        if not len(exist):
+            return exist
+        regions = self.window.scene.regions
+        member = regions.membership(int(regions.frame[part.start]))
         taken = np.asarray(member[exist].sum(axis=0)).ravel()
         return np.asarray(member @ taken == 0).ravel()
 
