@@ -176,7 +176,7 @@ def test_what_strokes_taught_shows_cells_that_look_like_the_rest() -> None:
     even = 2 * np.random.default_rng(1).integers(20, 40, truth.shape)
     image = (even + (truth > 0)).astype(float)  # odd grey levels are cells: no brightness tells
     site = MendSite(0, np.zeros_like(truth), BRIGHT, FREE, image)
-    taught = replace(site, probable=lambda part: (part % 2).astype(np.float32))
+    taught = replace(site, probable=lambda box: (image[box] % 2).astype(np.float32))
     found = {}
     for name, each in {"plain": site, "taught": taught}.items():
         try:
