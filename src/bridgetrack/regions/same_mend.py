@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from bridgetrack.errors import InputError
@@ -56,9 +58,10 @@ def _same_cut(site: MendSite, mend: Mend) -> Mend | None:
         return None
     places = tuple(_inside(site, p, label) for p in (first, second))
     found = cut(site, *places)
-    by_tree = cut(site, places[0])
-    if _matches(by_tree, mend) > _matches(found, mend) - 0.1:
-        found = by_tree
+    with suppress(InputError):  # a mask without a valley can be cut by two places alone
+        by_tree = cut(site, places[0])
+        if _matches(by_tree, mend) > _matches(found, mend) - 0.1:
+            found = by_tree
     return found if _matches(found, mend) > _THERE else None
 
 
