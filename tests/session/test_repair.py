@@ -14,6 +14,7 @@ from bridgetrack.pipeline.mask_changes import ChangeKind
 from bridgetrack.progress import run
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.repair import repair
+from drawn_movie import squares
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,13 @@ def test_a_repair_needs_masks_and_image(damaged):
     given = damaged[0]
     with pytest.raises(InputError, match="both"):
         run(repair(replace(given, image=None), bt.Session().model))
+
+
+def test_a_repair_that_would_leave_no_cell_is_refused():
+    image, labels = squares()
+    given = MovieAndCells(open_labels(labels), open_movie(image))
+    with pytest.raises(InputError, match=r"leave none of its cells.* stay.* size.* strokes"):
+        run(repair(given, bt.Session().model))
 
 
 def test_cells_that_stay_are_drawn_as_they_were_unless_asked(damaged):

@@ -127,7 +127,7 @@ def repair(
     Raises
     ------
     InputError
-        Where there are no masks, or no image.
+        Where there are no masks, or no image, or no cell would be left.
     """
     if movie.labels is None or movie.image is None:
         raise InputError(
