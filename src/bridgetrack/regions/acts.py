@@ -176,7 +176,8 @@ def check(site: MendSite, *places: Place) -> Mend:
     if places:
         sides = zip(*places, labels.shape, strict=True)
         box = tuple(
-            slice(max(0, round(min(a, b))), min(n - 1, round(max(a, b))) + 1) for a, b, n in sides
+            slice(max(0, round(min(a, b))), max(0, min(n, round(max(a, b)) + 1)))
+            for a, b, n in sides
         )
     inside = np.zeros(labels.shape, dtype=bool)
     inside[box] = True
