@@ -205,12 +205,7 @@ class _Frame:
 
     def _rows(self, pixels: Index) -> list[int]:
         """The candidate that is a set of pixels."""
-        regions = self.choice.candidates.regions
-        member = regions.membership(self.choice.frame)
-        inside = np.zeros(member.shape[1])
-        inside[pixels] = 1.0
-        shared = np.asarray(member @ inside).ravel()
-        likeness = shared / (regions.area + len(pixels) - shared)
+        likeness = self.choice.candidates.regions.likeness(self.choice.frame, pixels)
         best = int(likeness.argmax()) if len(likeness) else -1
         return [best] if best >= 0 and likeness[best] > SAME else []
 
