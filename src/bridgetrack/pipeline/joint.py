@@ -35,7 +35,14 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.regions.choose import choose_by_frame
-from bridgetrack.regions.regions import Regions, concatenate, exclusions, layers, overlaps
+from bridgetrack.regions.regions import (
+    Regions,
+    concatenate,
+    exclusions,
+    layers,
+    likeness,
+    overlaps,
+)
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -561,9 +568,7 @@ class _Solved:
         same = {}
         for new in come.tolist():
             for old in gone[regions.frame[gone] == regions.frame[new]].tolist():
-                a, b = regions.region_pixels(new), regions.region_pixels(old)
-                shared = len(np.intersect1d(a, b, assume_unique=True))
-                if shared > SAME * (len(a) + len(b) - shared):
+                if likeness(regions.region_pixels(new), regions.region_pixels(old)) > SAME:
                     same[new] = old
         keys = []
         for columns in (dropped, added):

@@ -158,6 +158,12 @@ class Regions:
         return replace(self, starts=starts, pixels=pixels, **part)
 
 
+def likeness(first: Index, second: Index) -> float:
+    """Intersection over union of two sets of pixels, each of them once and not both empty."""
+    shared = len(np.intersect1d(first, second, assume_unique=True))
+    return shared / (len(first) + len(second) - shared)
+
+
 def no_regions(shape: tuple[int, ...], sources: Sequence[str] = ("none",)) -> Regions:
     """No candidate at all."""
     none = np.zeros(0, dtype=np.int64)
