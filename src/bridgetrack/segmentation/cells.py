@@ -195,7 +195,7 @@ def merge_shallow(labels: Labels, height: Image, depth: float) -> Labels:
     n = int(labels.max(initial=0))
     if n < 2 or depth == 0:
         return labels
-    first, second, saddle = _saddles(labels, height)
+    first, second, saddle = passes(labels, height)
     peak = np.full(n + 1, -np.inf)
     inside = labels > 0
     np.maximum.at(peak, labels[inside], height[inside])
@@ -208,21 +208,22 @@ def merge_shallow(labels: Labels, height: Image, depth: float) -> Labels:
     return component[labels]
 
 
-def _saddles(
+def passes(
     labels: Labels, height: Image
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Pairs of labels that touch, and the highest point at which they do."""
-    n = np.int64(labels.max()) + 1
-    keys, heights = [], []
+    """Pairs of labels that touch, the smaller number first, and the highest point between them."""
+    n = np.int64(labels.max(initial=0)) + 1
+    keys, heights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
     for axis in range(labels.ndim):
         near = tuple(slice(None, -1) if a == axis else slice(None) for a in range(labels.ndim))
         far = tuple(slice(1, None) if a == axis else slice(None) for a in range(labels.ndim))
         a, b = labels[near], labels[far]
         touch = (a != b) & (a > 0) & (b > 0)
-        low, high = np.minimum(a[touch], b[touch]), np.maximum(a[touch], b[touch])
-        keys.append(low * n + high)
+        first, second = a[touch].astype(np.int64), b[touch].astype(np.int64)
+        keys.append(np.minimum(first, second) * n + np.maximum(first, second))
         heights.append(np.minimum(height[near][touch], height[far][touch]))
-    pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-    saddle = np.full(pairs.size, -np.inf)
-    np.maximum.at(saddle, inverse, np.concatenate(heights))
-    return pairs // n, pairs % n, saddle
+    key, level = np.concatenate(keys), np.concatenate(heights)
+    order = np.lexsort((level, key))
+    last = np.flatnonzero(np.diff(key[order], append=-1))
+    pair = key[order][last]
+    return pair // n, pair % n, level[order][last].astype(np.float64)
