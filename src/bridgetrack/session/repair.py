@@ -134,13 +134,19 @@ def repair(
             "to repair cells, both their masks and the movie that they were made from are needed; "
             "choose both layers"
         )
-    frames: list[NDArray[np.uint32]] = []
+    shape = (movie.labels.n_frames, *(movie.labels.geometry.shape or ()))
+    masks = np.zeros(shape, dtype=np.uint32)
+    free = iter(masks)
+
+    def keep(frame: NDArray[np.int32]) -> None:
+        next(free)[...] = frame
+
     mended = yield from repair_masks(
         movie.labels,
         movie.image,
-        lambda f: frames.append(f.astype(np.uint32)),
+        keep,
         model,
         answers,
         outlines=outlines,
     )
-    return Repaired(movie, np.stack(frames), mended.changes, mended.gap)
+    return Repaired(movie, masks, mended.changes, mended.gap)
