@@ -32,7 +32,7 @@ from bridgetrack.regions.steady import found_again
 from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
 from bridgetrack.segmentation.backends import NetworkReading, segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
-from bridgetrack.segmentation.probability import cell_and_edge, cells_taught
+from bridgetrack.segmentation.probability import cell_alone, cell_and_edge, cells_taught
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import Here, Workers
 
@@ -147,10 +147,10 @@ class MaskReader:
         if given.probability is not None:
             said = probability = cell_probability(given.probability, t)
         elif given.pixels is not None:
-            cell, edge = cell_and_edge(image, given.pixels)
-            probability = np.nan_to_num(cell if edge is None else cell - edge)
+            told = cell_and_edge(image, given.pixels)
+            probability = cell_alone(told)
             if reads:
-                read = cells_taught((cell, edge), given.pixels, self.segmentation, scale)
+                read = cells_taught(told, given.pixels, self.segmentation, scale)
                 brought[_TAUGHT] = read.astype(np.int64)
         regions = propose_frame(
             image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
