@@ -50,6 +50,15 @@ def textured() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return images, truth, np.where(rough, 0, truth)
 
 
+def squares() -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Crowded squares without blur or noise, which look like no cells; five frames and masks."""
+    labels = np.zeros((5, 60, 60), dtype=np.int32)
+    for t in range(5):
+        for k, (y, x) in enumerate([(2, 2), (2, 29), (29, 2), (29, 29)]):
+            labels[t, y + 2 * t : y + 2 * t + 24, x : x + 24] = k + 1
+    return np.where(labels > 0, 100, 0).astype(np.float32), labels
+
+
 def answered(path: Path, one: bool, frame: int = 1) -> Path:
     """A file of answers about masks: whether the two nuclei that touch are one cell there."""
     true = drawn()[1]

@@ -15,7 +15,7 @@ from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.movie import MovieAndCells
-from drawn_movie import PLACES, drawn, strokes_on, textured
+from drawn_movie import PLACES, drawn, squares, strokes_on, textured
 
 T = 2
 
@@ -209,6 +209,22 @@ def test_masks_are_not_chosen_without_an_image(opened, images) -> None:
         bt.Session().choose_again()
     with pytest.raises(InputError, match="image"):
         bt.Session(images[1]).choose_again()
+
+
+@pytest.mark.parametrize("found", [None, Finding(choose="frame")], ids=["brought", "found here"])
+def test_a_choice_that_would_leave_no_cell_is_refused(found, tmp_path) -> None:
+    picture, masks = squares()
+    if found is not None:
+        picture[:] = 7.0
+    array = masks.copy()
+    movie = MovieAndCells(open_labels(array), open_movie(picture), pixels=array, found=found)
+    session = bt.Session()
+    assert session.open(movie, tmp_path / "s.annotations.json")
+    with pytest.raises(InputError, match=r"leave none of its cells.* stay.* size.* strokes"):
+        session.choose_again()
+    np.testing.assert_array_equal(array, masks)
+    assert not session.can_undo and len(session.scene.detections) == 20
+    session.close()
 
 
 def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:

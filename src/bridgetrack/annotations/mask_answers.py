@@ -19,7 +19,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.outlines import redrawn, usual_ratio
-from bridgetrack.regions.regions import Regions, concatenate, no_regions
+from bridgetrack.regions.regions import Regions, concatenate, likeness, no_regions
 
 Index = NDArray[np.int64]
 Runs = tuple[tuple[int, int], ...]
@@ -225,7 +225,7 @@ class MaskAnswers:
             if a.outlines and len(shown) == 1:
                 first[a.frame, a.right[0]] = shown[0]
         pairs = [(pixels_of(now), pixels_of(shown)) for (_, now), shown in first.items()]
-        return tuple(len(a) / len(b) for a, b in pairs if _likeness(a, b) >= _OUTLINE)
+        return tuple(len(a) / len(b) for a, b in pairs if likeness(a, b) >= _OUTLINE)
 
     @property
     def outline_ratio(self) -> float:
@@ -326,15 +326,15 @@ def _redrawn(member: sp.csr_matrix, known: _Said, ratio: float) -> _Said:
 
 def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
     shared, union, smaller = _compared(member, area, known.right)
-    likeness = shared / union
-    best = likeness.max(axis=0, initial=0.0)
-    near = likeness > _RIGHT
-    right = (near & (likeness >= best - _BEST)).any(axis=1)
+    like = shared / union
+    best = like.max(axis=0, initial=0.0)
+    near = like > _RIGHT
+    right = (near & (like >= best - _BEST)).any(axis=1)
     spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1)
     shared, union, smaller = _compared(member, area, known.wrong)
     # Where nothing is right in its place, no cut of it and nothing that swallows it is a cell.
-    likeness = np.where(known.limits == _GONE, shared / smaller, shared / union)
-    spoils |= (likeness > known.limits).any(axis=1)
+    like = np.where(known.limits == _GONE, shared / smaller, shared / union)
+    spoils |= (like > known.limits).any(axis=1)
     return np.where(right, 1, np.where(spoils, -1, 0))
 
 
@@ -389,16 +389,14 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
             cells = [pixels_of(runs) for runs in answer.right]
             others = [pixels_of(runs) for runs in answer.wrong]
             no_cells = [
-                p
-                for p in others
-                if not any(_likeness(p, cell) > _SAME for cell in (*cells, *right))
+                p for p in others if not any(likeness(p, cell) > _SAME for cell in (*cells, *right))
             ]
             # Of the same answer, what is right and what is wrong hold together.
             cells = [
                 p
                 for p in cells
                 if not any(len(np.intersect1d(p, q, assume_unique=True)) for q in right)
-                and not any(_likeness(p, q) > _GONE for q in wrong)
+                and not any(likeness(p, q) > _GONE for q in wrong)
             ]
             right += cells
             wrong += no_cells
@@ -444,11 +442,6 @@ def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
 def _row(sets: sp.csr_matrix, k: int) -> Index:
     """Pixels of one of some sets."""
     return np.asarray(sets.indices[sets.indptr[k] : sets.indptr[k + 1]], dtype=np.int64)
-
-
-def _likeness(first: Index, second: Index) -> float:
-    shared = len(np.intersect1d(first, second, assume_unique=True))
-    return shared / (len(first) + len(second) - shared)
 
 
 def _rows(sets: Sequence[Index], n_pixels: int) -> sp.csr_matrix:

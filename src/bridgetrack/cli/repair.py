@@ -48,7 +48,7 @@ def repaired_labels(
     Raises
     ------
     InputError
-        Where there are no labels or no image.
+        Where there are no labels or no image, or no cell would be left.
     """
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer

@@ -33,6 +33,7 @@ from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, sh
 from bridgetrack.segmentation.backends import NetworkReading, segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import (
+    cell_alone,
     cell_and_edge,
     cell_and_edge_of,
     cells_taught,
@@ -154,9 +155,7 @@ class MaskReader:
             if said is not None:
                 read = cells_taught(said, given.pixels, self.segmentation, scale)
                 brought[_TAUGHT] = read.astype(np.int64)
-        if said is not None:
-            cell, edge = said
-            probability = np.nan_to_num(cell if edge is None else cell - edge)
+        probability = probability if said is None else cell_alone(said)
         regions = propose_frame(
             image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
         )

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.errors import InputError
+from bridgetrack.movie.movie import Movie
+
 Index = NDArray[np.int64]
 
 _SAME = 0.9
@@ -128,6 +131,30 @@ def with_outlines_of(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[
     drawn = np.where(np.isin(after, new[stays]), 0, after)
     again = np.isin(before, old[stays]) & (drawn == 0)
     return np.asarray(np.where(again, before, drawn), dtype=np.int32)
+
+
+def check_some_left(labels: Movie, had: bool, left: bool) -> None:
+    """Complain where all cells of a movie would go.
+
+    Parameters
+    ----------
+    labels
+        The masks as they are.
+    had, left
+        Whether any of its frames holds a cell, and would hold one.
+
+    Raises
+    ------
+    InputError
+        As above.
+    """
+    if had and not left:
+        raise InputError(
+            f"{labels.source}: to choose masks by this image would leave none of its cells, so "
+            "that they stay as they are; look whether it is the image that they were made from, "
+            "mend masks by clicks, or find the cells anew with settings that fit: their size, and "
+            "strokes that show some of them"
+        )
 
 
 def _compare(before: NDArray[Any], after: NDArray[Any]) -> tuple[Index, Index, Index, Index, Index]:

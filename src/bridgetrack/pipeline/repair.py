@@ -13,7 +13,12 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.mask_changes import MaskChange, changes, with_outlines_of
+from bridgetrack.pipeline.mask_changes import (
+    MaskChange,
+    changes,
+    check_some_left,
+    with_outlines_of,
+)
 from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.segmentation.pixels import PixelModel
@@ -82,9 +87,10 @@ def repair_masks(
     Raises
     ------
     InputError
-        Where the movies differ in extent, or answers exclude each other.
+        Where the movies differ in extent, answers exclude each other, or no cell would be left.
     """
     found: list[MaskChange] = []
+    had = left = False
     given = GivenMasks(labels=(labels,), pixels=pixels, answers=answers)
     chosen = Kept(
         segment_by_choice(image, given=given, model=model, channel=channel, workers=workers)
@@ -97,4 +103,6 @@ def repair_masks(
         masks = step.labels if outlines else with_outlines_of(before, step.labels)
         repaired(masks)
         found += changes(before, masks, step.frame)
+        had, left = had or bool(before.any()), left or bool(masks.any())
+    check_some_left(labels, had, left)
     return MendedMasks(tuple(found), chosen.result or 0.0)

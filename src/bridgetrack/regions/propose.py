@@ -38,6 +38,7 @@ from bridgetrack.segmentation.cells import (
     cut_edges,
     foreground_mask,
     merge_shallow,
+    usual_size,
 )
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import (
@@ -135,10 +136,7 @@ def _frame(
 ) -> _Frame:
     diameter = float(settings.diameter or 20.0)
     sampling = sampling_of(scale, image.shape, diameter)
-    unit = np.pi / 4 * diameter**2 if image.ndim == 2 else np.pi / 6 * diameter**3
-    unit /= float(np.prod(sampling))
-    if image.ndim == 3:  # a stack thinner than the cells holds slices of them only
-        unit *= min(1.0, 1.5 * image.shape[0] * sampling[0] / diameter)
+    unit = usual_size(diameter, image.shape, sampling)
     most = min(settings.max_size, _BIGGEST) * unit
     return _Frame(settings, sampling, image.shape, diameter, settings.min_size * unit, most)
 

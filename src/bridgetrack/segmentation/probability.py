@@ -150,9 +150,21 @@ def cell_and_edge_of(probability: Movie, t: int) -> tuple[Image, Image | None]:
     return cell, edge
 
 
-def cell_and_edge(image: NDArray[Any], model: PixelModel) -> tuple[Image, Image | None]:
-    """Probabilities of cells and, where they were painted, of edges; NaN where the image is."""
+def cell_and_edge(
+    image: NDArray[Any], model: PixelModel, probability: Image | None = None
+) -> tuple[Image, Image | None]:
+    """Probabilities of cells and, where they were painted, of edges; NaN where the image is.
+
+    `probability` is what the model says of the image, where that is known.
+    """
     model.check_finds_cells()
-    probable = dict(zip(model.classes, model.probability(image), strict=True))
+    said = model.probability(image) if probability is None else probability
+    probable = dict(zip(model.classes, said, strict=True))
     cell = np.where(np.isfinite(image), probable["cell"], np.float32(np.nan))
     return cell, probable.get("edge")
+
+
+def cell_alone(seen: tuple[Image, Image | None]) -> Image:
+    """Probability of a cell, less that of an edge between cells; 0 where nobody knows."""
+    cell, edge = seen
+    return np.nan_to_num(cell if edge is None else cell - edge)

@@ -15,7 +15,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
 from bridgetrack.pipeline.finding import chosen_as
-from bridgetrack.pipeline.mask_changes import keep_numbers, with_outlines_of
+from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers, with_outlines_of
 from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
@@ -59,7 +59,7 @@ def chosen_again(
     Raises
     ------
     InputError
-        Where there are no masks, or no image.
+        Where there are no masks, or no image, or no cell would be left.
     """
     if movie.labels is None or movie.image is None:
         raise InputError(
@@ -67,6 +67,7 @@ def chosen_again(
             "needed; choose both layers"
         )
     finding, changes = chosen_as(movie.labels, movie.found, taught), []
+    had = left = False
     finding = replace(finding, learned=learned or finding.learned)
     finding = yield from finding.taught(movie.image, answers, weights)
     for step in finding.steps(movie.image, answers, weights):
@@ -76,11 +77,13 @@ def chosen_again(
         before, masks = label_frame(movie.labels, step.frame), step.labels
         if finding.given is not None:  # what was brought along stays as it was drawn
             masks = with_outlines_of(before, masks)
+        had, left = had or bool(before.any()), left or bool(masks.any())
         after = _numbered(before, masks, (named or {}).get(step.frame, 0))
         pixels = np.flatnonzero(before.reshape(-1) != after.reshape(-1))
         if len(pixels):
             old, new = (each.reshape(-1)[pixels].astype(np.int64) for each in (before, after))
             changes.append(Mend(MendKind.PAINT, step.frame, (), pixels, old, new, (), (), ()))
+    check_some_left(movie.labels, had, left)
     return changes, finding.learned
 
 

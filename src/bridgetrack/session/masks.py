@@ -29,8 +29,9 @@ from bridgetrack.regions.same_mend import same_mend
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.pixel_features import Box
 from bridgetrack.segmentation.pixels import PixelModel
-from bridgetrack.segmentation.probability import cell_and_edge
+from bridgetrack.segmentation.probability import cell_alone, cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import Image
 
@@ -131,6 +132,7 @@ class MovieMasks:
         self._done: list[MaskStep] = []
         self._undone: list[MaskStep] = []
         self._settings: SegmentationSettings | None = None
+        self._seen: tuple[tuple[Any, ...], NDArray[np.float32]] | None = None  # of one frame
 
     @property
     def answers(self) -> MaskAnswers:
@@ -248,9 +250,19 @@ class MovieMasks:
             self._settings = known if flat or image is None else complete_settings([image], known)
         free, scale = self._free(labels, detections), self.labels.geometry.scale
         judge = _judge(learned or MovieScore(self._score), self._settings, scale)
-        probable = None if pixels is None else partial(_cellness, pixels)
+        probable = None
+        if pixels is not None and image is not None:
+            probable = partial(self._probable, t, image, pixels)
         ratio = usual_ratio(self.answers.outline_ratios, few=_FEW_OUTLINES)
         return MendSite(t, labels, self._settings, free, image, scale, probable, judge, ratio)
+
+    def _probable(self, t: int, image: NDArray[Any], pixels: PixelModel, place: Box) -> Image:
+        """What strokes taught of a part of a frame; what takes the whole frame is done once."""
+        key, seen = (t, pixels.diameter, pixels.sampling), self._seen
+        if seen is None or seen[0] != key:
+            seen = self._seen = (key, pixels.views(image))
+        said = pixels.probability_in(seen[1], place)
+        return cell_alone(cell_and_edge(image[place], pixels, said))
 
     def _free(self, labels: NDArray[Any], detections: Detections) -> int:
         """A number that no cell ever had."""
@@ -479,12 +491,6 @@ class MovieMasks:
         frame = self._edited.frame(t).copy()
         frame[0][where] = labels
         self._edited.changed[t] = frame
-
-
-def _cellness(pixels: PixelModel, image: NDArray[Any]) -> Image:
-    """Probability of a cell, less that of an edge between cells."""
-    cell, edge = cell_and_edge(image, pixels)
-    return np.nan_to_num(cell if edge is None else cell - edge)
 
 
 def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float, ...]) -> Judge:

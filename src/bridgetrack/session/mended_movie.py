@@ -230,7 +230,7 @@ class MendedMovie(TrackedMovie):
         Raises
         ------
         InputError
-            Where there are no masks, or no image.
+            Where there are no masks, or no image, or no cell would be left.
         """
         masks, _ = self._mendable()
         movie, weights, answers = self.movie, self.model, masks.answers

@@ -133,21 +133,27 @@ def repair(
     Raises
     ------
     InputError
-        Where there are no masks, or no image.
+        Where there are no masks, or no image, or no cell would be left.
     """
     if movie.labels is None or movie.image is None:
         raise InputError(
             "to repair cells, both their masks and the movie that they were made from are needed; "
             "choose both layers"
         )
-    frames: list[NDArray[np.uint32]] = []
+    shape = (movie.labels.n_frames, *(movie.labels.geometry.shape or ()))
+    masks = np.zeros(shape, dtype=np.uint32)
+    free = iter(masks)
+
+    def keep(frame: NDArray[np.int32]) -> None:
+        next(free)[...] = frame
+
     mended = yield from repair_masks(
         movie.labels,
         movie.image,
-        lambda f: frames.append(f.astype(np.uint32)),
+        keep,
         model,
         answers,
         outlines=outlines,
         pixels=pixels,
     )
-    return Repaired(movie, np.stack(frames), mended.changes, mended.gap, pixels)
+    return Repaired(movie, masks, mended.changes, mended.gap, pixels)
