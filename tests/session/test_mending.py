@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
+from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.mask_answers import as_candidates
 from bridgetrack.annotations.mask_store import load_mask_answers
@@ -317,3 +318,38 @@ def test_nothing_changes_where_the_answer_cannot_be_saved(mended, tmp_path) -> N
         session.undo()
     assert session.can_undo
     assert len(session.masks.answers) == 1
+
+
+def test_masks_of_a_verified_track_are_locked_until_it_is_released(mended, tmp_path) -> None:
+    session, labels, _, _ = mended
+    heard = []
+    session.message.connect(lambda *said: heard.append(said))
+    k = touching(labels)[0]
+    place = middle(labels[1] == k)
+    cell = cell_refs(session.scene.detections, np.array([session.scene.detections.row_of(1, k)]))[0]
+    # What was said of its mask before cannot be taken back either.
+    session.mend("outline", 1, place)
+    assert (frame_of(session, 1) != labels[1]).any()
+    assert session.edits.verify(cell)
+    before = frame_of(session, 1).copy()
+    site = session.site(1)
+    beside = middle(before == touching(labels)[1])
+    refused = (("remove", place), ("outline", place), ("join", place, beside), ("cut", place))
+    for kind, *places in refused:
+        mend = act(kind, site, *places)
+        with pytest.raises(InputError, match="verified and locked, at cell"):
+            session.accept(mend)
+        with pytest.raises(InputError, match="verified and locked"):
+            session.accept_all([mend])
+    with pytest.raises(InputError, match="verified and locked"):
+        session.remove_mask_answers("m1")
+    np.testing.assert_array_equal(frame_of(session, 1), before)
+    assert len(session.masks.answers) == 1 and session.names.verified(cell)
+    assert not any("not there any more" in words for _, words in heard)
+    # All is right as drawn: that changes nothing. Nor is the same offered where it is locked.
+    session.mend("check", 1)
+    session.propose_same(act("remove", session.site(0), middle(frame_of(session, 0) == k)))
+    assert 1 not in [mend.frame for mend in session.proposed]
+    assert not session.edits.verify(cell)
+    session.mend("remove", 1, place)
+    assert not (frame_of(session, 1) == k).any()

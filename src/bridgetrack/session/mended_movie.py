@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.annotations.annotation import Annotation, CellRef
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -68,7 +69,8 @@ class MendedMovie(TrackedMovie):
         Raises
         ------
         InputError
-            Where that cannot be done; the message says why and what to do.
+            Where that cannot be done, or a verified track is locked against it; the message says
+            why and what to do.
         OutputError
             Where the answer cannot be saved; then nothing has changed.
         """
@@ -101,6 +103,7 @@ class MendedMovie(TrackedMovie):
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that was proposed; returns and raises as `mend`."""
         masks, detections = self._mendable()
+        self._refuse_locked([mend])
         made = masks.make(mend, detections)
         self.cancel("propose")
         mine = any(m is mend for m in self.proposed)
@@ -115,8 +118,36 @@ class MendedMovie(TrackedMovie):
     def accept_all(self, mends: Sequence[Mend]) -> None:
         """Make changes that were prepared one after the other, as one step; raises as `mend`."""
         masks, _ = self._mendable()
+        self._refuse_locked(mends)
         if mends:
             self._take(masks.several(mends))
+
+    def _refuse_locked(self, mends: Iterable[Mend], going: Collection[str] = ()) -> None:
+        """Complain where masks would change that a verified track rests on.
+
+        Answers about events that are `going` lock nothing any more.
+        """
+        if self.answers is not None:
+            self.answers.refuse_locked(a for a in self._about(mends) if a.id not in going)
+
+    def _is_locked(self, mend: Mend) -> bool:
+        """Whether a verified track is locked against a change of masks."""
+        return self.answers is not None and any(map(self.answers.locked, self._about([mend])))
+
+    def _about(self, mends: Iterable[Mend]) -> Iterator[Annotation]:
+        """Answers about events of cells whose masks would change."""
+        changed = {(m.frame, k) for m in mends for k in np.union1d(m.before, m.after).tolist()}
+        frames, scene = {t for t, _ in changed}, self.scene
+        rows = {} if scene is None else scene.anchored.rows
+
+        def concerned(cell: CellRef) -> bool:
+            if cell.frame not in frames:
+                return False
+            row = rows.get(cell)  # its label is another one where cells were found anew
+            label = cell.label if scene is None or row is None else scene.detections.label[row]
+            return (cell.frame, int(label)) in changed
+
+        return (a for a in self.annotations or () if any(map(concerned, a.cells)))
 
     def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
         """Take answers about events and about masks back, by their ids, as one step.
@@ -128,6 +159,8 @@ class MendedMovie(TrackedMovie):
 
         Raises
         ------
+        InputError
+            Where a verified track is locked against what that changes in the masks.
         OutputError
             Where that cannot be saved.
         """
@@ -136,7 +169,9 @@ class MendedMovie(TrackedMovie):
         events = [a.id for a in self.answers.annotations if a.id in set(annotations)]
         said = [] if self.masks is None else [a.id for a in self.masks.answers if a.id in masks]
         if said and self.masks is not None:
-            self._remove(events, self.masks, self.masks.removing(said))
+            step = self.masks.removing(said)
+            self._refuse_locked(step.mends, going=events)
+            self._remove(events, self.masks, step)
         elif events:
             self.answers.remove(*events)
         return len(events) + len(said)
@@ -160,10 +195,7 @@ class MendedMovie(TrackedMovie):
     def remove_mask_answers(self, *ids: str) -> None:
         """Take answers about masks back, as one step; the masks are as before where they can be.
 
-        Raises
-        ------
-        OutputError
-            Where that cannot be saved; then nothing has changed.
+        Raises as `remove`; then nothing has changed.
         """
         self._mendable()
         self.remove((), ids)
@@ -287,7 +319,7 @@ class MendedMovie(TrackedMovie):
         self._on_proposed([])
 
     def _on_proposed(self, found: list[Mend]) -> None:
-        self.proposed = found
+        self.proposed = [mend for mend in found if not self._is_locked(mend)]
         self.answers_changed.emit()
 
     def note_painting(self, frame: int, pixels: Any, before: Any) -> None:
