@@ -11,15 +11,12 @@ from pathlib import Path
 from platformdirs import user_data_path
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.annotations.annotation import VERIFIED, Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-
-VERIFIED = "verified"
-"""Source of answers that a verified track rests on."""
 
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"

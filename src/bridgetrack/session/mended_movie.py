@@ -10,11 +10,13 @@ import numpy as np
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
+from bridgetrack.annotations.event_masks import with_events
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.masks import LearnedMasks
+from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
 from bridgetrack.session.background import Runner
@@ -130,9 +132,9 @@ class MendedMovie(TrackedMovie):
         if self.answers is not None:
             self.answers.refuse_locked(a for a in self._about(mends) if a.id not in going)
 
-    def _is_locked(self, mend: Mend) -> bool:
-        """Whether a verified track is locked against a change of masks."""
-        return self.answers is not None and any(map(self.answers.locked, self._about([mend])))
+    def _is_locked(self, *mends: Mend) -> bool:
+        """Whether a verified track is locked against one of these changes of masks."""
+        return self.answers is not None and any(map(self.answers.locked, self._about(mends)))
 
     def _about(self, mends: Iterable[Mend]) -> Iterator[Annotation]:
         """Answers about events of cells whose masks would change."""
@@ -253,6 +255,21 @@ class MendedMovie(TrackedMovie):
         self._on_masks(frames)
         return done
 
+    def said_of_masks(self) -> Steps[MaskAnswers]:
+        """All that was said of the masks until now, also by answers about events.
+
+        Every frame that was answered is looked at, where it is asked for.
+
+        Raises
+        ------
+        InputError
+            Where there are no masks.
+        """
+        masks, detections = self._mendable()
+        answers, labels, annotations = masks.answers, masks.labels, self.annotations
+        assert annotations is not None
+        return with_events(answers, annotations, detections, labels)
+
     def choose_again(self) -> None:
         """Choose the masks of all frames anew with the answers about them, as one step.
 
@@ -273,9 +290,15 @@ class MendedMovie(TrackedMovie):
                 "choose it as well"
             )
         named, learned = highest_named(answers, self.annotations or ()), self.learned
+        said = self.said_of_masks()
+
+        def work() -> Steps[tuple[list[Mend], LearnedMasks | None]]:
+            everything = yield from said
+            return (yield from chosen_again(movie, everything, weights, named, learned))
+
         self.run(
             "choose",
-            lambda: chosen_again(movie, answers, weights, named, learned),
+            work,
             lambda chosen: self._on_chosen(answers, *chosen),
             unfinished="Choosing the masks again ended before it was done, as its movie or its "
             "cells are not open any more; the masks are as they were.",
@@ -289,7 +312,9 @@ class MendedMovie(TrackedMovie):
         said = {a.id: a.frame for a in (*answers, *masks.answers)}
         old, new = ({a.id for a in each} for each in (answers, masks.answers))
         since = {said[i] for i in old ^ new}
-        mends = tuple(m for m in changes if m.frame not in since and masks.fits(m))
+        fit = [m for m in changes if m.frame not in since and masks.fits(m)]
+        locked = self._is_locked(*fit)  # by a track that was verified meanwhile
+        mends = tuple(m for m in fit if not locked or not self._is_locked(m))
         if mends:
             with self.telling():
                 self._take(MaskStep(mends))
@@ -299,11 +324,12 @@ class MendedMovie(TrackedMovie):
                 )
         elif not changes:
             self.message.emit("info", "The masks are as they were: nothing better was found.")
-        if len(mends) < len(changes):
-            self.message.emit(
-                "warning",
-                f"In {len(changes) - len(mends)} frame(s) you changed masks meanwhile; these stay.",
-            )
+        for stay, why in (
+            (len(changes) - len(fit), "you changed masks meanwhile"),
+            (len(fit) - len(mends), "a verified track is locked against the change"),
+        ):
+            if stay:
+                self.message.emit("warning", f"In {stay} frame(s) {why}; these stay.")
 
     def propose_same(self, mend: Mend) -> list[Mend]:
         """The same change of masks in frames before and after, as far as they show the same.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.taken_over import Said
 from bridgetrack.errors import BridgetrackError, InputError
@@ -25,7 +25,6 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.answers import (
-    VERIFIED,
     Answers,
     UndoOrder,
     autosave_path,
