@@ -102,18 +102,18 @@ class MaskQuestions:
         nearest = min(left, key=lambda t: abs(t - self.frame))
         first = nearest - nearest % BLOCK
         frames = range(first, min(first + BLOCK, masks.labels.n_frames))
-        image, labels, answers, model = movie.image, masks.labels, masks.answers, self._movie.model
+        image, labels, model = movie.image, masks.labels, self._movie.model
         known, learned = self._settings, self._movie.learned
         found = movie.found if chosen_here(movie.found) else None
-        how = found or Finding()
-        seen = GivenMasks(pixels=how.pixels, network=how.network, answers=answers)
+        how, said = found or Finding(), self._movie.said_of_masks()
         # Little speaks for masks that were found here beyond what was seen then.
         settings = MaskSettings() if found is None else MaskSettings(loyalty=READING_LOYALTY)
 
         def work() -> Steps[tuple[SegmentationSettings, LearnedMasks, tuple[MaskDoubt, ...]]]:
             yield Progress("Looking where masks may be wrong", 0.0)
             complete = known or movie_settings(image, how.settings)
-            given, taught = replace(seen, labels=(labels,)), learned
+            answers = yield from said
+            given, taught = GivenMasks((labels,), None, how.pixels, how.network, answers), learned
             if taught is not None and not taught.holds_for(answers):
                 taught = None
             if taught is None and found is not None:

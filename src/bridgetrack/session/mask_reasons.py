@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import CellRef
@@ -10,6 +12,7 @@ from bridgetrack.pipeline.explain_masks import MaskExplanation, explain_mask
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings
+from bridgetrack.progress import Steps
 from bridgetrack.session.mask_questions import chosen_here
 from bridgetrack.session.mended_movie import MendedMovie
 
@@ -61,7 +64,7 @@ class MaskReasons:
                 if movie is not None
                 else "there is no movie in this session; open one first"
             )
-        image, labels, answers = movie.image, masks.labels, masks.answers
+        image, labels, said = movie.image, masks.labels, self._movie.said_of_masks()
         if image is None:
             raise InputError(
                 "why a cell is drawn so is told by the image that the masks were made from, which "
@@ -70,16 +73,24 @@ class MaskReasons:
         here = chosen_here(movie.found)
         how = movie.found if movie.found is not None and here else Finding()
         learned, model = self._movie.learned, self._movie.model
-        score = learned.score if learned is not None and learned.holds_for(answers) else None
-        given = GivenMasks(pixels=how.pixels, network=how.network, answers=answers, score=score)
         # Little speaks for masks that were found here beyond what was seen then.
         settings = MaskSettings(loyalty=READING_LOYALTY) if here else MaskSettings()
+
+        def work() -> Steps[MaskExplanation]:
+            answers = yield from said
+            # what else a cell could be is told, also where a confirmed event holds it as drawn
+            answers = replace(answers, held=tuple(a for a in answers.held if a.wrong))
+            score = learned.score if learned is not None and learned.holds_for(answers) else None
+            given = GivenMasks((), None, how.pixels, how.network, answers, score)
+            at = cell.frame, cell.label
+            return (
+                yield from explain_mask(image, labels, *at, how.settings, settings, given, model)
+            )
+
         self.cell, self.found, self.problem = cell, None, ""
         self._movie.run(
             JOB,
-            lambda: explain_mask(
-                image, labels, cell.frame, cell.label, how.settings, settings, given, model
-            ),
+            work,
             self._take,
             self._failed,
             unfinished="Why the cell is drawn so was not worked out, as its movie or its cells are "

@@ -265,10 +265,15 @@ class MendedMovie(TrackedMovie):
         InputError
             Where there are no masks.
         """
-        masks, detections = self._mendable()
-        answers, labels, annotations = masks.answers, masks.labels, self.annotations
-        assert annotations is not None
-        return with_events(answers, annotations, detections, labels)
+        masks, base, annotations = self.masks or self._mendable()[0], self._base, self.annotations
+        answers, labels = masks.answers, masks.labels
+
+        def steps() -> Steps[MaskAnswers]:
+            if base is None or annotations is None:  # the cells are still being measured
+                return answers
+            return (yield from with_events(answers, annotations, base.detections, labels))
+
+        return steps()
 
     def choose_again(self) -> None:
         """Choose the masks of all frames anew with the answers about them, as one step.
