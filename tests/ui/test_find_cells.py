@@ -10,7 +10,10 @@ from qtpy.QtCore import Qt
 from scipy import ndimage as ndi
 from superqt import QCollapsible
 
+from bridgetrack.annotations.anchor import cell_refs
+from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.mask_answers import honoured
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
@@ -122,8 +125,17 @@ def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, 
     assert state.session.masks.answers == answers
     assert honoured(second.data[1], answers, 1)
     assert not [words for level, words in heard if level == "warning"]
+    # So does what is said of events: this is no cell.
+    session, there = state.session, second.data[2] == central(second.data[2])
+    table = session.scene.detections
+    row = table.row_of(2, central(second.data[2]))
+    event = EventRef(Event.FALSE, tuple(cell_refs(table, np.array([row]))))
+    session.note(Kind.CONFIRM, event, "click")
+    without = found(state, widget, qtbot)
+    assert (without.data[2][there] > 0).mean() < 0.3
+    session.undo()
     # The answers are found on disk where no cells are open.
-    for layer in (first, second):
+    for layer in (second, without):
         viewer.layers.remove(layer)
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     third = found(state, widget, qtbot)

@@ -488,19 +488,20 @@ class FindCells(QWidget):
         session, layer = self._panel.session, self._source.image.layer
         self._wanted = None
         finding, weights = replace(self._finding(), settings=settings), session.model
-        try:
-            answers = self._source.said_of_masks()
-        except BridgetrackError as error:
-            self._failed(error)
-            return
+        said = self._source.said_of_masks()
         before = self._search if self._looked_in is layer else None
         search = self._search = CellSearch.of(movie, finding, before)
         if search.done:
             self.words.setText(f"Going on after {len(search.done)} frames.")
         self._searched = self._looked_in = layer
+
+        def work() -> Steps[tuple[NDArray[Any], Finding]]:
+            answers = yield from said
+            return (yield from search.steps(answers, weights))
+
         session.run(
             "segment",
-            lambda: search.steps(answers, weights),
+            work,
             lambda found: self._add(layer, *found),
             self._failed,
         )
