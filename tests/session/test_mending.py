@@ -25,6 +25,7 @@ from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.probability import cell_and_edge
 from bridgetrack.segmentation.strokes import learn_pixels
+from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -79,7 +80,9 @@ def matches(labels: np.ndarray, truth: np.ndarray, cell: int) -> float:
     )
 
 
-def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(merged, tmp_path) -> None:
+def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(
+    merged, tmp_path, monkeypatch
+) -> None:
     image, _, truth, (first, _) = merged
     strokes = np.zeros(truth[:2].shape, dtype=np.uint8)
     strokes[0] = np.where(truth[0] > 0, 2, 1)
@@ -90,6 +93,8 @@ def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(merged, tmp_pa
     rods = replace(starting_score("rods"), shift=-2.0)
     other = replace(finding, learned=LearnedMasks(MovieScore(rods)))
     place, odds = middle(truth[1] == first), []
+    seen, look = [], MovieMasks.site
+    monkeypatch.setattr(MovieMasks, "site", lambda *how: seen.append(how[3:]) or look(*how))
     for k, found in enumerate((finding, other)):
         made, cells = bt.Session(), open_labels(frames.copy())
         assert made.open(MovieAndCells(cells, movie, found=found), tmp_path / f"{k}.json")
@@ -99,7 +104,10 @@ def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(merged, tmp_pa
         assert edge is None
         np.testing.assert_array_equal(site.probable(image[1][box]), cell)
         odds.append(site.judge(propose_frame(image[1], site.settings), image[1]))
-        made.accept(act("grow", site, place))
+        mend = made.accept(act("grow", site, place))
+        seen.clear()
+        made.propose_same(mend)
+        assert seen == [(taught, found.learned.score)], "other frames are judged in the same way"
         assert found is other or matches(frame_of(made, 1), truth[1], first) > 0.6
         made.close()
     assert not np.allclose(*odds)

@@ -419,15 +419,22 @@ class MovieMasks:
 
     # ------------------------------------------------------------------ the same elsewhere
 
-    def same(self, mend: Mend, detections: Detections, far: int = _FAR) -> Steps[list[Mend]]:
+    def same(
+        self,
+        mend: Mend,
+        detections: Detections,
+        pixels: PixelModel | None = None,
+        learned: MovieScore | None = None,
+        far: int = _FAR,
+    ) -> Steps[list[Mend]]:
         """The same change in frames before and after, as far as their masks show the same.
 
         Parameters
         ----------
         mend
             A change that was made.
-        detections
-            The cells of the movie.
+        detections, pixels, learned
+            As in `site`.
         far
             Frames on either side to look at.
 
@@ -443,7 +450,7 @@ class MovieMasks:
                 yield Progress("Looking for the same in other frames", 0.0)
                 if not 0 <= t < self.labels.n_frames:
                     break
-                free = self.site(t, detections)
+                free = self.site(t, detections, pixels, learned)
                 following = same_mend(replace(free, free=free.free + len(found)), seen)
                 if following is None:
                     break

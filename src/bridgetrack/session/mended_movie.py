@@ -19,6 +19,8 @@ from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.regions.taught import MovieScore
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.background import Runner
 from bridgetrack.session.choosing import chosen_again, highest_named
 from bridgetrack.session.masks import MaskStep, MovieMasks
@@ -97,10 +99,14 @@ class MendedMovie(TrackedMovie):
             Where there is no such frame, or there are no masks.
         """
         masks, detections = self._mendable()
+        return masks.site(frame, detections, *self._taught)
+
+    @property
+    def _taught(self) -> tuple[PixelModel | None, MovieScore | None]:
+        """What strokes taught, and what the movie did, which masks are mended by."""
         found = None if self.movie is None else self.movie.found
         pixels = None if found is None else found.pixels
-        learned = None if self.learned is None else self.learned.score
-        return masks.site(frame, detections, pixels, learned)
+        return pixels, None if self.learned is None else self.learned.score
 
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that was proposed; returns and raises as `mend`."""
@@ -342,7 +348,8 @@ class MendedMovie(TrackedMovie):
         Nothing is changed; `accept` makes one of them.
         """
         masks, detections = self._mendable()
-        self.run("propose", lambda: masks.same(mend, detections), self._on_proposed)
+        taught = self._taught
+        self.run("propose", lambda: masks.same(mend, detections, *taught), self._on_proposed)
         return self.proposed
 
     def forget_proposed(self) -> None:
