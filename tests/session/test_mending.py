@@ -24,6 +24,7 @@ from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.probability import cell_and_edge
+from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.strokes import learn_pixels
 from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells
@@ -111,6 +112,20 @@ def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(
         assert found is other or matches(frame_of(made, 1), truth[1], first) > 0.6
         made.close()
     assert not np.allclose(*odds)
+
+
+def test_clicks_go_by_the_settings_that_cells_were_found_with(merged, tmp_path) -> None:
+    image, labels = bt.open_movie(merged[0][:2]), open_labels(merged[1][:2])
+    chosen = SegmentationSettings(17.0, "dark", fill_holes=False, clear_border=True)
+    for settings in (chosen, replace(chosen, diameter=None, foreground="auto"), None):
+        made = bt.Session()
+        found = None if settings is None else Finding(settings)
+        assert made.open(MovieAndCells(labels, image, found=found), tmp_path / "a.json")
+        how = made.site(1).settings
+        assert how.fill_holes == (settings is None) and not how.clear_border
+        assert (how.diameter == 17.0) == (how.foreground == "dark") == (settings is chosen)
+        assert how.diameter and how.smoothing == 0.05 * how.diameter, "what is open is decided"
+        made.close()
 
 
 def test_a_cut_shows_in_masks_cells_and_tracks_at_once(mended) -> None:

@@ -107,6 +107,8 @@ class MovieMasks:
     chosen
         File of the changes that no answer tells of, such as masks that were chosen anew; None to
         keep them in memory alone.
+    settings
+        Those that the cells were found with, where they are known.
 
     Raises
     ------
@@ -121,6 +123,7 @@ class MovieMasks:
         pixels: NDArray[Any] | None,
         path: Path | None,
         chosen: Path | None = None,
+        settings: SegmentationSettings | None = None,
     ) -> None:
         self.labels = labels  # with what was changed since
         self._image, self._pixels = image, pixels
@@ -130,6 +133,7 @@ class MovieMasks:
         self._edited: _EditedFrames | None = None
         self._done: list[MaskStep] = []
         self._undone: list[MaskStep] = []
+        self._found = settings or SegmentationSettings()
         self._settings: SegmentationSettings | None = None
 
     @property
@@ -242,15 +246,21 @@ class MovieMasks:
         labels = self._frame(t)
         image = None if self._image is None else self._image.channel_frame(t)
         if self._settings is None:
-            width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
-            known = SegmentationSettings(diameter=max(width, 2.0))
-            flat = image is None or np.ptp(image) == 0
-            self._settings = known if flat or image is None else complete_settings([image], known)
+            self._settings = self._complete(image, detections)
         free, scale = self._free(labels, detections), self.labels.geometry.scale
         judge = _judge(learned or MovieScore(self._score), self._settings, scale)
         probable = None if pixels is None else partial(_cellness, pixels)
         ratio = usual_ratio(self.answers.outline_ratios, few=_FEW_OUTLINES)
         return MendSite(t, labels, self._settings, free, image, scale, probable, judge, ratio)
+
+    def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
+        """What cells were found with; what that leaves open is decided by them and by a frame."""
+        width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
+        # cells at the edge are left out where cells are found, not where somebody points at one
+        known = replace(
+            self._found, diameter=self._found.diameter or max(width, 2.0), clear_border=False
+        )
+        return known if image is None or np.ptp(image) == 0 else complete_settings([image], known)
 
     def _free(self, labels: NDArray[Any], detections: Detections) -> int:
         """A number that no cell ever had."""

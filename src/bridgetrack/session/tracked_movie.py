@@ -46,7 +46,8 @@ def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | Non
     # Cells that were found here are kept whole, and found anew.
     anew = movie.found is not None and movie.files[1] is None
     chosen = None if path is None or anew else chosen_path(path)
-    masks = MovieMasks(movie.labels, movie.image, movie.pixels, file, chosen)
+    settings = None if movie.found is None else movie.found.settings
+    masks = MovieMasks(movie.labels, movie.image, movie.pixels, file, chosen, settings)
     return masks, *masks.restore()
 
 
