@@ -21,7 +21,7 @@ from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation import movie as movie_module
 from bridgetrack.segmentation import segment_movie
-from bridgetrack.segmentation.readings import Reading
+from bridgetrack.segmentation.readings import Reading, SettingsEstimate
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui import find_cells
 from bridgetrack.ui.layers import find_role, tags_of
@@ -340,6 +340,21 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     find.looks["diameter"].value = 31
     assert looked_for(state, find, qtbot).diameter == 31
     assert find.looks["diameter"].value == 31 and "31 pixels wide" in find.estimate.text()
+
+
+def test_cells_may_be_large(opened, viewer, qtbot, monkeypatch):
+    state, widget = opened
+    find = widget.segment.find
+    monkeypatch.setattr(find_cells, "clicked_size", saying("bright", 203.6))
+    click_three(viewer, find, qtbot)
+    assert find.looks["diameter"].value == 204
+    find.go.click()
+    assert looked_for(state, find, qtbot).diameter == 204
+    # An estimate is shown as it is, too.
+    find._own_size = False
+    seen = Reading("bright", 310.4)
+    find._show_decided(SettingsEstimate(SegmentationSettings(310.4), (seen,)))
+    assert find.looks["diameter"].value == 310
 
 
 def test_what_clicks_said_is_of_their_movie_alone(opened, viewer, qtbot, monkeypatch):
