@@ -79,7 +79,7 @@ def pieces(labels: np.ndarray, truth: np.ndarray, cells: tuple[int, ...]) -> lis
 
 
 def test_work_that_fails_is_told(session, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise InputError("the image cannot be read")
 
     told: list[tuple[str, str]] = []

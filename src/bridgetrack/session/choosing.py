@@ -62,11 +62,11 @@ def chosen_again(
             "to choose masks again, both the masks and the movie that they were made from are "
             "needed; choose both layers"
         )
-    found, changes = movie.found, []
+    found, channel, changes = movie.found, movie.channel, []
     finding = found if found is not None and found.chooses else Finding(given=movie.labels)
     finding = replace(finding, learned=learned or finding.learned)
-    finding = yield from finding.taught(movie.image, answers, weights)
-    for step in finding.steps(movie.image, answers, weights):
+    finding = yield from finding.taught(movie.image, answers, weights, channel=channel)
+    for step in finding.steps(movie.image, answers, weights, channel=channel):
         if isinstance(step, Progress):
             yield step
             continue

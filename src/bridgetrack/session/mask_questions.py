@@ -103,6 +103,7 @@ class MaskQuestions:
         first = nearest - nearest % BLOCK
         frames = range(first, min(first + BLOCK, masks.labels.n_frames))
         image, labels, model = movie.image, masks.labels, self._movie.model
+        channel = movie.channel
         known, learned = self._settings, self._movie.learned
         found = movie.found if chosen_here(movie.found) else None
         how, said = found or Finding(), self._movie.said_of_masks()
@@ -111,18 +112,22 @@ class MaskQuestions:
 
         def work() -> Steps[tuple[SegmentationSettings, LearnedMasks, tuple[MaskDoubt, ...]]]:
             yield Progress("Looking where masks may be wrong", 0.0)
-            complete = known or movie_settings(image, how.settings)
+            complete = known or movie_settings(image, how.settings, channel=channel)
             answers = yield from said
             given, taught = GivenMasks((labels,), None, how.pixels, how.network, answers), learned
             if taught is not None and not taught.holds_for(answers):
                 taught = None
             if taught is None and found is not None:
                 # As they were chosen, also where they come from the disk, which keeps no score.
-                taught = (yield from found.taught(image, answers, model)).learned
+                found_so = yield from found.taught(image, answers, model, channel=channel)
+                taught = found_so.learned
+            how_chosen = (complete, settings)
             if taught is None:
-                taught = yield from learn_masks(image, complete, settings, given, model)
+                taught = yield from learn_masks(image, *how_chosen, given, model, channel=channel)
             given = replace(given, score=taught.score)
-            doubts = yield from mask_doubts(image, labels, frames, complete, settings, given, model)
+            doubts = yield from mask_doubts(
+                image, labels, frames, *how_chosen, given, model, channel=channel
+            )
             return complete, taught, doubts
 
         self._movie.run(JOB, work, lambda result: self._looked(frames, *result), self._failed)

@@ -72,7 +72,7 @@ class MaskReasons:
             )
         here = chosen_here(movie.found)
         how = movie.found if movie.found is not None and here else Finding()
-        learned, model = self._movie.learned, self._movie.model
+        learned, model, channel = self._movie.learned, self._movie.model, movie.channel
         # Little speaks for masks that were found here beyond what was seen then.
         settings = MaskSettings(loyalty=READING_LOYALTY) if here else MaskSettings()
 
@@ -82,10 +82,12 @@ class MaskReasons:
             answers = replace(answers, held=tuple(a for a in answers.held if a.wrong))
             score = learned.score if learned is not None and learned.holds_for(answers) else None
             given = GivenMasks((), None, how.pixels, how.network, answers, score)
-            at = cell.frame, cell.label
             return (
-                yield from explain_mask(image, labels, *at, how.settings, settings, given, model)
-            )
+                yield from explain_mask(
+                    image, labels, cell.frame, cell.label, how.settings, settings, given, model,
+                    channel=channel,
+                )
+            )  # fmt: skip
 
         self.cell, self.found, self.problem = cell, None, ""
         self._movie.run(

@@ -109,6 +109,8 @@ class MovieMasks:
         keep them in memory alone.
     settings
         Those that the cells were found with, where they are known.
+    channel
+        Number of the channel of the image that shows the cells.
 
     Raises
     ------
@@ -124,9 +126,10 @@ class MovieMasks:
         path: Path | None,
         chosen: Path | None = None,
         settings: SegmentationSettings | None = None,
+        channel: int = 0,
     ) -> None:
         self.labels = labels  # with what was changed since
-        self._image, self._pixels = image, pixels
+        self._image, self._channel, self._pixels = image, channel, pixels
         self._store = MaskStore(path, labels.geometry)
         self._chosen = MaskStore(chosen, labels.geometry, "the masks chosen anew")
         self.resumed = len(self._store.answers)  # how many answers were in the file already
@@ -244,7 +247,7 @@ class MovieMasks:
                 f"there is no frame {t}; the movie has 0 to {self.labels.n_frames - 1}"
             )
         labels = self._frame(t)
-        image = None if self._image is None else self._image.channel_frame(t)
+        image = None if self._image is None else self._image.channel_frame(t, self._channel)
         if self._settings is None:
             self._settings = self._complete(image, detections)
         free, scale = self._free(labels, detections), self.labels.geometry.scale

@@ -141,6 +141,7 @@ def repair(
         lambda f: frames.append(f.astype(np.uint32)),
         model,
         answers,
+        channel=movie.channel,
         outlines=outlines,
     )
     return Repaired(movie, np.stack(frames), mended.changes, mended.gap)

@@ -47,7 +47,8 @@ def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | Non
     anew = movie.found is not None and movie.files[1] is None
     chosen = None if path is None or anew else chosen_path(path)
     settings = None if movie.found is None else movie.found.settings
-    masks = MovieMasks(movie.labels, movie.image, movie.pixels, file, chosen, settings)
+    how = (file, chosen, settings, movie.channel)
+    masks = MovieMasks(movie.labels, movie.image, movie.pixels, *how)
     return masks, *masks.restore()
 
 
