@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import ndimage as ndi
 
 import bridgetrack as bt
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.mask_changes import ChangeKind
 from bridgetrack.pipeline.repair import MendedMasks
 from bridgetrack.progress import Progress, run
+from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.session import repair as repair_module
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.repair import repair
@@ -124,3 +127,15 @@ def test_cells_that_stay_are_drawn_as_they_were_unless_asked(damaged):
         return {(c.frame, c.kind) for c in done.changes if c.kind != ChangeKind.OUTLINE}
 
     assert others(anew) == others(found)
+
+
+def test_what_somebody_drew_is_not_drawn_as_it_was_given(damaged):
+    given, labels, _, _, found = damaged
+    named = {k for c in found.changes if c.frame == 1 for k in c.before}
+    k = next(k for k in np.unique(labels[1])[1:].tolist() if k not in named)
+    wider = ndi.binary_dilation(labels[1] == k, iterations=2) & np.isin(labels[1], (0, k))
+    drawn, none = np.flatnonzero(wider), np.zeros(0, dtype=np.int64)
+    keep = Mend(MendKind.KEEP, 1, (), none, none, none, (k,), (drawn,), ())
+    answers = MaskAnswers(given.geometry).added(keep)
+    again = run(repair(given, bt.Session().model, answers))
+    np.testing.assert_array_equal(np.flatnonzero(again.labels[1] == k), drawn)

@@ -176,6 +176,34 @@ def test_what_was_taught_is_shown_kept_and_forgotten(
     assert not teach.forget.isVisibleTo(teach)
 
 
+def test_what_was_forgotten_by_a_slip_is_brought_back(segment, viewer, hand, qtbot, pixels):
+    teach = _teach(segment, hand, qtbot, pixels[1][0])
+    assert not teach.back.isVisibleTo(teach)
+    path, taught, painted = teach._path, teach.model, teach.strokes.data.copy()
+    teach.forget.click()
+    assert teach.strokes is None and not path.exists()
+    assert "can be brought back" in teach.words.text()
+    teach.back.click()
+    np.testing.assert_array_equal(teach.strokes.data, painted)
+    assert path.exists() and not teach.back.isVisibleTo(teach)
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
+    assert teach.model.painted == taught.painted
+    # Also when somebody has painted since, which stays.
+    teach.forget.click()
+    teach.take(1)
+    teach.strokes.paint((1, 20, 20), 1)
+    since = teach.strokes.data.copy()
+    assert since.any()
+    teach.back.click()
+    np.testing.assert_array_equal(teach.strokes.data, np.where(since > 0, since, painted))
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
+    assert 0 < np.count_nonzero(since) < np.count_nonzero(teach.strokes.data)
+    # It is of this movie alone.
+    teach.forget.click()
+    segment.source.image.choose(viewer.add_image(pixels[0][3:6] * 2.0, name="another"))
+    assert not teach.back.isVisibleTo(teach)
+
+
 def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtbot, pixels):
     teach = _teach(segment, hand, qtbot, pixels[1][0])
     assert not teach.again.isVisibleTo(teach)

@@ -168,6 +168,9 @@ class MaskAnswers:
         Answers taken back, the next to repeat last.
     last_id, last_label
         Highest number of an id and highest label ever given, also by answers that are gone.
+    held
+        What answers about events say of the masks as they are now, see `with_events`; it is never
+        written down. What somebody said of masks goes before what is right by these.
 
     Raises
     ------
@@ -180,6 +183,7 @@ class MaskAnswers:
     future: tuple[MaskAnswer, ...] = ()
     last_id: int = 0
     last_label: int = 0
+    held: tuple[MaskAnswer, ...] = ()
 
     def __post_init__(self) -> None:
         n_pixels = int(np.prod(self.geometry.shape or (), dtype=object))
@@ -209,9 +213,19 @@ class MaskAnswers:
         return sum(len(a.right) for a in self.past if a.kind == MendKind.CHECK)
 
     @property
+    def told(self) -> tuple[MaskAnswer, ...]:
+        """Answers that tell how much is wrong in their frames.
+
+        That cells are none by answers about events counts where no area was checked: that is a
+        fairer sample.
+        """
+        none = () if self.checked else tuple(a for a in self.held if a.wrong)
+        return (*self.past, *none)
+
+    @property
     def mended(self) -> int:
         """Answers by which a cell came, went, was cut or joined."""
-        return sum(a.kind in _MENDING for a in self.past)
+        return sum(a.kind in _MENDING for a in self.told)
 
     @property
     def outline_ratios(self) -> tuple[float, ...]:
@@ -347,14 +361,14 @@ def _compared(
     return shared, area[:, None] + size - shared, np.minimum(area[:, None], size)
 
 
-def as_candidates(answers: MaskAnswers) -> Regions:
-    """The cells that people drew or mended, as candidates of the source `SOURCE`.
+def as_candidates(answers: MaskAnswers, of: Collection[int] | None = None) -> Regions:
+    """The cells that people drew, mended or called right, as candidates of the source `SOURCE`.
 
-    They share no pixels, so that all of them can be chosen.
+    They share no pixels, so that all of them can be chosen. Of all frames, or of some.
     """
     shape = answers.geometry.shape or ()
     parts = [no_regions(shape, (SOURCE,))]
-    for t, known in sorted(_standing(answers).items()):
+    for t, known in sorted(_standing(answers, of).items()):
         n = known.right.shape[0]
         if n:
             parts.append(
@@ -376,7 +390,8 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
     """What no later answer takes back, by frame; of all frames or of some."""
     n_pixels = int(np.prod(answers.geometry.shape or ()))
     frames: dict[int, list[MaskAnswer]] = {}
-    for a in answers:
+    right_by_events = (a for a in answers.held if a.right)
+    for a in (*right_by_events, *answers, *(a for a in answers.held if not a.right)):
         if of is None or a.frame in of:
             frames.setdefault(a.frame, []).append(a)
     found = {}
@@ -384,6 +399,7 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
         right: list[Index] = []
         wrong: list[Index] = []
         limits: list[float] = []
+        taken = np.zeros(n_pixels, dtype=bool)  # by what is right
         outlined = {a.right[0] for a in listed if a.outlines}
         for answer in reversed(listed):
             cells = [pixels_of(runs) for runs in answer.right]
@@ -395,9 +411,10 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
             cells = [
                 p
                 for p in cells
-                if not any(len(np.intersect1d(p, q, assume_unique=True)) for q in right)
-                and not any(likeness(p, q) > _GONE for q in wrong)
+                if not taken[p].any() and not any(likeness(p, q) > _GONE for q in wrong)
             ]
+            for p in cells:
+                taken[p] = True
             right += cells
             wrong += no_cells
             mended = answer.right and answer.kind != MendKind.CHECK

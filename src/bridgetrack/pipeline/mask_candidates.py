@@ -75,7 +75,8 @@ class GivenMasks:
         Its cells are candidates like those of labels brought along, and where it sees cells
         others are looked for.
     answers
-        What people said of masks. It holds, and the score learns from it.
+        What people said of masks. It holds, and the score learns from it. What answers about events
+        say of masks holds as well, and is learned from in the frames that are looked at for it.
     score
         How regions are scored at first, from which the movie and its answers teach more; where
         None that of the shipped ones which sees most in the movie. What they taught before is used
@@ -124,11 +125,6 @@ class MaskReader:
         """How many times as large cells are to be drawn as they were, by those corrected."""
         return 1.0 if self.given.answers is None else self.given.answers.outline_ratio
 
-    @cached_property
-    def drawn(self) -> Regions | None:
-        """Cells that people drew or mended."""
-        return None if self.given.answers is None else as_candidates(self.given.answers)
-
     @property
     def trusted(self) -> tuple[str, ...]:
         """Sources whose cells somebody asked for: label movies brought along, and a network."""
@@ -159,10 +155,8 @@ class MaskReader:
         regions = propose_frame(
             image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
         )
-        if self.drawn is not None:
-            rows = self.drawn.rows(t)
-            drawn = self.drawn.select(np.arange(rows.start, rows.stop))
-            regions = concatenate([regions, drawn])
+        if given.answers is not None:
+            regions = concatenate([regions, as_candidates(given.answers, {t})])
         # What strokes taught, or another program says, is no feature: the starting score never
         # saw the like, and goes wrong.
         features = describe_frame(regions, image, self.segmentation, scale=scale)
@@ -243,7 +237,11 @@ def learned_score(
         return reader.given.score
     blocks = _blocks(frames)
     taken: list[list[Described]] = []
-    every = reader.frames(t for block in blocks for t in block)
+    answers = reader.given.answers
+    # without the cells right by events, which may be most: as examples they would all look drawn
+    said_of_masks = None if answers is None else replace(answers, held=())
+    source = replace(reader, given=replace(reader.given, answers=said_of_masks))
+    every = source.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / (2 * len(blocks)))
         found = described(islice(every, len(block)))
@@ -255,10 +253,9 @@ def learned_score(
     taught_reads = found_again(seen, _TAUGHT) > found_again(seen, _READING)
     size = usual_size(areas, odds)
     score = MovieScore(start.of_its_kind, size, taught_reads=taught_reads)
-    answers = reader.given.answers
-    if not answers:
+    if answers is None or not answers.told:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
-    frames_said, said = _answered(answers), []
+    frames_said, said = {answer.frame for answer in answers.told}, []
     if answers.checked:
         said = yield from _said_of(reader, frames_said)
         wrong = _wrong(said, score, per_cell, joint.bias)
@@ -334,16 +331,23 @@ def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described
     """The candidates of some frames, with what people said of them."""
     # without those that they drew: that these agree with others would give the answers away
     source = replace(reader, given=replace(reader.given, answers=None))
-    said = []
-    for t in sorted(frames):
-        yield Progress("Learning from answers", 1.0)
-        beside = [s for s in (t - 1, t, t + 1) if 0 <= s < reader.movie.n_frames]
-        for regions, features in described(source.frames(beside)):
-            if len(regions) and regions.frame[0] == t:
+    last, said = reader.movie.n_frames - 1, []
+    wanted = {min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}
+    for run in _runs(wanted):
+        for t, (regions, features) in zip(run, described(source.frames(run)), strict=True):
+            yield Progress("Learning from answers", 1.0)
+            if t in frames and len(regions):
                 unknown = np.full(len(regions), -1, dtype=np.int8)
                 target = _corrected(reader, regions, unknown)
                 said.append((Described(regions, features), target))
     return said
+
+
+def _runs(frames: set[int]) -> list[range]:
+    """Successive frames, each once."""
+    listed = np.array(sorted(frames), dtype=np.int64)
+    parts = np.split(listed, np.flatnonzero(np.diff(listed) > 1) + 1)
+    return [range(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
 
 
 def _joined(lessons: Sequence[_Lesson]) -> _Lesson:
@@ -385,10 +389,6 @@ def _blocks(frames: range) -> list[range]:
     n = min(_BLOCKS, max(1, len(frames) // _FRAMES_PER_BLOCK))
     middle = np.linspace(frames.start, frames.stop - 1, 2 * n + 1)[1::2].round().astype(int)
     return [range(max(frames.start, t - 1), min(frames.stop, t + 2)) for t in middle.tolist()]
-
-
-def _answered(answers: MaskAnswers) -> set[int]:
-    return {answer.frame for answer in answers}
 
 
 def _corrected(reader: MaskReader, regions: Regions, target: Targets) -> Targets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -117,17 +118,19 @@ def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskC
     ]
 
 
-def with_outlines_of(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.int32]:
+def with_outlines_of(
+    before: NDArray[Any], after: NDArray[np.int32], sure: Sequence[int] | NDArray[Any] = ()
+) -> NDArray[np.int32]:
     """The later of two label frames, where cells that stay are drawn as they were.
 
     Cells that stay are neither cut nor joined, added or dropped; pixels that another cell has taken
-    stay with that.
+    stay with that. Those of the later frame that are `sure`, by their labels, are drawn as there.
     """
     old, new, shared, size_old, size_new = _compare(before, after)
     changed = [c for c in changes(before, after, 0) if c.kind != ChangeKind.OUTLINE]
     stays = (shared > _MOSTLY * size_new[new]) | (shared > _MOSTLY * size_old[old])
     stays &= ~np.isin(old, [k for c in changed for k in c.before])
-    stays &= ~np.isin(new, [k for c in changed for k in c.after])
+    stays &= ~np.isin(new, [k for c in changed for k in c.after]) & ~np.isin(new, sure)
     drawn = np.where(np.isin(after, new[stays]), 0, after)
     again = np.isin(before, old[stays]) & (drawn == 0)
     return np.asarray(np.where(again, before, drawn), dtype=np.int32)

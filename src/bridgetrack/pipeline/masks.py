@@ -205,7 +205,7 @@ class LearnedMasks:
 
 
 def _ids(answers: MaskAnswers | None) -> frozenset[str]:
-    return frozenset() if answers is None else frozenset(a.id for a in answers)
+    return frozenset() if answers is None else frozenset(a.id for a in answers.told)
 
 
 def learn_masks(

@@ -53,9 +53,9 @@ _NEAR = 0.25
 """Of the reach of filters, how far it is looked beyond a part of a frame: about a diameter."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PaintedPixels:
-    """Features of pixels that were painted, and as what.
+    """Features of pixels that were painted, and as what; equal where both are.
 
     Parameters
     ----------
@@ -67,6 +67,15 @@ class PaintedPixels:
 
     features: NDArray[np.float32]
     classes: NDArray[np.uint8]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PaintedPixels):
+            return NotImplemented
+        same = np.array_equal(self.classes, other.classes)
+        return same and np.array_equal(self.features, other.features)
+
+    def __hash__(self) -> int:
+        return hash(self.classes.tobytes())
 
     @staticmethod
     def together(parts: Sequence[PaintedPixels]) -> PaintedPixels:

@@ -99,7 +99,7 @@ class Appearance:
         To the right, touching cells are split more readily.
     """
 
-    diameter: float = option(20.0, least=4, most=120)
+    diameter: float = option(20.0, least=4, most=1000)
     faint: float = option(0.5, least=0, most=1)
     split: float = option(0.5, least=0, most=1)
 

@@ -66,11 +66,12 @@ def chosen_again(
             "to choose masks again, both the masks and the movie that they were made from are "
             "needed; choose both layers"
         )
-    finding, changes = chosen_as(movie.labels, movie.found, taught), []
+    finding, channel = chosen_as(movie.labels, movie.found, taught), movie.channel
+    changes: list[Mend] = []
     had = left = False
     finding = replace(finding, learned=learned or finding.learned)
-    finding = yield from finding.taught(movie.image, answers, weights)
-    for step in finding.steps(movie.image, answers, weights):
+    finding = yield from finding.taught(movie.image, answers, weights, channel=channel)
+    for step in finding.steps(movie.image, answers, weights, channel=channel):
         if isinstance(step, Progress):
             yield step
             continue

@@ -101,19 +101,23 @@ class MaskQuestions:
         nearest = min(left, key=lambda t: abs(t - self.frame))
         first = nearest - nearest % BLOCK
         frames = range(first, min(first + BLOCK, masks.labels.n_frames))
-        image, labels, answers, model = movie.image, masks.labels, masks.answers, self._movie.model
+        image, labels, model = movie.image, masks.labels, self._movie.model
+        channel = movie.channel
         known, learned = self._settings, self._movie.learned
         how = chosen_as(labels, movie.found, self._movie.taught)
-        how = replace(how, learned=learned or how.learned)
+        how, said = replace(how, learned=learned or how.learned), self._movie.said_of_masks()
 
         def work() -> Steps[tuple[SegmentationSettings, Finding, tuple[MaskDoubt, ...]]]:
             yield Progress("Looking where masks may be wrong", 0.0)
-            complete = known or movie_settings(image, how.settings)
+            complete = known or movie_settings(image, how.settings, channel=channel)
+            answers = yield from said
             # As they were chosen, also where they come from the disk, which keeps no score.
-            taught = yield from replace(how, settings=complete).taught(image, answers, model)
+            taught = yield from replace(how, settings=complete).taught(
+                image, answers, model, channel=channel
+            )
             doubts = yield from mask_doubts(
                 image, labels, frames, complete, MaskSettings(loyalty=how.loyalty),
-                taught.known(answers), model,
+                taught.known(answers), model, channel=channel,
             )  # fmt: skip
             return complete, taught, doubts
 

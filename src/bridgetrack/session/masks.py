@@ -108,6 +108,10 @@ class MovieMasks:
     chosen
         File of the changes that no answer tells of, such as masks that were chosen anew; None to
         keep them in memory alone.
+    settings
+        Those that the cells were found with, where they are known.
+    channel
+        Number of the channel of the image that shows the cells.
 
     Raises
     ------
@@ -122,15 +126,18 @@ class MovieMasks:
         pixels: NDArray[Any] | None,
         path: Path | None,
         chosen: Path | None = None,
+        settings: SegmentationSettings | None = None,
+        channel: int = 0,
     ) -> None:
         self.labels = labels  # with what was changed since
-        self._image, self._pixels = image, pixels
+        self._image, self._channel, self._pixels = image, channel, pixels
         self._store = MaskStore(path, labels.geometry)
         self._chosen = MaskStore(chosen, labels.geometry, "the masks chosen anew")
         self.resumed = len(self._store.answers)  # how many answers were in the file already
         self._edited: _EditedFrames | None = None
         self._done: list[MaskStep] = []
         self._undone: list[MaskStep] = []
+        self._found = settings or SegmentationSettings()
         self._settings: SegmentationSettings | None = None
         self._seen: tuple[tuple[Any, ...], NDArray[np.float32]] | None = None  # of one frame
 
@@ -242,12 +249,9 @@ class MovieMasks:
                 f"there is no frame {t}; the movie has 0 to {self.labels.n_frames - 1}"
             )
         labels = self._frame(t)
-        image = None if self._image is None else self._image.channel_frame(t)
+        image = None if self._image is None else self._image.channel_frame(t, self._channel)
         if self._settings is None:
-            width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
-            known = SegmentationSettings(diameter=max(width, 2.0))
-            flat = image is None or np.ptp(image) == 0
-            self._settings = known if flat or image is None else complete_settings([image], known)
+            self._settings = self._complete(image, detections)
         free, scale = self._free(labels, detections), self.labels.geometry.scale
         judge = _judge(learned or MovieScore(self._score), self._settings, scale)
         probable = None
@@ -263,6 +267,15 @@ class MovieMasks:
             seen = self._seen = (key, pixels.views(image))
         said = pixels.probability_in(seen[1], place)
         return cell_alone(cell_and_edge(image[place], pixels, said))
+
+    def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
+        """What cells were found with; what that leaves open is decided by them and by a frame."""
+        width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
+        # cells at the edge are left out where cells are found, not where somebody points at one
+        known = replace(
+            self._found, diameter=self._found.diameter or max(width, 2.0), clear_border=False
+        )
+        return known if image is None or np.ptp(image) == 0 else complete_settings([image], known)
 
     def _free(self, labels: NDArray[Any], detections: Detections) -> int:
         """A number that no cell ever had."""
@@ -431,15 +444,22 @@ class MovieMasks:
 
     # ------------------------------------------------------------------ the same elsewhere
 
-    def same(self, mend: Mend, detections: Detections, far: int = _FAR) -> Steps[list[Mend]]:
+    def same(
+        self,
+        mend: Mend,
+        detections: Detections,
+        pixels: PixelModel | None = None,
+        learned: MovieScore | None = None,
+        far: int = _FAR,
+    ) -> Steps[list[Mend]]:
         """The same change in frames before and after, as far as their masks show the same.
 
         Parameters
         ----------
         mend
             A change that was made.
-        detections
-            The cells of the movie.
+        detections, pixels, learned
+            As in `site`.
         far
             Frames on either side to look at.
 
@@ -455,7 +475,7 @@ class MovieMasks:
                 yield Progress("Looking for the same in other frames", 0.0)
                 if not 0 <= t < self.labels.n_frames:
                     break
-                free = self.site(t, detections)
+                free = self.site(t, detections, pixels, learned)
                 following = same_mend(replace(free, free=free.free + len(found)), seen)
                 if following is None:
                     break

@@ -153,6 +153,7 @@ def repair(
         keep,
         model,
         answers,
+        channel=movie.channel,
         outlines=outlines,
         pixels=pixels,
     )

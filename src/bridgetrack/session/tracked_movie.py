@@ -9,7 +9,7 @@ from typing import Any
 
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
+from bridgetrack.annotations.annotation import VERIFIED, Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.taken_over import Said
 from bridgetrack.errors import BridgetrackError, InputError
@@ -26,7 +26,6 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.answers import (
-    VERIFIED,
     Answers,
     UndoOrder,
     autosave_path,
@@ -48,7 +47,9 @@ def _masks_of(movie: MovieAndCells, path: Path | None) -> tuple[MovieMasks | Non
     # Cells that were found here are kept whole, and found anew.
     anew = movie.found is not None and movie.files[1] is None
     chosen = None if path is None or anew else chosen_path(path)
-    masks = MovieMasks(movie.labels, movie.image, movie.pixels, file, chosen)
+    settings = None if movie.found is None else movie.found.settings
+    how = (file, chosen, settings, movie.channel)
+    masks = MovieMasks(movie.labels, movie.image, movie.pixels, *how)
     return masks, *masks.restore()
 
 
