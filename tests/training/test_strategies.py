@@ -295,7 +295,7 @@ def test_among_ties_that_are_alike_the_fewest_wrong_decide_and_then_the_order() 
             Trial(tie, HeldOut((np.arange(50) < n).astype(float), base + shift))
             for tie, n, shift in zip(ties, wrong, shifts, strict=True)
         ]
-        return ties.index(preferred(trials).tie)
+        return ties.index(preferred(trials, np.arange(50)).tie)
 
     assert chosen(0.0, 0.0, 0.0) == 0
     assert chosen(0.02 + noise, 0.5 * noise, 0.0) == 0

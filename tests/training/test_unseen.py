@@ -24,7 +24,7 @@ from bridgetrack.training.reach import Reached
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import TrainingSet
-from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, folds_of, judge
+from bridgetrack.training.validation import HeldOut, best_strength, clearly_larger, folds_of, judge
 from training.training_cases import bad_prior, confirmed, plain_scene, says, some_true
 
 SCENE = plain_scene()
@@ -169,13 +169,31 @@ def paired(errors: float, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_lambda_leaves_the_default_at_three_standard_errors() -> None:
-    usual = default_strength(40)
+    usual = default_strength(400)
     for errors, best in ((2.9, 0), (3.1, 1)):
-        loss, smallest = paired(errors)
-        held = tuple(HeldOut(np.zeros(40), x) for x in (loss, smallest))
-        assert Validation((usual, usual / 3), held, held[0]).best == best
+        held = tuple(HeldOut(np.zeros(400), x) for x in paired(errors, 400))
+        assert best_strength((usual, usual / 3), held, np.arange(400)) == best
 
 
 def test_margins_are_clearly_worse_at_two_standard_errors() -> None:
-    assert not clearly_larger(*paired(1.9))
-    assert clearly_larger(*paired(2.1))
+    """Or at what is as rare where so many parts show their spread: 2.02 for a hundred."""
+    assert not clearly_larger(*paired(1.9, 100), np.arange(100))
+    assert clearly_larger(*paired(2.1, 100), np.arange(100))
+
+
+@pytest.mark.parametrize(("parts", "answers"), [(50, 1), (10, 5), (5, 20), (3, 30)])
+def test_answers_of_one_part_are_one_piece_of_evidence(parts: int, answers: int) -> None:
+    """Two models that are equally good; what a part loses is divided among its answers."""
+    rng, part, alarms = np.random.default_rng(1), np.repeat(np.arange(parts), answers), 0
+    for _ in range(400):
+        difference = rng.normal(size=parts)[part]
+        alarms += clearly_larger(difference, np.zeros(len(part)), part)
+    assert alarms <= 0.05 * 400
+    better = -np.ones(parts) + 0.01 * rng.normal(size=parts)
+    assert clearly_larger(np.zeros(len(part)), better[part], part)
+
+
+def test_two_parts_make_nothing_clear() -> None:
+    part = np.repeat([0, 1], 20)
+    assert not clearly_larger(np.ones(40), np.zeros(40), part)
+    assert clearly_larger(np.ones(40), np.zeros(40), np.append(part[:-1], 2))

@@ -41,6 +41,7 @@ from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import (
     HeldOut,
     Validation,
+    best_strength,
     clearly_larger,
     folds_of,
     judge,
@@ -345,9 +346,11 @@ def choose_strength(
     held_out, _ = yield from relayed(
         steps, lambda step: Trying("Testing on answers set aside", *step)
     )
-    validation = Validation(strengths[: len(held_out)], held_out, prior)
+    tried = strengths[: len(held_out)]
+    best = best_strength(tried, held_out, data.annotation_sample)
+    validation = Validation(tried, held_out, prior, best)
     by = "cross-validation" if choose else by
-    return HoldChoice(strengths[validation.best], by, validation)
+    return HoldChoice(tried[best], by, validation)
 
 
 def choose_tie(
@@ -369,7 +372,8 @@ def choose_tie(
         lambda step: Trying(ASKING, 0.5, step.weights),
     )
     theirs, ours = judge(target, alone.w), judge(target, movies.prior)
-    doubtful = clearly_larger(theirs.loss, ours.loss)
+    part = target.data.annotation_sample
+    doubtful = clearly_larger(theirs.loss, ours.loss, part)
     start = None if doubtful else alone.w
     fold = folds_of(target.data, options.folds)
     if fold is None:
@@ -384,17 +388,17 @@ def choose_tie(
     )
     trials = tuple(Trial(tie, held) for tie, held in zip(ties, held_out, strict=True))
     by = by if len(ties) == 1 else "cross-validation"
-    return HoldChoice(preferred(trials).tie, by, None, trials, states, alone.w, start)
+    return HoldChoice(preferred(trials, part).tie, by, None, trials, states, alone.w, start)
 
 
-def preferred(trials: Sequence[Trial]) -> Trial:
+def preferred(trials: Sequence[Trial], part: Index) -> Trial:
     """Of the trials whose held-out loss is not clearly larger than the smallest, the most right.
 
-    With few annotations the smallest loss is drawn by chance. Among those alike the fewest wrong
-    annotations decide, and then the order.
+    With few annotations, whose components are ``part`` (A,), the smallest loss is drawn by chance.
+    Among those alike the fewest wrong annotations decide, and then the order.
     """
-    best = min(trials, key=lambda trial: round(trial.held_out.risk, 6))
-    alike = [t for t in trials if not clearly_larger(t.held_out.loss, best.held_out.loss)]
+    best = min(trials, key=lambda trial: round(trial.held_out.risk, 6)).held_out.loss
+    alike = [t for t in trials if not clearly_larger(t.held_out.loss, best, part)]
     return min(alike, key=lambda trial: round(trial.held_out.error, 9))
 
 

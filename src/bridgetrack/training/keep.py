@@ -235,15 +235,13 @@ def _keep_better_tied(
     trial = next((t for t in choice.trials if t.tie == choice.hold), None)
     if trial is None:
         held = judge(target, w if choice.earlier is None else choice.earlier)
-        found = compare(held.wrong, prior.wrong, part)
-        return _compared(held, prior, found, "what the earlier movies say", seen=True)
+        return _compared(held, prior, part, "what the earlier movies say", seen=True)
     what = "on its own answers alone" if trial.tie.alone else "with the earlier movies"
-    found = compare(trial.held_out.wrong, prior.wrong, part)
-    return _compared(trial.held_out, prior, found, f"the model trained {what}")
+    return _compared(trial.held_out, prior, part, f"the model trained {what}")
 
 
 def _compared(
-    held: HeldOut, prior: HeldOut, found: Comparison, what: str, *, seen: bool = False
+    held: HeldOut, prior: HeldOut, part: Index, what: str, *, seen: bool = False
 ) -> Decision:
     """What was learned with earlier movies, unless it is worse where it can be checked.
 
@@ -251,7 +249,8 @@ def _compared(
     earlier movies speak for it, unless the margins of the starting weights are clearly better.
     ``seen``: on annotations too few to hold some out; there any loss decides.
     """
-    alike = not clearly_larger(held.loss, prior.loss)
+    found = compare(held.wrong, prior.wrong, part)
+    alike = not clearly_larger(held.loss, prior.loss, part)
     rates = _rates(held, prior, found, "the answers" if seen else _APART)
     if found.net > 0:
         reason, words = KeepReason.BETTER, "is better than the starting model ({})"
