@@ -53,9 +53,6 @@ Index = NDArray[np.int64]
 States = tuple[TrainingState | None, ...]
 Joint = Literal["source", "union", "transfer"]
 
-PREVIOUS = "previous training"
-"""Who chose, where a training took over what an earlier one had chosen."""
-
 ASKING = "Asking the earlier movies alone"
 
 
@@ -221,7 +218,7 @@ def cross_validate(
     that were found for the one before; and as precisely where a movie is alone, so that what is
     judged is what will be shipped. It is less precise the larger the sources are. ``fold`` (n,) is
     that of every sample (`validation.folds_of`); ``states`` are those of the sources, handed back
-    for a later training. Yields the share of the work done, and weights learned so far. Folds know
+    for the final fit. Yields the share of the work done, and weights learned so far. Folds know
     nothing of each other, so that ``workers`` elsewhere find the same.
     """
     assert movies.target is not None

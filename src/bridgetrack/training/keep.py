@@ -71,7 +71,6 @@ class KeepReason(StrEnum):
     WORSE = "worse where it could be checked"
     UNCHECKED = "too few annotations to check it"
     NOT_ANNOTATED = "nothing was annotated"
-    CHECKED_BEFORE = "checked by an earlier training"
     AGREES = "the annotations agree with the starting model"
 
 
@@ -106,20 +105,8 @@ class Decision:
         return Validation((strength,), (self.held,), self.prior)
 
 
-@dataclass(frozen=True)
-class EarlierCheck:
-    """What an earlier training was checked on, where that still stands."""
-
-    annotations: int
-    share: float  # of the way that was gone then
-
-
 def keep_better(
-    movies: Movies,
-    target: TrackingModel | None,
-    w: Array,
-    choice: HoldChoice,
-    checked: EarlierCheck | None = None,
+    movies: Movies, target: TrackingModel | None, w: Array, choice: HoldChoice
 ) -> Decision:
     """Keep the best of the starting and the learned weights (d,) on labels they have not seen.
 
@@ -132,7 +119,7 @@ def keep_better(
             "over without a check",
         )
     agrees = "the answers agree with the starting model, which is kept"
-    if isinstance(choice.hold, Tie) and checked is None:
+    if isinstance(choice.hold, Tie):
         return _keep_better_tied(movies, target, w, choice)
     if choice.validation is not None:
         held, prior = choice.validation.held_out[choice.validation.best], choice.validation.prior
@@ -144,13 +131,6 @@ def keep_better(
         return compared_alone(held, prior, target.data.annotation_sample, many=many)
     if not judge(target, w).risk < judge(target, movies.prior).risk:
         return Decision(KeepReason.AGREES, agrees, share=0.0)
-    if checked is not None:
-        return Decision(
-            KeepReason.CHECKED_BEFORE,
-            "the trained model was updated; that it is no worse than the starting model was "
-            f"checked by an earlier training, on {checked.annotations} annotations",
-            share=checked.share,
-        )
     unchecked = "there were too few answers to check what was learned on ones that it had not seen"
     if choice.by == "user":
         return Decision(KeepReason.UNCHECKED, f"{unchecked}; it is kept, as lambda was given")
