@@ -21,8 +21,9 @@ from bridgetrack.training.fit import TRANSFER, Movies, cross_validate
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.reach import Reached
+from bridgetrack.training.sources import Strategy
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import strategy_steps
 from bridgetrack.training.training_set import TrainingSet
 from bridgetrack.training.validation import HeldOut, best_strength, clearly_larger, folds_of, judge
 from training.training_cases import bad_prior, confirmed, plain_scene, says, some_true
@@ -124,12 +125,16 @@ def test_sessions_judge_models_that_go_as_far_as_theirs() -> None:
     assert np.mean(list(free.unseen.values())) < wrong.mean()
 
 
+@pytest.mark.parametrize(
+    ("strategy", "count"), [("target", 20), ("union", 20), ("union", 8), ("source", 20)]
+)
 def test_the_estimate_is_of_models_that_go_as_far_as_the_one_kept(
-    monkeypatch: pytest.MonkeyPatch,
+    strategy: Strategy, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene, prior = confirmed(SCENE, some_true(20)), bad_prior()
+    scene, prior = confirmed(SCENE, some_true(count)), bad_prior()
     start = prior.aligned(scene.matrix.features)
-    whole = run(train_steps(scene, prior)).estimate
+    earlier = [] if strategy == "target" else [confirmed(plain_scene(2), some_true(40, 2))]
+    whole = run(strategy_steps(strategy, scene, earlier, prior)).estimate
 
     def hardly(scenes, start, learned, before, *_, **__):  # type: ignore[no-untyped-def]
         yield Progress("Going", 1.0)
@@ -137,7 +142,7 @@ def test_the_estimate_is_of_models_that_go_as_far_as_the_one_kept(
         return Reached(weights, choices(scenes, weights), (), 1 / 1024)
 
     monkeypatch.setattr(train, "within_reach", hardly)
-    training = run(train_steps(scene, prior))
+    training = run(strategy_steps(strategy, scene, earlier, prior))
     model = TrackingModel(build_training_set([scene]))
     found, begun = training.estimate, judge(model, start)
     assert training.step < 0.01

@@ -271,11 +271,11 @@ def _without_fold(
     rows = np.flatnonzero(fold != k)
     fitted = yield from movies.fit(hold, options, rows=rows, states=states, anew=True)
     here = np.flatnonzero(fold == k)
-    held = judge(target, fitted.w, here)
+    w = fitted.w[None]
+    held = replace(judge(target, fitted.w, here), learned=w)
     if not isinstance(hold, Tie):
         middle = movies.prior + HALFWAY * (fitted.w - movies.prior)
-        halfway, w = judge(target, middle, here), fitted.w[None]
-        held = replace(held, halfway=replace(halfway, learned=w), learned=w)
+        held = replace(held, halfway=replace(judge(target, middle, here), learned=w))
     return fitted, held
 
 

@@ -27,7 +27,7 @@ is worse by more than chance (`MISLED`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -214,7 +214,8 @@ def _keep_better_tied(
     part = target.data.annotation_sample
     trial = next((t for t in choice.trials if t.tie == choice.hold), None)
     if trial is None:
-        held = judge(target, w if choice.earlier is None else choice.earlier)
+        w = w if choice.earlier is None else choice.earlier
+        held = replace(judge(target, w), learned=w[None])
         return _compared(held, prior, part, "what the earlier movies say", seen=True)
     what = "on its own answers alone" if trial.tie.alone else "with the earlier movies"
     return _compared(trial.held_out, prior, part, f"the model trained {what}")

@@ -317,12 +317,15 @@ def _as_kept(
 ) -> HeldOut | None:
     """What models that have not seen the answers do, changed as the model that is kept was.
 
-    None where it was not changed after it was judged, or the folds' weights are not known.
+    None where it was not changed after it was judged.
     """
-    known, fold = decision.held, folds_of(target.data, options.folds)
-    if reached.as_learned or known is None or known.learned is None or fold is None:
+    known = decision.held
+    if reached.as_learned or known is None or known.learned is None:
         return None
     start = movies.prior
+    fold = folds_of(target.data, options.folds) if len(known.learned) > 1 else None
+    if fold is None:
+        fold = np.zeros(len(target.data.samples), dtype=np.int64)
     gone = start + decision.share * (known.learned - start)
     return judge_folds(target, np.stack([reached.alike(start, w) for w in gone]), fold)
 

@@ -34,7 +34,8 @@ class HeldOut:
     loss: Array  # hinge of every sample divided among its annotations, shape (A,)
     # of the weights halfway between the start and these, where they were judged
     halfway: HeldOut | None = None
-    # the weights that were learned without every fold, shape (F, d), where they are kept
+    # the weights that were learned without every fold, shape (F, d), where they are kept; one row
+    # where they were learned without any of the annotations
     learned: Array | None = None
 
     @property
