@@ -208,7 +208,8 @@ def _keep_better_tied(
 ) -> Decision:
     """The same with earlier movies, which are evidence too: clearly better margins decide.
 
-    Where there are too few annotations to hold some out, the earlier movies alone are judged.
+    Where there are too few annotations to hold some out, the earlier movies alone are judged on
+    them, and where nothing is learned from the target on all that it has.
     """
     prior = judge(target, movies.prior)
     part = target.data.annotation_sample
@@ -216,28 +217,38 @@ def _keep_better_tied(
     if trial is None:
         w = w if choice.earlier is None else choice.earlier
         held = replace(judge(target, w), learned=w[None])
-        return _compared(held, prior, part, "what the earlier movies say", seen=True)
+        few, which = movies.target is not None, "the answers"
+        return _compared(held, prior, part, "what the earlier movies say", which, few=few)
     what = "on its own answers alone" if trial.tie.alone else "with the earlier movies"
     return _compared(trial.held_out, prior, part, f"the model trained {what}")
 
 
+_APART = "the answers set aside"
+
+
 def _compared(
-    held: HeldOut, prior: HeldOut, part: Index, what: str, *, seen: bool = False
+    held: HeldOut,
+    prior: HeldOut,
+    part: Index,
+    what: str,
+    which: str = _APART,
+    *,
+    few: bool = False,
 ) -> Decision:
     """What was learned with earlier movies, unless it is worse where it can be checked.
 
     Where held-out annotations do not clearly tell the two apart what was learned is kept, because
     earlier movies speak for it, unless the margins of the starting weights are clearly better.
-    ``seen``: on annotations too few to hold some out; there any loss decides.
+    ``few``: on ``which`` annotations that are too few to hold some out; there any loss decides.
     """
     found = compare(held.wrong, prior.wrong, part)
     alike = not clearly_larger(held.loss, prior.loss, part)
-    rates = _rates(held, prior, found, "the answers" if seen else _APART)
+    rates = _rates(held, prior, found, which)
     if found.net > 0:
         reason, words = KeepReason.BETTER, "is better than the starting model ({})"
     elif found.net == 0 and alike:
         reason, words = KeepReason.AS_GOOD, "is no worse than the starting model ({})"
-    elif not seen and alike and found.chance_lost > MISLED:
+    elif not few and alike and found.chance_lost > MISLED:
         reason = KeepReason.BY_CHANCE
         words = (
             "was wrong a little more often than the starting model ({}), no more than chance "
@@ -247,9 +258,6 @@ def _compared(
         reason, words = KeepReason.WORSE, "is worse than the starting model ({}), which is kept"
     share = 0.0 if reason == KeepReason.WORSE else 1.0
     return Decision(reason, f"{what} {words.format(rates)}", held, prior, share)
-
-
-_APART = "the answers set aside"
 
 
 def _rates(held: HeldOut, prior: HeldOut, found: Comparison, which: str = _APART) -> str:
