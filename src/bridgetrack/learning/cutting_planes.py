@@ -331,18 +331,18 @@ class NSlack:
         return float(above.sum()) / self.penalty.risk.n_annotations, found
 
     def add(self, found: InferredBatch, w: FloatArray, tolerance: float) -> float:
-        """Add what raises a slack's bound at ``w`` by more than rounding and the tolerance.
+        """Add what raises a slack's bound at ``w`` by more than rounding, and P by the tolerance.
 
-        Returns the rise of all of these slacks, not divided by the number of annotations.
+        Returns by how much all of it raises the model of P there.
         """
-        shared = self._shared(found)
+        shared, n = self._shared(found), self.penalty.risk.n_annotations
         values, known = shared.values(w, 1), self._values(w)
-        new = np.flatnonzero(values > known + tolerance + 1e-10 * (1 + np.abs(values)))
+        new = np.flatnonzero(values > known + n * tolerance + 1e-10 * (1 + np.abs(values)))
         self._slack = np.concatenate([self._slack, new])
         self._features = np.vstack([self._features, shared.features[new]])
         self._losses = np.concatenate([self._losses, shared.losses[new]])
         self._idle = np.concatenate([self._idle, np.zeros(len(new), dtype=np.intp)])
-        return float((values[new] - known[new]).sum())
+        return float((values[new] - known[new]).sum()) / n
 
     def learn(self, half: Half, w: FloatArray, tolerance: float) -> tuple[float, float]:
         """Ask for inference at ``w``; by how much that raises the slacks, and P there."""
