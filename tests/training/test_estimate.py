@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, t
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy, right_share
+from bridgetrack.training.estimate import UNKNOWN, ErrorEstimate, estimate_accuracy, right_share
 
 POPULATION = np.array([900.0, 40.0, 0.0, 0.0, 30.0, 30.0, 0.0, 0.0])
 
@@ -159,6 +159,18 @@ def test_kinds_count_as_often_as_they_occur() -> None:
     found = estimate_accuracy(wrong, event, population, False)
     assert found.accuracy == pytest.approx(0.96)
     assert estimate_accuracy(wrong, event, population, True).accuracy == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("random", [True, False])
+def test_answers_that_leave_several_events_weigh_what_the_others_do(random: bool) -> None:
+    event = np.repeat([Event.MOVE, Event.DIVIDE, -1], [10, 10, 20]).astype(np.int8)
+    wrong = np.repeat([0.0, 1.0], 20)
+    population = np.array([960.0, 40, 0, 0, 0, 0, 0, 0])
+    found = estimate_accuracy(wrong, event, population, random)
+    assert found.accuracy == pytest.approx(0.5)
+    assert found.per_event == (("move", 10, 10.0), ("divide", 10, 10.0), (UNKNOWN, 20, 0.0))
+    only = estimate_accuracy(wrong[10:], event[20:].repeat(2)[:30], population, random)
+    assert only.accuracy == pytest.approx(1 / 3)
 
 
 def test_words() -> None:

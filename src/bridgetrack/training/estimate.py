@@ -17,6 +17,9 @@ Index = NDArray[np.int64]
 
 CONFIDENCE = 0.95
 
+UNKNOWN = "unknown"
+"""Kind of event in answers that leave several, as rejections do."""
+
 HARDER = 0.02
 """How much more often the movie is right than the answers from which on it is told why."""
 
@@ -34,7 +37,8 @@ class ErrorEstimate:
     random
         Whether they were drawn at random, which makes the estimate unbiased.
     per_event
-        For each event annotated: name, how many, how many right.
+        For each event annotated: name, how many, how many right; `UNKNOWN` for answers that do not
+        say which event holds.
     parts
         Parts that are independent of each other: of the movie, or single annotations where they
         were drawn one by one; 0 where that is not known.
@@ -113,22 +117,25 @@ def estimate_accuracy(
     Annotations rarely occur in the proportions of the movie: rare events are sought out. So
     every annotation of a kind weighs what the tracked movie has of that kind (``population``, shape
     (len(Event),)) divided by the annotations of it; drawn at random all weigh alike. Kinds without
-    any annotation are taken to err as the others do. ``part`` (A,) says which annotations are not
-    independent: for those that people chose, the component of each, since they answer about cells
-    side by side, where errors hang together; for those drawn one by one, nothing. ``seen`` (A,)
-    are the errors of the final model, which has learned from them. See `right_share`.
+    any annotation are taken to err as the others do, and annotations whose ``event`` (A,) is -1, as
+    they leave several, weigh what the others do on average. ``part`` (A,) says which annotations
+    are not independent: for those that people chose, the component of each, since they answer about
+    cells side by side, where errors hang together; for those drawn one by one, nothing. ``seen``
+    (A,) are the errors of the final model, which has learned from them. See `right_share`.
     """
     weight = np.ones(len(wrong))
-    if not random:
-        counts = np.bincount(event, minlength=len(population))
+    known = event >= 0
+    if not random and known.any():
+        counts = np.bincount(event[known], minlength=len(population))
         # a kind that was annotated, and that the tracked movie does not have, still counts
-        weight = np.maximum(population, 0.5)[event] / counts[event]
+        weight[known] = np.maximum(population, 0.5)[event[known]] / counts[event[known]]
+        weight[~known] = weight[known].mean()
     part = np.arange(len(wrong)) if part is None else part
     accuracy, low, high = right_share(weight, wrong, part, seen)
-    right = 1.0 - wrong
+    names = {**{int(kind): kind.key for kind in Event}, -1: UNKNOWN}
     per_event = tuple(
-        (kind.key, int((event == kind).sum()), float(right[event == kind].sum()))
-        for kind in Event
+        (name, int((event == kind).sum()), float((1.0 - wrong)[event == kind].sum()))
+        for kind, name in names.items()
         if (event == kind).any()
     )
     parts = len(np.unique(part))

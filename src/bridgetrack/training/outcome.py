@@ -190,7 +190,7 @@ def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
     if not data.single.any():
         notes.append("all annotations say what did not happen; confirm some events too")
     for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):
-        if not ((data.event == event) & data.single).any():
+        if not (data.event == event).any():
             notes.append(f"no {event.key} was annotated; its weights stay near the starting model")
     return (
         *(Note(NoteKind.UNUSED, words) for words in unused),
