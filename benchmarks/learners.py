@@ -81,7 +81,7 @@ def cases(names: list[str], seeds: int, root: Any) -> list[Case]:
         w = untrained_model().aligned(learn[0].scene.matrix.features)
         drawn = []
         for seed in range((seeds + 1) // 2):
-            answers = [training_speed.answers(part, seed, 0)[0] for part in learn]
+            answers = [training_speed.answers(part, seed) for part in learn]
             scenes = [annotate(p.scene, a) for p, a in zip(learn, answers, strict=True)]
             drawn.append(training_speed.training_data(scenes, w))
         found.append(Case(MIX, drawn, w))

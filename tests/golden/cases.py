@@ -528,16 +528,14 @@ def scene(bench: Bench, count: int, seed: int) -> Any:
 
 @case
 def python_training(bench: Bench) -> Any:
-    """What only Python offers: literal treatment, two movies at once, going on."""
-    poor, here, more = bt.load_model(bench.poor), scene(bench, 60, 1), scene(bench, 80, 1)
+    """What only Python offers: literal treatment, two movies at once."""
+    poor, here = bt.load_model(bench.poor), scene(bench, 60, 1)
     literal = bt.TrainingOptions(treatment="literal")
     other = bt.TrainingOptions(balance=0, hold_sure=False)
-    first = bt.run(bt.train_steps(here, poor))
     return {
         "literal": training(bench, bt.run(bt.train_steps(here, poor, literal))),
         "two": training(bench, bt.run(bt.train_steps([here, scene(bench, 40, 5)], poor))),
-        "first": training(bench, first),
-        "again": training(bench, bt.run(bt.train_steps(more, poor, previous=first))),
+        "first": training(bench, bt.run(bt.train_steps(here, poor))),
         "other": training(bench, bt.run(bt.train_steps(here, poor, other))),
     }
 

@@ -15,6 +15,7 @@ from bridgetrack.learning import L1, L2, LearningOptions, fit, loss_values, trai
 from bridgetrack.learning.block_learners import BlockDual
 from bridgetrack.learning.bounds import Half, recycled_penalty
 from bridgetrack.learning.cccp import learner_for
+from bridgetrack.learning.cutting_planes import NSlack, OneSlack
 from bridgetrack.learning.losses import LOSSES
 from bridgetrack.learning.options import LEARNERS
 from bridgetrack.learning.risk import Risk
@@ -194,6 +195,22 @@ def test_many_samples_share_slacks() -> None:
     assert found.converged
     assert found.objective == pytest.approx(wanted.objective, abs=2e-4)
     assert found.n_inferences <= wanted.n_inferences
+
+
+@pytest.mark.parametrize("n_annotations", [1.0, 50.0])
+def test_a_rise_is_that_of_the_penalty(n_annotations: float) -> None:
+    """Of a single sample, n slacks and one slack are the same."""
+    model, samples = chain_problem(3, n=1)
+    rng, rises = np.random.default_rng(0), []
+    start, w = rng.normal(size=(2, model.n_features))
+    for slacks in (NSlack, OneSlack):
+        risk = Risk(model, samples, n_annotations, LOSSES["bridge"])
+        known = recycled_penalty(risk, LearningOptions())
+        half, learned = known.half(start, None), slacks(known)
+        learned.begin(half, start)
+        rises.append(learned.learn(half, w, 0.0)[0])
+    assert rises[0] > 0
+    assert rises[0] == pytest.approx(rises[1])
 
 
 def test_what_n_slack_leaves_bounds_the_penalty() -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta
+from scipy.stats import beta, t
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
+from bridgetrack.training.estimate import UNKNOWN, ErrorEstimate, estimate_accuracy, right_share
 
 POPULATION = np.array([900.0, 40.0, 0.0, 0.0, 30.0, 30.0, 0.0, 0.0])
 
@@ -88,11 +88,37 @@ def test_errors_that_cluster_are_covered() -> None:
     assert inside[1] < 0.85 * 200
 
 
+@pytest.mark.parametrize(
+    ("wrong", "part"),
+    [([1, 0, 1, 0], [0, 0, 1, 1]), ([1, 0, 0, 0, 0, 0, 0, 1], [0] * 4 + [1] * 4)],
+)
+def test_parts_that_err_alike_leave_the_interval_wide(wrong: list[int], part: list[int]) -> None:
+    """Their variance is 0, which two parts may show by chance."""
+    accuracy, low, high = right_share(np.ones(len(wrong)), np.array(wrong, float), np.array(part))
+    assert accuracy == pytest.approx(1 - np.mean(wrong))
+    assert low < 0.1
+    assert high > 0.9
+
+
+@pytest.mark.parametrize("parts", [3, 5, 10])
+def test_few_parts_cover_the_truth_as_often_as_they_say(parts: int) -> None:
+    """Twenty answers in each, which err together at a share that differs from part to part."""
+    rng, part = np.random.default_rng(parts), np.repeat(np.arange(parts), 20)
+    inside = 0
+    for _ in range(400):
+        share = rng.beta(0.45, 1.05, parts)
+        wrong = (rng.random(len(part)) < share[part]).astype(float)
+        _, low, high = right_share(np.ones(len(part)), wrong, part)
+        inside += low <= 0.7 <= high
+    assert inside / 400 >= 0.93
+
+
 def test_parts_in_which_errors_do_not_hang_together_count_as_more() -> None:
-    """Ten pairs of answers, one with two errors, one with one: worth 11.2 answers, by hand."""
+    """Ten pairs of answers, one with two errors, one with one: worth 9.6 answers, by hand."""
     wrong, pairs = np.zeros(20), np.arange(20) // 2
     wrong[[4, 5, 9]] = 1
     n = 0.15 * 0.85 / (10 / 9 * (1.7**2 + 0.7**2 + 8 * 0.3**2) / 20**2)
+    n *= (t(19).ppf(0.975) / t(9).ppf(0.975)) ** 2
     found = estimate_accuracy(wrong, np.zeros(20, dtype=np.int8), POPULATION, True, pairs)
     assert found.low == pytest.approx(beta(0.85 * n, 0.15 * n + 1).ppf(0.025))
     assert found.high == pytest.approx(beta(0.85 * n + 1, 0.15 * n).ppf(0.975))
@@ -133,6 +159,18 @@ def test_kinds_count_as_often_as_they_occur() -> None:
     found = estimate_accuracy(wrong, event, population, False)
     assert found.accuracy == pytest.approx(0.96)
     assert estimate_accuracy(wrong, event, population, True).accuracy == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("random", [True, False])
+def test_answers_that_leave_several_events_weigh_what_the_others_do(random: bool) -> None:
+    event = np.repeat([Event.MOVE, Event.DIVIDE, -1], [10, 10, 20]).astype(np.int8)
+    wrong = np.repeat([0.0, 1.0], 20)
+    population = np.array([960.0, 40, 0, 0, 0, 0, 0, 0])
+    found = estimate_accuracy(wrong, event, population, random)
+    assert found.accuracy == pytest.approx(0.5)
+    assert found.per_event == (("move", 10, 10.0), ("divide", 10, 10.0), (UNKNOWN, 20, 0.0))
+    only = estimate_accuracy(wrong[10:], event[20:].repeat(2)[:30], population, random)
+    assert only.accuracy == pytest.approx(1 / 3)
 
 
 def test_words() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from bridgetrack.training import keep
 from bridgetrack.training.fit import ALONE, HoldChoice, Movies, Tie, Trial
 from bridgetrack.training.keep import Decision, KeepReason, keep_better
 from bridgetrack.training.tracking_model import TrackingModel
@@ -68,6 +71,24 @@ def test_too_few_annotations_to_hold_some_out_are_believed() -> None:
     assert judge(target, worse).error > judge(target, movies.prior).error
     choice = HoldChoice(ALONE[0], "default", earlier=worse)
     assert keep_better(movies, target, worse, choice).kept == "prior"
+
+
+def test_one_of_many_answers_does_not_decide_on_movies_that_have_seen_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is learned from the target (strategy source): each of its answers is unseen."""
+    target, movies = target_and_movies()
+    good = judge(target, movies.prior)
+    worse = HeldOut(good.wrong.copy(), good.loss)
+    worse.wrong[np.argmin(good.wrong)] = 1
+    learned = movies.prior + 1
+    monkeypatch.setattr(keep, "judge", lambda _, w: worse if w is learned else good)
+    choice = HoldChoice(Tie(1.0, np.inf), "default")
+    found = keep_better(replace(movies, target=None), target, learned, choice)
+    assert found.reason == KeepReason.BY_CHANCE
+    assert "of the answers it has" in found.words
+    few = replace(choice, earlier=learned)
+    assert keep_better(movies, target, learned, few).reason == KeepReason.WORSE
 
 
 def test_the_estimate_goes_by_the_weights_that_are_kept() -> None:

@@ -10,9 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgetrack.learning import L2, LearningOptions, fit
+from bridgetrack.learning.options import LearnerName
+from bridgetrack.models.model import load_model
 from bridgetrack.models.shipped import untrained_model
+from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
+from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel
+from bridgetrack.training.train import train_steps
+from golden.cases import Bench, scene
 from training.training_cases import confirmed, middle_set, plain_scene, some_true, true_columns
 
 CERTIFIED = ["bundle", "n-slack", "frank-wolfe", "subgradient"]
@@ -64,3 +70,20 @@ def test_blocks_of_some_samples() -> None:
     some = data.samples[::2]
     blocks = TrackingModel(data).blocks(some)
     assert sorted(np.concatenate(blocks).tolist()) == list(range(len(some)))
+
+
+@pytest.mark.parametrize(("learner", "most"), [("n-slack", 2600), ("bundle", 2000)])
+def test_one_component_is_fitted_to_the_end(learner: LearnerName, most: int, bench: Bench) -> None:
+    """Its one slack makes minimisers leap to and fro, and the start contradicts most answers."""
+    start, count = load_model(bench.poor), 0
+    for seed in (1, 2, 3):
+        steps = train_steps(scene(bench, 6, seed), start, TrainingOptions(learner=learner))
+        found = run(steps).result
+        assert found.converged
+        count += found.n_inferences
+    assert count < most
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("golden"))

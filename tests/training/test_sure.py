@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from bridgetrack.active.options import TIGHTER, LearnOptions
 from bridgetrack.active.update import learn
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.words import describe
+from bridgetrack.inference.margins import margin_bounds
+from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
@@ -284,6 +287,26 @@ def test_a_kind_that_mostly_contradicts_is_no_slip() -> None:
     held = hold_sure(build_training_set([confirmed(scene, said)]), w)
     assert held.against == 4
     assert held.doubted == ()
+
+
+def test_what_is_rejected_again_and_again_is_no_slip() -> None:
+    """Four answers that leave several events contradict; of moves, six agree."""
+    scene, w = plain_scene(), untrained_model().weights
+    moves = some_true(30, divisions=0)
+    firm = moves[_margin_of(scene, moves, w) >= SURE][:10]
+    assert len(firm) == 10
+    rejected = says(scene, firm[:4], Kind.REJECT, prefix="n")
+    said = with_annotations(scene, [*says(scene, firm[4:]), *rejected])
+    held = hold_sure(build_training_set([said]), w)
+    assert held.against == 4
+    assert held.doubted == ()
+
+
+def _margin_of(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Margins within the movie."""
+    scores = scene.matrix.scores(w)
+    best = solve(scene.problem, scores)
+    return np.where(best.chosen, margin_bounds(scene.problem, scores, best), -1.0)[columns]
 
 
 def test_a_slip_does_not_turn_a_good_model_round() -> None:

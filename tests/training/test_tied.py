@@ -89,12 +89,12 @@ def test_lambda_and_rho_are_on_the_scale_of_the_target() -> None:
 
 
 def test_clearly_larger() -> None:
-    rng = np.random.default_rng(3)
+    rng, part = np.random.default_rng(3), np.arange(100)
     base = rng.random(100)
-    assert not clearly_larger(base, base)
-    assert clearly_larger(base + 0.01, base)
-    assert not clearly_larger(base, base + 0.01)
+    assert not clearly_larger(base, base, part)
+    assert clearly_larger(base + 0.01, base, part)
+    assert not clearly_larger(base, base + 0.01, part)
     noise = rng.normal(size=100)
     noise -= noise.mean()
-    assert not clearly_larger(base + 0.05 + noise, base)
-    assert clearly_larger(base + 0.05 + 0.1 * noise, base)
+    assert not clearly_larger(base + 0.05 + noise, base, part)
+    assert clearly_larger(base + 0.05 + 0.1 * noise, base, part)

@@ -116,17 +116,6 @@ def test_a_good_start_is_not_spoilt() -> None:
     assert right(found.model) >= right(untrained_model())
 
 
-def test_an_update_goes_as_far_as_what_was_checked() -> None:
-    scene = plain_scene()
-    first = run(train_steps(confirmed(scene, some_true(30))))
-    assert (first.decision.reason, first.decision.share) == (KeepReason.HALFWAY, 0.5)
-    again = run(train_steps(confirmed(scene, some_true(33)), previous=first))
-    assert (again.decision.reason, again.step) == (KeepReason.CHECKED_BEFORE, 0.5)
-    features = scene.matrix.features
-    halfway = (untrained_model().aligned(features) + again.result.w) / 2
-    np.testing.assert_allclose(again.model.aligned(features), halfway)
-
-
 def test_what_few_answers_teach_is_gone_halfway() -> None:
     scene = plain_scene()
     found = run(train_steps(confirmed(scene, some_true(6)), bad_prior()))
@@ -210,37 +199,13 @@ def test_closing_in_the_middle() -> None:
             next(steps)
 
 
-def test_an_update_reuses_the_previous_training(trained: Training) -> None:
-    """Ten more annotations: the same λ, fewer inferences, and nearly the same optimum."""
-    more = confirmed(plain_scene(), some_true(40))
-    update = run(train_steps(more, bad_prior(), previous=trained))
-    assert update.n_annotations == 40
-    assert (update.chosen_by, update.strength) == ("previous training", trained.strength)
-    assert update.decision.reason == KeepReason.CHECKED_BEFORE
-    assert "30 annotations" in update.reason
-    assert update.estimate == trained.estimate
-    scratch = run(train_steps(more, bad_prior(), TrainingOptions(strength=trained.strength)))
-    assert 2 * update.result.n_inferences < scratch.result.n_inferences
-    assert update.result.objective <= scratch.result.objective + 0.02
-    again = run(train_steps(more, bad_prior(), previous=update))
-    assert again.chosen_by == "previous training"
-    assert "30 annotations" in again.reason
-
-
-def test_the_same_annotations_again_cost_next_to_nothing(trained: Training) -> None:
-    scene = confirmed(plain_scene(), some_true(30))
-    again = run(train_steps(scene, bad_prior(), previous=trained))
-    assert again.result.n_inferences <= 5
-    assert again.result.objective <= trained.result.objective + 1e-9
-
-
-def test_an_unchecked_training_is_checked_once_there_is_enough() -> None:
+def test_a_training_is_checked_once_there_is_enough() -> None:
     few = run(train_steps(confirmed(plain_scene(), some_true(5)), bad_prior()))
     assert (few.chosen_by, few.strength) == ("default", default_strength(few.n_annotations))
     assert few.estimate is None
     assert few.decision.reason == KeepReason.UNCHECKED
     scene = confirmed(plain_scene(), some_true(15), source=RANDOM)
-    more = run(train_steps(scene, bad_prior(), previous=few))
+    more = run(train_steps(scene, bad_prior()))
     assert few.validation is None
     assert more.validation is not None
     assert more.estimate is not None

@@ -20,6 +20,7 @@ from training.training_cases import (
     plain_scene,
     says,
     some_true,
+    tiny_set,
     true_columns,
     with_annotations,
 )
@@ -73,6 +74,7 @@ def test_what_annotations_say_of_themselves() -> None:
     np.testing.assert_array_equal(found.unbiased, (ids == "r") | (ids == "i"))
     np.testing.assert_array_equal(found.drawn, ids == "r")
     np.testing.assert_array_equal(found.single, ids != "n")
+    np.testing.assert_array_equal(found.event[ids == "n"], -1)
     np.testing.assert_array_equal(
         found.event[ids != "n"], scene.hypotheses.event[rows[[4, 5, *range(4)]]]
     )
@@ -198,3 +200,21 @@ def test_balance(data: TrainingSet) -> None:
     assert gently[divisions].mean() > per_annotation[divisions].mean()
     assert not {s.key for s in found.samples} & {s.key for s in data.samples}
     assert isinstance(found.phi, sp.csr_matrix)
+
+
+def test_what_was_rejected_is_of_no_kind() -> None:
+    """Whatever else is proposed there: it neither counts as annotated, nor counts less for it."""
+    data = tiny_set(np.random.default_rng(0), 9)
+    kind = np.repeat([Event.MOVE, Event.DIVIDE, -1], [4, 2, 3]).astype(np.int8)
+    data = replace(data, event=kind[data.annotation_sample])
+    population = np.array([99.0, 9, 0, 0, 0, 0, 0, 0])
+    found = balanced(data, population, 1.0).importance
+    np.testing.assert_array_equal(found[6:], 1.0)
+    moves, divisions = ((data.event == e).sum() for e in (Event.MOVE, Event.DIVIDE))
+    factor = np.array([100 / 116 / moves, 10 / 116 / divisions])
+    factor /= (moves * factor[0] + divisions * factor[1]) / (moves + divisions)
+    np.testing.assert_allclose(found[[0, 4]], 2 ** (np.rint(4 * np.log2(factor)) / 4))
+    none = balanced(replace(data, event=np.full_like(data.event, -1)), population, 1.0)
+    np.testing.assert_array_equal(none.importance, 1.0)
+    kinds = TrackingModel(data).kinds(data.samples)
+    np.testing.assert_array_equal(kinds.sum(axis=1), kind >= 0)

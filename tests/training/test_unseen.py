@@ -21,10 +21,11 @@ from bridgetrack.training.fit import TRANSFER, Movies, cross_validate
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.reach import Reached
+from bridgetrack.training.sources import Strategy
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import strategy_steps
 from bridgetrack.training.training_set import TrainingSet
-from bridgetrack.training.validation import HeldOut, Validation, clearly_larger, folds_of, judge
+from bridgetrack.training.validation import HeldOut, best_strength, clearly_larger, folds_of, judge
 from training.training_cases import bad_prior, confirmed, plain_scene, says, some_true
 
 SCENE = plain_scene()
@@ -124,12 +125,16 @@ def test_sessions_judge_models_that_go_as_far_as_theirs() -> None:
     assert np.mean(list(free.unseen.values())) < wrong.mean()
 
 
+@pytest.mark.parametrize(
+    ("strategy", "count"), [("target", 20), ("union", 20), ("union", 8), ("source", 20)]
+)
 def test_the_estimate_is_of_models_that_go_as_far_as_the_one_kept(
-    monkeypatch: pytest.MonkeyPatch,
+    strategy: Strategy, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene, prior = confirmed(SCENE, some_true(20)), bad_prior()
+    scene, prior = confirmed(SCENE, some_true(count)), bad_prior()
     start = prior.aligned(scene.matrix.features)
-    whole = run(train_steps(scene, prior)).estimate
+    earlier = [] if strategy == "target" else [confirmed(plain_scene(2), some_true(40, 2))]
+    whole = run(strategy_steps(strategy, scene, earlier, prior)).estimate
 
     def hardly(scenes, start, learned, before, *_, **__):  # type: ignore[no-untyped-def]
         yield Progress("Going", 1.0)
@@ -137,7 +142,7 @@ def test_the_estimate_is_of_models_that_go_as_far_as_the_one_kept(
         return Reached(weights, choices(scenes, weights), (), 1 / 1024)
 
     monkeypatch.setattr(train, "within_reach", hardly)
-    training = run(train_steps(scene, prior))
+    training = run(strategy_steps(strategy, scene, earlier, prior))
     model = TrackingModel(build_training_set([scene]))
     found, begun = training.estimate, judge(model, start)
     assert training.step < 0.01
@@ -169,13 +174,31 @@ def paired(errors: float, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_lambda_leaves_the_default_at_three_standard_errors() -> None:
-    usual = default_strength(40)
+    usual = default_strength(400)
     for errors, best in ((2.9, 0), (3.1, 1)):
-        loss, smallest = paired(errors)
-        held = tuple(HeldOut(np.zeros(40), x) for x in (loss, smallest))
-        assert Validation((usual, usual / 3), held, held[0]).best == best
+        held = tuple(HeldOut(np.zeros(400), x) for x in paired(errors, 400))
+        assert best_strength((usual, usual / 3), held, np.arange(400)) == best
 
 
 def test_margins_are_clearly_worse_at_two_standard_errors() -> None:
-    assert not clearly_larger(*paired(1.9))
-    assert clearly_larger(*paired(2.1))
+    """Or at what is as rare where so many parts show their spread: 2.02 for a hundred."""
+    assert not clearly_larger(*paired(1.9, 100), np.arange(100))
+    assert clearly_larger(*paired(2.1, 100), np.arange(100))
+
+
+@pytest.mark.parametrize(("parts", "answers"), [(50, 1), (10, 5), (5, 20), (3, 30)])
+def test_answers_of_one_part_are_one_piece_of_evidence(parts: int, answers: int) -> None:
+    """Two models that are equally good; what a part loses is divided among its answers."""
+    rng, part, alarms = np.random.default_rng(1), np.repeat(np.arange(parts), answers), 0
+    for _ in range(400):
+        difference = rng.normal(size=parts)[part]
+        alarms += clearly_larger(difference, np.zeros(len(part)), part)
+    assert alarms <= 0.05 * 400
+    better = -np.ones(parts) + 0.01 * rng.normal(size=parts)
+    assert clearly_larger(np.zeros(len(part)), better[part], part)
+
+
+def test_two_parts_make_nothing_clear() -> None:
+    part = np.repeat([0, 1], 20)
+    assert not clearly_larger(np.ones(40), np.zeros(40), part)
+    assert clearly_larger(np.ones(40), np.zeros(40), np.append(part[:-1], 2))

@@ -17,7 +17,7 @@ from bridgetrack.training.fit import Movies, cross_validate, regularizer_of
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
-from bridgetrack.training.validation import HeldOut, Validation, folds_of, judge
+from bridgetrack.training.validation import HeldOut, best_strength, folds_of, judge
 from training.training_cases import bad_prior, confirmed, plain_scene, some_true, tiny_set
 
 
@@ -96,12 +96,12 @@ def test_the_default_lambda_unless_another_is_clearly_better() -> None:
     noise -= noise.mean()
     alike = base + 0.01 + noise
     worse = base + 0.5 + 0.1 * noise
-    prior = held(*worse)
 
     def best(*losses: np.ndarray) -> int:
         found = tuple(held(*loss) for loss in losses)
         usual = default_strength(len(worse))
-        return Validation((10 * usual, usual, usual / 10)[: len(found)], found, prior).best
+        strengths = (10 * usual, usual, usual / 10)[: len(found)]
+        return best_strength(strengths, found, np.arange(len(worse)))
 
     assert best(base, alike) == 1, "the default is not clearly worse than the smallest"
     assert best(base, worse) == 0

@@ -9,11 +9,15 @@ samples of a domain share it, and a bound is a sum over outputs of all of them (
 slack for each domain, so that what is known of a domain outlives changes of lambda, rho and of the
 other domains (000, section 1.6.3). Bounds made of outputs found before are tried first; inference
 is asked only once these promise little of what is left of the gap, so that their tolerance adapts.
+
+The minimiser of a master problem with few slacks may leap to and fro. With L2, once a few in a row
+were hardly better than the best point, inference is asked halfway between this and the minimiser;
+with L1 `l1.ProximalSteps` says where. The lower bound is always that of the master problem itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +46,21 @@ IDLE = 10
 RAISED = 1e-3
 """Share of the precision by which a useful bound raises the model of P."""
 
+FELL = 0.1
+"""Share of the gap by which a point lowers its upper end that is more than hardly better."""
+
+IN_VAIN = 3
+"""Minimisers of master problems in a row, hardly better, after which only part of the way to the
+next ones is gone. On tracking with one slack this halves the inferences; one or eight do as well,
+but one changes short searches, too, and lengthens them."""
+
+WAY = 0.5
+"""Share of the way from the best point to the minimiser that is gone then; .7 did no better, and .2
+worse."""
+
 
 class CuttingPlanes(Learner):
-    """Bounds from inference where the master problem, which knows those so far, is least."""
+    """Bounds from inference, asked where the master problem of those so far is least, or before."""
 
     def __init__(
         self,
@@ -56,6 +72,7 @@ class CuttingPlanes(Learner):
         single = options.learner == "n-slack" and not isinstance(regularizer, Coupling)
         self._slacks = [(NSlack if single else OneSlack)(penalty) for penalty in self.penalties]
         self._proximal: ProximalSteps | None = None
+        self._in_vain = 0
         self._alphas: list[FloatArray] = []
 
     def forget(self) -> None:
@@ -68,6 +85,7 @@ class CuttingPlanes(Learner):
         """Minimise a surrogate to a given gap."""
         lower, l1 = -np.inf, self.regularizer
         self._proximal = ProximalSteps(l1) if isinstance(l1, L1) else None
+        self._in_vain = 0
         self.trim(halves, weights)
         for slacks, half, w in zip(self._slacks, halves, weights, strict=True):
             slacks.begin(half, w)
@@ -83,12 +101,35 @@ class CuttingPlanes(Learner):
                 return Incumbent(best, upper, lower, "converged")
             if self.n_inferences >= self.options.max_inferences:
                 return Incumbent(best, upper, lower, "limit")
-            raised = self._learn(halves, query, RAISED * precision) > RAISED * precision
-            yield self.incumbent(halves, lower)
-            if not (raised if self._proximal is None else self._proximal.judge(raised)):
+            useful = yield from self._ask(halves, query, Incumbent(best, upper, lower), precision)
+            if not useful:
                 best, upper = self.best(halves)
                 reason = "converged" if upper - lower <= precision else "inexact"
                 return Incumbent(best, upper, lower, reason)
+
+    def _ask(
+        self, halves: Halves, query: FloatArray, so_far: Incumbent, precision: float
+    ) -> Generator[Incumbent, None, bool]:
+        """Ask for inference at or before a point; whether that may lead any further."""
+        tolerance, best = RAISED * precision, so_far.weights
+        if self._proximal is not None:
+            raised = self._learn(halves, query, tolerance) > tolerance
+            yield self.incumbent(halves, so_far.lower)
+            return self._proximal.judge(raised)
+        halfway = self._in_vain >= IN_VAIN
+        point = best + WAY * (query - best) if halfway else query
+        raised = self._learn(halves, point, tolerance) > tolerance
+        now = self.incumbent(halves, so_far.lower)
+        yield now
+        better = so_far.objective - now.objective > FELL * so_far.gap
+        if not halfway:
+            self._in_vain = 0 if better else self._in_vain + 1
+            return raised
+        if raised or better:
+            return True
+        raised = self._learn(halves, query, tolerance) > tolerance
+        yield self.incumbent(halves, so_far.lower)
+        return raised
 
     def _next_point(
         self, halves: Halves, so_far: Incumbent, precision: float
@@ -290,18 +331,18 @@ class NSlack:
         return float(above.sum()) / self.penalty.risk.n_annotations, found
 
     def add(self, found: InferredBatch, w: FloatArray, tolerance: float) -> float:
-        """Add what raises a slack's bound at ``w`` by more than rounding and the tolerance.
+        """Add what raises a slack's bound at ``w`` by more than rounding, and P by the tolerance.
 
-        Returns the rise of all of these slacks, not divided by the number of annotations.
+        Returns by how much all of it raises the model of P there.
         """
-        shared = self._shared(found)
+        shared, n = self._shared(found), self.penalty.risk.n_annotations
         values, known = shared.values(w, 1), self._values(w)
-        new = np.flatnonzero(values > known + tolerance + 1e-10 * (1 + np.abs(values)))
+        new = np.flatnonzero(values > known + n * tolerance + 1e-10 * (1 + np.abs(values)))
         self._slack = np.concatenate([self._slack, new])
         self._features = np.vstack([self._features, shared.features[new]])
         self._losses = np.concatenate([self._losses, shared.losses[new]])
         self._idle = np.concatenate([self._idle, np.zeros(len(new), dtype=np.intp)])
-        return float((values[new] - known[new]).sum())
+        return float((values[new] - known[new]).sum()) / n
 
     def learn(self, half: Half, w: FloatArray, tolerance: float) -> tuple[float, float]:
         """Ask for inference at ``w``; by how much that raises the slacks, and P there."""

@@ -103,7 +103,7 @@ class LearningOptions:
     adaptive: bool = True
     cache: bool = True
     max_bounds: int = 200
-    max_inferences: int = 500
+    max_inferences: int = 2000
     max_cccp_iterations: int = 50
     learner: LearnerName = "bundle"
     curriculum: Curriculum | None = None

@@ -348,7 +348,7 @@ class MendedMovie(TrackedMovie):
         Nothing is changed; `accept` makes one of them.
         """
         masks, detections = self._mendable()
-        taught = self._taught
+        taught = self._judged_by
         self.run("propose", lambda: masks.same(mend, detections, *taught), self._on_proposed)
         return self.proposed
 

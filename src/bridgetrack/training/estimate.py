@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
+from scipy.special import betaincinv, stdtrit
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.notes import plural
@@ -16,6 +16,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 CONFIDENCE = 0.95
+
+UNKNOWN = "unknown"
+"""Kind of event in answers that leave several, as rejections do."""
 
 HARDER = 0.02
 """How much more often the movie is right than the answers from which on it is told why."""
@@ -34,7 +37,8 @@ class ErrorEstimate:
     random
         Whether they were drawn at random, which makes the estimate unbiased.
     per_event
-        For each event annotated: name, how many, how many right.
+        For each event annotated: name, how many, how many right; `UNKNOWN` for answers that do not
+        say which event holds.
     parts
         Parts that are independent of each other: of the movie, or single annotations where they
         were drawn one by one; 0 where that is not known.
@@ -113,22 +117,25 @@ def estimate_accuracy(
     Annotations rarely occur in the proportions of the movie: rare events are sought out. So
     every annotation of a kind weighs what the tracked movie has of that kind (``population``, shape
     (len(Event),)) divided by the annotations of it; drawn at random all weigh alike. Kinds without
-    any annotation are taken to err as the others do. ``part`` (A,) says which annotations are not
-    independent: for those that people chose, the component of each, since they answer about cells
-    side by side, where errors hang together; for those drawn one by one, nothing. ``seen`` (A,)
-    are the errors of the final model, which has learned from them. See `right_share`.
+    any annotation are taken to err as the others do, and annotations whose ``event`` (A,) is -1, as
+    they leave several, weigh what the others do on average. ``part`` (A,) says which annotations
+    are not independent: for those that people chose, the component of each, since they answer about
+    cells side by side, where errors hang together; for those drawn one by one, nothing. ``seen``
+    (A,) are the errors of the final model, which has learned from them. See `right_share`.
     """
     weight = np.ones(len(wrong))
-    if not random:
-        counts = np.bincount(event, minlength=len(population))
+    known = event >= 0
+    if not random and known.any():
+        counts = np.bincount(event[known], minlength=len(population))
         # a kind that was annotated, and that the tracked movie does not have, still counts
-        weight = np.maximum(population, 0.5)[event] / counts[event]
+        weight[known] = np.maximum(population, 0.5)[event[known]] / counts[event[known]]
+        weight[~known] = weight[known].mean()
     part = np.arange(len(wrong)) if part is None else part
     accuracy, low, high = right_share(weight, wrong, part, seen)
-    right = 1.0 - wrong
+    names = {**{int(kind): kind.key for kind in Event}, -1: UNKNOWN}
     per_event = tuple(
-        (kind.key, int((event == kind).sum()), float(right[event == kind].sum()))
-        for kind in Event
+        (name, int((event == kind).sum()), float((1.0 - wrong)[event == kind].sum()))
+        for kind, name in names.items()
         if (event == kind).any()
     )
     parts = len(np.unique(part))
@@ -147,11 +154,13 @@ def right_share(
 
     The share of errors is the weighted mean ``p``. With ``z_c = sum_{a in c} weight_a (wrong_a -
     p)`` for each of m parts its variance is ``v = m / (m - 1) sum_c z_c**2 / (sum weight)**2``, so
-    that it is worth ``n = p (1 - p) / v`` independent answers, at most what weights alone leave,
-    ``(sum weight)**2 / sum weight**2``. Without any error (or right answer) nothing is seen of
-    how errors cluster, and a part counts as one answer. The interval is the exact (Clopper and
-    Pearson's) one of ``n p`` errors among n, as Korn and Graubard proposed for surveys: without
-    errors it ends at 1 and begins at ``0.025 ** (1 / n)``.
+    that it is worth ``p (1 - p) / v`` independent answers, at most what weights alone leave,
+    ``(sum weight)**2 / sum weight**2``. A variance seen in m parts is itself uncertain, so that of
+    A answers only ``n = (t_{A-1} / t_{m-1})**2`` times as many count, with the 97.5 % quantiles of
+    Student's distribution: all of them where each answer is a part. Without any error (or right
+    answer) nothing is seen of how errors cluster, and a part counts as one answer. The interval is
+    the exact (Clopper and Pearson's) one of ``n p`` errors among n, as Korn and Graubard proposed
+    for surveys: without errors it ends at 1 and begins at ``0.025 ** (1 / n)``.
 
     Held-out errors are those of models that learned from less than the final one, which errs
     rather less; on what it has ``seen`` it errs rather too little. Where these errors are given,
@@ -169,14 +178,15 @@ def _errors(weight: Array, wrong: Array, part: Index) -> tuple[float, float, flo
     share = min(float(weight @ wrong) / total, 1.0)  # rounding may lead a little beyond
     _, part = np.unique(part, return_inverse=True)
     sizes, m = np.bincount(part, weight), int(part.max()) + 1
-    n = total**2 / float((sizes**2).sum())
+    n, tail = total**2 / float((sizes**2).sum()), (1 - CONFIDENCE) / 2
     if 1e-9 < share < 1 - 1e-9 and m > 1:
         z = np.bincount(part, weight * (wrong - share))
-        variance = m / (m - 1) * float((z**2).sum()) / total**2
-        at_most = total**2 / float((weight**2).sum())
-        n = max(1.0, min(at_most, share * (1 - share) / variance))
+        # 0 where all parts err alike; never below what independent answers have
+        least = share * (1 - share) * float((weight**2).sum())
+        variance = max(m / (m - 1) * float((z**2).sum()), least) / total**2
+        known = stdtrit(len(wrong) - 1, 1 - tail) / stdtrit(m - 1, 1 - tail)
+        n = max(1.0, share * (1 - share) / variance * float(known) ** 2)
     errors = n * share
-    tail = (1 - CONFIDENCE) / 2
     low = 0.0 if share <= 1e-9 else float(betaincinv(errors, n - errors + 1, tail))
     high = 1.0 if share >= 1 - 1e-9 else float(betaincinv(errors + 1, n - errors, 1 - tail))
     return share, min(low, share), max(high, share)

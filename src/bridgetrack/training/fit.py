@@ -41,6 +41,7 @@ from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import (
     HeldOut,
     Validation,
+    best_strength,
     clearly_larger,
     folds_of,
     judge,
@@ -51,9 +52,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 States = tuple[TrainingState | None, ...]
 Joint = Literal["source", "union", "transfer"]
-
-PREVIOUS = "previous training"
-"""Who chose, where a training took over what an earlier one had chosen."""
 
 ASKING = "Asking the earlier movies alone"
 
@@ -220,7 +218,7 @@ def cross_validate(
     that were found for the one before; and as precisely where a movie is alone, so that what is
     judged is what will be shipped. It is less precise the larger the sources are. ``fold`` (n,) is
     that of every sample (`validation.folds_of`); ``states`` are those of the sources, handed back
-    for a later training. Yields the share of the work done, and weights learned so far. Folds know
+    for the final fit. Yields the share of the work done, and weights learned so far. Folds know
     nothing of each other, so that ``workers`` elsewhere find the same.
     """
     assert movies.target is not None
@@ -273,11 +271,11 @@ def _without_fold(
     rows = np.flatnonzero(fold != k)
     fitted = yield from movies.fit(hold, options, rows=rows, states=states, anew=True)
     here = np.flatnonzero(fold == k)
-    held = judge(target, fitted.w, here)
+    w = fitted.w[None]
+    held = replace(judge(target, fitted.w, here), learned=w)
     if not isinstance(hold, Tie):
         middle = movies.prior + HALFWAY * (fitted.w - movies.prior)
-        halfway, w = judge(target, middle, here), fitted.w[None]
-        held = replace(held, halfway=replace(halfway, learned=w), learned=w)
+        held = replace(held, halfway=replace(judge(target, middle, here), learned=w))
     return fitted, held
 
 
@@ -345,9 +343,11 @@ def choose_strength(
     held_out, _ = yield from relayed(
         steps, lambda step: Trying("Testing on answers set aside", *step)
     )
-    validation = Validation(strengths[: len(held_out)], held_out, prior)
+    tried = strengths[: len(held_out)]
+    best = best_strength(tried, held_out, data.annotation_sample)
+    validation = Validation(tried, held_out, prior, best)
     by = "cross-validation" if choose else by
-    return HoldChoice(strengths[validation.best], by, validation)
+    return HoldChoice(tried[best], by, validation)
 
 
 def choose_tie(
@@ -369,7 +369,8 @@ def choose_tie(
         lambda step: Trying(ASKING, 0.5, step.weights),
     )
     theirs, ours = judge(target, alone.w), judge(target, movies.prior)
-    doubtful = clearly_larger(theirs.loss, ours.loss)
+    part = target.data.annotation_sample
+    doubtful = clearly_larger(theirs.loss, ours.loss, part)
     start = None if doubtful else alone.w
     fold = folds_of(target.data, options.folds)
     if fold is None:
@@ -384,17 +385,17 @@ def choose_tie(
     )
     trials = tuple(Trial(tie, held) for tie, held in zip(ties, held_out, strict=True))
     by = by if len(ties) == 1 else "cross-validation"
-    return HoldChoice(preferred(trials).tie, by, None, trials, states, alone.w, start)
+    return HoldChoice(preferred(trials, part).tie, by, None, trials, states, alone.w, start)
 
 
-def preferred(trials: Sequence[Trial]) -> Trial:
+def preferred(trials: Sequence[Trial], part: Index) -> Trial:
     """Of the trials whose held-out loss is not clearly larger than the smallest, the most right.
 
-    With few annotations the smallest loss is drawn by chance. Among those alike the fewest wrong
-    annotations decide, and then the order.
+    With few annotations, whose components are ``part`` (A,), the smallest loss is drawn by chance.
+    Among those alike the fewest wrong annotations decide, and then the order.
     """
-    best = min(trials, key=lambda trial: round(trial.held_out.risk, 6))
-    alike = [t for t in trials if not clearly_larger(t.held_out.loss, best.held_out.loss)]
+    best = min(trials, key=lambda trial: round(trial.held_out.risk, 6)).held_out.loss
+    alike = [t for t in trials if not clearly_larger(t.held_out.loss, best, part)]
     return min(alike, key=lambda trial: round(trial.held_out.error, 9))
 
 

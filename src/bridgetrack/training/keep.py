@@ -27,7 +27,7 @@ is worse by more than chance (`MISLED`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -71,7 +71,6 @@ class KeepReason(StrEnum):
     WORSE = "worse where it could be checked"
     UNCHECKED = "too few annotations to check it"
     NOT_ANNOTATED = "nothing was annotated"
-    CHECKED_BEFORE = "checked by an earlier training"
     AGREES = "the annotations agree with the starting model"
 
 
@@ -106,20 +105,8 @@ class Decision:
         return Validation((strength,), (self.held,), self.prior)
 
 
-@dataclass(frozen=True)
-class EarlierCheck:
-    """What an earlier training was checked on, where that still stands."""
-
-    annotations: int
-    share: float  # of the way that was gone then
-
-
 def keep_better(
-    movies: Movies,
-    target: TrackingModel | None,
-    w: Array,
-    choice: HoldChoice,
-    checked: EarlierCheck | None = None,
+    movies: Movies, target: TrackingModel | None, w: Array, choice: HoldChoice
 ) -> Decision:
     """Keep the best of the starting and the learned weights (d,) on labels they have not seen.
 
@@ -132,7 +119,7 @@ def keep_better(
             "over without a check",
         )
     agrees = "the answers agree with the starting model, which is kept"
-    if isinstance(choice.hold, Tie) and checked is None:
+    if isinstance(choice.hold, Tie):
         return _keep_better_tied(movies, target, w, choice)
     if choice.validation is not None:
         held, prior = choice.validation.held_out[choice.validation.best], choice.validation.prior
@@ -144,13 +131,6 @@ def keep_better(
         return compared_alone(held, prior, target.data.annotation_sample, many=many)
     if not judge(target, w).risk < judge(target, movies.prior).risk:
         return Decision(KeepReason.AGREES, agrees, share=0.0)
-    if checked is not None:
-        return Decision(
-            KeepReason.CHECKED_BEFORE,
-            "the trained model was updated; that it is no worse than the starting model was "
-            f"checked by an earlier training, on {checked.annotations} annotations",
-            share=checked.share,
-        )
     unchecked = "there were too few answers to check what was learned on ones that it had not seen"
     if choice.by == "user":
         return Decision(KeepReason.UNCHECKED, f"{unchecked}; it is kept, as lambda was given")
@@ -228,36 +208,47 @@ def _keep_better_tied(
 ) -> Decision:
     """The same with earlier movies, which are evidence too: clearly better margins decide.
 
-    Where there are too few annotations to hold some out, the earlier movies alone are judged.
+    Where there are too few annotations to hold some out, the earlier movies alone are judged on
+    them, and where nothing is learned from the target on all that it has.
     """
     prior = judge(target, movies.prior)
     part = target.data.annotation_sample
     trial = next((t for t in choice.trials if t.tie == choice.hold), None)
     if trial is None:
-        held = judge(target, w if choice.earlier is None else choice.earlier)
-        found = compare(held.wrong, prior.wrong, part)
-        return _compared(held, prior, found, "what the earlier movies say", seen=True)
+        w = w if choice.earlier is None else choice.earlier
+        held = replace(judge(target, w), learned=w[None])
+        few, which = movies.target is not None, "the answers"
+        return _compared(held, prior, part, "what the earlier movies say", which, few=few)
     what = "on its own answers alone" if trial.tie.alone else "with the earlier movies"
-    found = compare(trial.held_out.wrong, prior.wrong, part)
-    return _compared(trial.held_out, prior, found, f"the model trained {what}")
+    return _compared(trial.held_out, prior, part, f"the model trained {what}")
+
+
+_APART = "the answers set aside"
 
 
 def _compared(
-    held: HeldOut, prior: HeldOut, found: Comparison, what: str, *, seen: bool = False
+    held: HeldOut,
+    prior: HeldOut,
+    part: Index,
+    what: str,
+    which: str = _APART,
+    *,
+    few: bool = False,
 ) -> Decision:
     """What was learned with earlier movies, unless it is worse where it can be checked.
 
     Where held-out annotations do not clearly tell the two apart what was learned is kept, because
     earlier movies speak for it, unless the margins of the starting weights are clearly better.
-    ``seen``: on annotations too few to hold some out; there any loss decides.
+    ``few``: on ``which`` annotations that are too few to hold some out; there any loss decides.
     """
-    alike = not clearly_larger(held.loss, prior.loss)
-    rates = _rates(held, prior, found, "the answers" if seen else _APART)
+    found = compare(held.wrong, prior.wrong, part)
+    alike = not clearly_larger(held.loss, prior.loss, part)
+    rates = _rates(held, prior, found, which)
     if found.net > 0:
         reason, words = KeepReason.BETTER, "is better than the starting model ({})"
     elif found.net == 0 and alike:
         reason, words = KeepReason.AS_GOOD, "is no worse than the starting model ({})"
-    elif not seen and alike and found.chance_lost > MISLED:
+    elif not few and alike and found.chance_lost > MISLED:
         reason = KeepReason.BY_CHANCE
         words = (
             "was wrong a little more often than the starting model ({}), no more than chance "
@@ -267,9 +258,6 @@ def _compared(
         reason, words = KeepReason.WORSE, "is worse than the starting model ({}), which is kept"
     share = 0.0 if reason == KeepReason.WORSE else 1.0
     return Decision(reason, f"{what} {words.format(rates)}", held, prior, share)
-
-
-_APART = "the answers set aside"
 
 
 def _rates(held: HeldOut, prior: HeldOut, found: Comparison, which: str = _APART) -> str:

@@ -14,7 +14,7 @@ from bridgetrack.errors import InfeasibleError, InputError
 from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning import TrainingResult, TrainingState
+from bridgetrack.learning import TrainingResult
 from bridgetrack.models.model import Model
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
@@ -60,8 +60,7 @@ class Training:
     decision
         Which of them, and why.
     choice
-        What holds the weights, who chose it, and the cross-validation: where its result was taken
-        over, that of the previous training.
+        What holds the weights, who chose it, and the cross-validation.
     strength
         The λ used.
     estimate
@@ -120,7 +119,7 @@ class Training:
 
     @property
     def chosen_by(self) -> str:
-        """Who chose λ: ``"cross-validation"``, ``"default"``, ``"user"`` or `fit.PREVIOUS`."""
+        """Who chose λ: ``"cross-validation"``, ``"default"`` or ``"user"``."""
         return self.choice.by
 
     @property
@@ -132,11 +131,6 @@ class Training:
     def transfer(self) -> HoldChoice | None:
         """How earlier movies were used; None where there were none."""
         return self.choice if isinstance(self.choice.hold, Tie) else None
-
-    @property
-    def state(self) -> TrainingState | None:
-        """What a later training can reuse."""
-        return self.result.state
 
 
 def plain_model(weights: Array, features: FeatureSet) -> Model:
@@ -196,7 +190,7 @@ def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
     if not data.single.any():
         notes.append("all annotations say what did not happen; confirm some events too")
     for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):
-        if not ((data.event == event) & data.single).any():
+        if not (data.event == event).any():
             notes.append(f"no {event.key} was annotated; its weights stay near the starting model")
     return (
         *(Note(NoteKind.UNUSED, words) for words in unused),

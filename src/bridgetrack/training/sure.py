@@ -183,12 +183,13 @@ def _probably_slips(data: TrainingSet, differ: Mask) -> Mask:
     """Contradicting annotations without those of kinds that mostly contradict, shape (A,).
 
     Where people say again and again what the starting model does not think of, such as that
-    something is no cell, it is the model that is wrong.
+    something is no cell, it is the model that is wrong. What leaves several events is of one kind.
     """
-    count = np.bincount(data.event)
-    against = np.bincount(data.event, differ, minlength=len(count))
+    kind = data.event + 1
+    count = np.bincount(kind)
+    against = np.bincount(kind, differ, minlength=len(count))
     often = (against >= OFTEN) & (2 * against > count)
-    return np.asarray(differ & ~often[data.event])
+    return np.asarray(differ & ~often[kind])
 
 
 def _found(

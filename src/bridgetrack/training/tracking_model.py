@@ -215,7 +215,8 @@ class TrackingModel:
     def kinds(self, samples: Sequence[Sample]) -> Mask:
         """Which kinds of events are annotated in every sample, shape (n, len(Event))."""
         found = np.zeros((len(self.data.samples), len(Event)), dtype=bool)
-        found[self.data.annotation_sample, self.data.event] = True
+        single = self.data.single
+        found[self.data.annotation_sample[single], self.data.event[single]] = True
         return found[_numbers(samples)]
 
     def loss_augmented_each(self, samples: Sequence[Sample], weights: Array) -> InferredBatch:

@@ -41,7 +41,6 @@ from bridgetrack.spread import Workers
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 from bridgetrack.training.fit import (
-    PREVIOUS,
     Fit,
     HoldChoice,
     Joint,
@@ -52,7 +51,7 @@ from bridgetrack.training.fit import (
     choose_strength,
     choose_tie,
 )
-from bridgetrack.training.keep import Decision, EarlierCheck, keep_better
+from bridgetrack.training.keep import Decision, keep_better
 from bridgetrack.training.kinds import STAGE
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import (
@@ -91,7 +90,6 @@ def train_steps(
     scenes: Scene | Sequence[Scene],
     prior: Model | None = None,
     options: TrainingOptions | None = None,
-    previous: Training | None = None,
     chosen: Sequence[Mask] | None = None,
 ) -> Steps[Training]:
     """Train on one or more annotated movies.
@@ -104,10 +102,6 @@ def train_steps(
         Weights to start from and to stay close to; those of the shipped model where None.
     options
         Choices; the defaults need no thought.
-    previous
-        An earlier training on (mostly) the same annotations: what is still valid of it is used
-        again. Where it kept a trained model after cross-validation, so are λ, that verdict and
-        the estimate; otherwise all three are found anew.
     chosen
         The hypotheses that the prior's weights choose in each movie under its annotations, where
         that is known already (``Tracking.solution.chosen``); found anew where None.
@@ -131,7 +125,7 @@ def train_steps(
     """
     targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
     start, options = prior or shipped_model(), options or TrainingOptions()
-    return _train("target", targets, (), start, options, previous, chosen=chosen)
+    return _train("target", targets, (), start, options, chosen=chosen)
 
 
 def strategy_steps(
@@ -140,7 +134,6 @@ def strategy_steps(
     sources: Sequence[Source] = (),
     prior: Model | None = None,
     options: TrainingOptions | None = None,
-    previous: Training | None = None,
     tie: float | None = None,
     workers: Workers | None = None,
 ) -> Steps[Training]:
@@ -159,9 +152,6 @@ def strategy_steps(
     prior
         Weights that everything stays close to; the shipped ones where None. For ``prior`` and
         ``delta`` the source takes its place, save in features that the source never saw.
-    previous
-        An earlier training: with the same strategy and sources, what is still valid of it is
-        used again.
     tie
         rho, for ``transfer``; None: chosen by cross-validation.
     workers
@@ -187,16 +177,12 @@ def strategy_steps(
     models, movies = split_sources(sources)
     targets = [scenes] if isinstance(scenes, Scene) else list(scenes)
     origin = origin_of(strategy, sources)
-    if previous is not None and previous.origin != origin:
-        previous = None
     start = prior or shipped_model()
     notes: tuple[Note, ...] = ()
     if models:
-        start, notes = _start_of(strategy, models[0], targets, start, check=previous is None)
+        start, notes = _start_of(strategy, models[0], targets, start)
     options = options or TrainingOptions()
-    training = yield from _train(
-        strategy, targets, movies, start, options, previous, tie, workers=workers
-    )
+    training = yield from _train(strategy, targets, movies, start, options, tie, workers=workers)
     training = replace(training, notes=(*training.notes, *notes), origin=origin)
     if not origin or training.kept != "trained":
         return training
@@ -253,7 +239,6 @@ def _train(
     sources: Sequence[Scene],
     prior: Model,
     options: TrainingOptions,
-    previous: Training | None,
     tie: float | None = None,
     chosen: Sequence[Mask] | None = None,
     workers: Workers | None = None,
@@ -275,16 +260,13 @@ def _train(
         others.append(TrackingModel(data))
     learnt_from = None if strategy == "source" else target
     movies = Movies(learnt_from, tuple(others), start, prior.tightness_for(features))
-    settled = previous if _settled(previous, options, tie, target, bool(sources)) else None
-    choosing = _choose(strategy, movies, options, previous, settled, tie, workers)
+    choosing = _choose(strategy, movies, options, tie, workers)
     choice = yield from relayed(choosing, partial(_kept_meanwhile, features=features, start=start))
     movies = replace(movies, start=choice.start)
     mine: States = () if movies.target is None else (None,)
-    if not sources and previous is not None:
-        mine = (previous.state,)
     steps = movies.fit(choice.hold, options, states=(*mine, *choice.states))
     fitted = yield from _told(steps, options.optimiser.precision, features, start)
-    decision = keep_better(movies, target, fitted.w, choice, _checked(settled))
+    decision = keep_better(movies, target, fitted.w, choice)
     yield Progress(STAGE, 0.0)
     # who gives λ wants these weights; earlier movies vouch for what they overturn
     priced = options.strength is None
@@ -294,16 +276,13 @@ def _train(
     reached = (yield from reaching) if decision.share else Reached(start, before)
     population = population_of(targets, reached.chosen)
     known = None if target is None else target.data
-    estimate = None if settled is None else settled.estimate
+    estimate = None
     if decision.held_out is not None and target is not None:
         unseen = _as_kept(target, movies, decision, reached, options) or decision.held_out
         estimate = _estimated(target, unseen, reached.weights, population)
     hold, count = choice.hold, 0 if known is None else known.n_annotations
     strength = hold.strength(movies.n) if isinstance(hold, Tie) else hold
     validation = choice.validation or decision.validation(strength)
-    choice = replace(choice, validation=validation if settled is None else settled.validation)
-    if sources and not (isinstance(hold, Tie) and hold.alone):
-        choice = replace(choice, states=movies.states_of_sources(fitted))
     doubtful = () if sure is None else sure.doubtful(targets)
     notes = () if known is None else notes_about(targets, known)
     model = prior
@@ -313,7 +292,7 @@ def _train(
     return Training(
         model=replace(model, estimate={} if estimate is None else estimate.to_json()),
         decision=decision,
-        choice=choice,
+        choice=replace(choice, validation=validation),
         strength=strength,
         estimate=estimate,
         result=fitted,
@@ -338,12 +317,15 @@ def _as_kept(
 ) -> HeldOut | None:
     """What models that have not seen the answers do, changed as the model that is kept was.
 
-    None where it was not changed after it was judged, or the folds' weights are not known.
+    None where it was not changed after it was judged.
     """
-    known, fold = decision.held, folds_of(target.data, options.folds)
-    if reached.as_learned or known is None or known.learned is None or fold is None:
+    known = decision.held
+    if reached.as_learned or known is None or known.learned is None:
         return None
     start = movies.prior
+    fold = folds_of(target.data, options.folds) if len(known.learned) > 1 else None
+    if fold is None:
+        fold = np.zeros(len(target.data.samples), dtype=np.int64)
     gone = start + decision.share * (known.learned - start)
     return judge_folds(target, np.stack([reached.alike(start, w) for w in gone]), fold)
 
@@ -374,53 +356,19 @@ def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: Training
             )
 
 
-def _settled(
-    previous: Training | None,
-    options: TrainingOptions,
-    tie: float | None,
-    target: TrackingModel | None,
-    joint: bool,
-) -> bool:
-    """Whether what holds the weights and what to keep need not be found anew."""
-    if previous is None or previous.kept != "trained" or options.strength is not None:
-        return False
-    if not joint:
-        return previous.validation is not None and previous.transfer is None
-    checked = previous.transfer is not None and bool(previous.transfer.trials)
-    return checked and tie is None and target is not None
-
-
 def _choose(
     strategy: Strategy,
     movies: Movies,
     options: TrainingOptions,
-    previous: Training | None,
-    settled: Training | None,
     tie: float | None,
     workers: Workers | None,
 ) -> Steps[HoldChoice]:
-    """What holds the weights: as before, or found anew."""
+    """What holds the weights."""
     if not movies.sources:
-        if settled is not None:
-            return HoldChoice(settled.strength, PREVIOUS)
-        return (yield from choose_strength(movies, options, workers))
-    earlier = None if previous is None else previous.transfer
-    if settled is not None and earlier is not None:
-        return HoldChoice(earlier.tie, PREVIOUS, states=earlier.states, start=earlier.start)
+        return choose_strength(movies, options, workers)
     assert strategy in get_args(Joint)
     joint: Joint = strategy  # type: ignore[assignment]
-    choice = yield from choose_tie(movies, joint, options, tie, workers)
-    if not choice.states and earlier is not None:
-        choice = replace(choice, states=earlier.states)
-    return choice
-
-
-def _checked(settled: Training | None) -> EarlierCheck | None:
-    """How many answers an earlier training was checked on, and the share of the way it went."""
-    if settled is None:
-        return None
-    count = 0 if settled.validation is None else len(settled.validation.prior.wrong)
-    return EarlierCheck(count, settled.decision.share)
+    return choose_tie(movies, joint, options, tie, workers)
 
 
 def _kept_meanwhile(step: Progress, features: FeatureSet, start: Array) -> Progress:
@@ -458,12 +406,7 @@ def _told(
 
 
 def _start_of(
-    strategy: Strategy,
-    source: Model,
-    targets: Sequence[Scene],
-    shipped: Model,
-    *,
-    check: bool,
+    strategy: Strategy, source: Model, targets: Sequence[Scene], shipped: Model
 ) -> tuple[Model, tuple[Note, ...]]:
     """The source over the features of the movies, and remarks."""
     start, notes = source, []
@@ -476,7 +419,7 @@ def _start_of(
                 f"{len(new)} features are new to the source {source.name!r} and start from the "
                 f"weights of {shipped.name!r}: {', '.join(new)}"
             )
-    if check and any(len(scene.constraints) for scene in targets):
+    if any(len(scene.constraints) for scene in targets):
         features = common_features(targets)
         model = TrackingModel(build_training_set(targets))
         theirs = judge(model, start.aligned(features))

@@ -49,9 +49,8 @@ class TrainingSet:
     pair
         Earlier frame of the frame pair of every annotation's slot, shape (A,).
     event
-        Event of every annotation's first allowed column, shape (A,), values of `Event`.
-    single
-        Whether an annotation confirms one event, shape (A,).
+        The `Event` that an annotation confirms, -1 where it leaves several, as a rejection does,
+        shape (A,).
     scene
         Movie of every annotation, shape (A,).
     unbiased, drawn
@@ -80,7 +79,6 @@ class TrainingSet:
     allowed: Mask
     pair: Index
     event: NDArray[np.int8]
-    single: Mask
     scene: Index
     unbiased: Mask
     drawn: Mask
@@ -89,6 +87,11 @@ class TrainingSet:
     names: tuple[bytes, ...] = ()
     sure: Mask | None = None
     sure_weight: float = 1.0
+
+    @property
+    def single(self) -> Mask:
+        """Whether an annotation confirms one event, shape (A,)."""
+        return self.event >= 0
 
     @property
     def n_held(self) -> int:
@@ -170,7 +173,9 @@ def labelled(
     allowed = np.ones(len(cut.columns), dtype=bool)
     left_out = place[constraints.left_out]
     allowed[left_out[left_out >= 0]] = False
-    first = constraints.indices[np.minimum(constraints.indptr[:-1], len(constraints.indices) - 1)]
+    single = np.flatnonzero(np.diff(constraints.indptr) == 1)
+    event = np.full(len(constraints), -1, dtype=np.int8)
+    event[single] = scene.hypotheses.event[constraints.indices[constraints.indptr[single]]]
     source = [scene.anchored.listed[k].source for k in constraints.annotation]
     n_cells = len(scene.detections)
     frame = scene.detections.frame[constraints.slot % n_cells]
@@ -183,8 +188,7 @@ def labelled(
         annotation_sample=annotation_sample,
         allowed=allowed,
         pair=np.asarray(frame - (constraints.slot >= n_cells), dtype=np.int64),
-        event=scene.hypotheses.event[first],
-        single=np.diff(constraints.indptr) == 1,
+        event=event,
         scene=np.full(len(constraints), number, dtype=np.int64),
         unbiased=np.asarray([s in (RANDOM, "import") for s in source], dtype=bool),
         drawn=np.asarray([s == RANDOM for s in source], dtype=bool),
@@ -203,7 +207,7 @@ def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
     for name in ("column_sample", "slot_sample", "annotation_sample"):
         values = [getattr(p, name) + shift for p, shift in zip(parts, shifts, strict=False)]
         arrays[name] = np.concatenate(values)
-    each = ("allowed", "pair", "event", "single", "scene", "unbiased", "drawn", "importance")
+    each = ("allowed", "pair", "event", "scene", "unbiased", "drawn", "importance")
     for name in each:
         arrays[name] = np.concatenate([getattr(p, name) for p in parts])
     whole = TrainingSet(
@@ -262,15 +266,17 @@ def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSe
 
     People seek out divisions and other rare events. Every annotation of kind e gets the factor
     ``(share of e in the movie / share of e among the annotations) ** balance``, scaled to mean
-    1; a sample has the mean of its annotations, rounded to a quarter of an octave so that some
-    more annotations leave most factors, and what training has cached, as they were. ``population``
-    is how often each kind of event occurs in the movies, shape (len(Event),).
+    1; one that leaves several events says nothing of kinds, and has the factor 1. A sample has the
+    mean of its annotations, rounded to a quarter of an octave so that some more annotations leave
+    most factors, and what training has cached, as they were. ``population`` is how often each kind
+    of event occurs in the movies, shape (len(Event),).
     """
-    annotated = np.bincount(data.event, minlength=len(population)).astype(np.float64)
-    expected = (population + 1.0) / (population + 1.0).sum()
-    factor = (expected / np.maximum(annotated / annotated.sum(), 1e-12)) ** balance
-    each = factor[data.event]
-    each = each / each.mean()
+    known, each = data.event[data.single], np.ones(data.n_annotations)
+    if len(known):
+        annotated = np.bincount(known, minlength=len(population)) / len(known)
+        expected = (population + 1.0) / (population + 1.0).sum()
+        factor = (expected / np.maximum(annotated, 1e-12)) ** balance
+        each[data.single] = factor[known] / factor[known].mean()
     count = np.bincount(data.annotation_sample, minlength=len(data.samples))
     mean = np.bincount(data.annotation_sample, each, minlength=len(data.samples)) / count
     mean = np.exp2(np.rint(_STEPS * np.log2(mean)) / _STEPS)

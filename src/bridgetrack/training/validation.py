@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, stdtrit
 
 from bridgetrack.training.options import ENOUGH_TO_VALIDATE, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
@@ -18,6 +19,9 @@ from bridgetrack.training.training_set import TrainingSet
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+_PARTS = 3
+"""Parts of the movie below which nothing is clear."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ class HeldOut:
     loss: Array  # hinge of every sample divided among its annotations, shape (A,)
     # of the weights halfway between the start and these, where they were judged
     halfway: HeldOut | None = None
-    # the weights that were learned without every fold, shape (F, d), where they are kept
+    # the weights that were learned without every fold, shape (F, d), where they are kept; one row
+    # where they were learned without any of the annotations
     learned: Array | None = None
 
     @property
@@ -51,30 +56,41 @@ class Validation:
     strengths: tuple[float, ...]  # values of λ tried, strongest first
     held_out: tuple[HeldOut, ...]  # one `HeldOut` each
     prior: HeldOut  # the prior on the same annotations
-
-    @property
-    def best(self) -> int:
-        """Index of the strength to use.
-
-        The λ nearest to the default whose held-out loss is not clearly worse than the smallest:
-        within three standard errors of the paired difference. With few annotations the minimum
-        itself is drawn by chance.
-        """
-        best = int(np.argmin([round(h.risk, 6) for h in self.held_out]))
-        smallest = self.held_out[best].loss
-        alike = [
-            k for k, h in enumerate(self.held_out) if not clearly_larger(h.loss, smallest, 3.0)
-        ]
-        usual = default_strength(len(self.prior.wrong))
-        steps = np.abs(np.log(np.asarray(self.strengths) / usual))
-        return min(alike, key=lambda k: float(steps[k]))
+    best: int = 0  # index of the strength to use, see `best_strength`
 
 
-def clearly_larger(loss: Array, other: Array, errors: float = 2.0) -> bool:
-    """Whether a mean loss exceeds another by some standard errors of the paired difference."""
-    difference = loss - other
-    error = float(difference.std(ddof=1)) / np.sqrt(len(loss)) if len(loss) > 1 else 0.0
-    return float(difference.mean()) > errors * error + 1e-9
+def best_strength(strengths: Sequence[float], held_out: Sequence[HeldOut], part: Index) -> int:
+    """Index of the λ nearest to the default whose held-out loss is not clearly too large.
+
+    With few annotations the smallest loss is drawn by chance, so that any within three standard
+    errors of the paired difference does. ``part`` (A,) is the component of each annotation.
+    """
+    best = held_out[int(np.argmin([round(h.risk, 6) for h in held_out]))]
+    alike = [k for k, h in enumerate(held_out) if not clearly_larger(h.loss, best.loss, part, 3.0)]
+    steps = np.abs(np.log(np.asarray(strengths) / default_strength(len(part))))
+    return min(alike, key=lambda k: float(steps[k]))
+
+
+def clearly_larger(loss: Array, other: Array, part: Index, errors: float = 2.0) -> bool:
+    """Whether a mean loss (A,) exceeds another by some standard errors of the paired difference.
+
+    Annotations of one ``part`` (A,) share its loss, so parts are drawn, not annotations. With the
+    sum ``D_c`` of the differences of the ``n_c`` annotations of each of m parts, the standard error
+    of their mean ``D / n`` is
+
+        sqrt( m / (m - 1) sum_c (D_c - n_c D / n)**2 ) / n
+
+    It is itself uncertain where parts are few: as many of them are asked for as have the same
+    chance by Student's distribution. Fewer than three parts tell nothing.
+    """
+    _, part = np.unique(part, return_inverse=True)
+    m, n = int(part.max()) + 1, len(loss)
+    if m < _PARTS:
+        return False
+    mean = float((loss - other).mean())
+    apart = np.bincount(part, loss - other - mean)
+    error = np.sqrt(m / (m - 1) * float(apart @ apart)) / n
+    return mean > float(stdtrit(m - 1, ndtr(errors))) * error + 1e-9
 
 
 def folds_of(data: TrainingSet, folds: int) -> Index | None:
