@@ -31,6 +31,7 @@ from partition_problems import brute_force, problem_of, random_covers
 from training.training_cases import (
     bad_prior,
     confirmed,
+    far_apart,
     middle_set,
     outputs,
     plain_scene,
@@ -38,6 +39,7 @@ from training.training_cases import (
     says,
     set_of,
     some_true,
+    swapped,
     true_columns,
     with_annotations,
 )
@@ -235,29 +237,6 @@ def test_answers_about_other_events_are_no_trust() -> None:
     assert told.vouching > 0
     assert told.data.n_held > 0
     assert 0 < told.data.held_weight <= 1
-
-
-def swapped(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """For each true move another move of the same cell, the one that the weights like least."""
-    scores, h = scene.matrix.scores(w), scene.hypotheses
-    out = []
-    for column in columns.tolist():
-        rivals = np.flatnonzero(
-            (h.event == h.event[column])
-            & (h.sources[:, 0] == h.sources[column, 0])
-            & (np.arange(len(h)) != column)
-        )
-        out.append(int(rivals[np.argmin(scores[rivals])]))
-    return np.array(out)
-
-
-def far_apart(count: int) -> np.ndarray:
-    """True moves in frame pairs of their own, which no swap can bring into contradiction."""
-    scene = plain_scene()
-    true = some_true(200, divisions=0)
-    frame = scene.detections.frame[scene.hypotheses.sources[true, 0]]
-    _, first = np.unique(frame, return_index=True)
-    return true[first][:count]
 
 
 def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:

@@ -78,6 +78,29 @@ def some_true(count: int, seed: int = 1, draw: int = 0, divisions: int = 3) -> n
     return true[np.concatenate([rare, common])[:count]]
 
 
+def swapped(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """For each true move another move of the same cell, the one that the weights like least."""
+    scores, h = scene.matrix.scores(w), scene.hypotheses
+    out = []
+    for column in columns.tolist():
+        rivals = np.flatnonzero(
+            (h.event == h.event[column])
+            & (h.sources[:, 0] == h.sources[column, 0])
+            & (np.arange(len(h)) != column)
+        )
+        out.append(int(rivals[np.argmin(scores[rivals])]))
+    return np.array(out)
+
+
+def far_apart(count: int) -> np.ndarray:
+    """True moves in frame pairs of their own, which no swap can bring into contradiction."""
+    scene = plain_scene()
+    true = some_true(200, divisions=0)
+    frame = scene.detections.frame[scene.hypotheses.sources[true, 0]]
+    _, first = np.unique(frame, return_index=True)
+    return true[first][:count]
+
+
 def bad_prior() -> Model:
     """Untrained weights that would rather let cells come and go than move."""
     plain = untrained_model()
