@@ -37,10 +37,10 @@ from bridgetrack.training.reach import (
 )
 from bridgetrack.training.sure import SURE, SureEvents, hold_sure
 from bridgetrack.training.train import train_steps
-from training.test_sure import far_apart
 from training.training_cases import (
     bad_prior,
     confirmed,
+    far_apart,
     plain_scene,
     says,
     true_columns,

@@ -13,10 +13,8 @@ from bridgetrack.active.options import TIGHTER, LearnOptions
 from bridgetrack.active.update import learn
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.words import describe
-from bridgetrack.inference.margins import margin_bounds
-from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training import sure as module
 from bridgetrack.training.components import build_training_set
@@ -31,6 +29,8 @@ from partition_problems import brute_force, problem_of, random_covers
 from training.training_cases import (
     bad_prior,
     confirmed,
+    far_apart,
+    margin_of,
     middle_set,
     outputs,
     plain_scene,
@@ -38,6 +38,7 @@ from training.training_cases import (
     says,
     set_of,
     some_true,
+    swapped,
     true_columns,
     with_annotations,
 )
@@ -237,34 +238,6 @@ def test_answers_about_other_events_are_no_trust() -> None:
     assert 0 < told.data.held_weight <= 1
 
 
-def swapped(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """For each true move another move of the same cell, the one that the weights like least."""
-    scores, h = scene.matrix.scores(w), scene.hypotheses
-    out = []
-    for column in columns.tolist():
-        rivals = np.flatnonzero(
-            (h.event == h.event[column])
-            & (h.sources[:, 0] == h.sources[column, 0])
-            & (np.arange(len(h)) != column)
-        )
-        out.append(int(rivals[np.argmin(scores[rivals])]))
-    return np.array(out)
-
-
-def far_apart(count: int, surest: bool = False) -> np.ndarray:
-    """True moves in frame pairs of their own, which no swap can bring into contradiction.
-
-    Of each pair the first one, or that which the starting weights are surest of.
-    """
-    scene = plain_scene()
-    true = some_true(200, divisions=0)
-    if surest:
-        true = true[np.argsort(-_margin_of(scene, true, untrained_model().weights))]
-    frame = scene.detections.frame[scene.hypotheses.sources[true, 0]]
-    _, first = np.unique(frame, return_index=True)
-    return true[first][:count]
-
-
 def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
     scene, w = plain_scene(), untrained_model().weights
     moves = far_apart(6, surest=True)
@@ -298,20 +271,13 @@ def test_what_is_rejected_again_and_again_is_no_slip() -> None:
     """Four answers that leave several events contradict; of moves, six agree."""
     scene, w = plain_scene(), untrained_model().weights
     moves = some_true(30, divisions=0)
-    firm = moves[_margin_of(scene, moves, w) >= SURE][:10]
+    firm = moves[margin_of(scene, moves, w) >= SURE][:10]
     assert len(firm) == 10
     rejected = says(scene, firm[:4], Kind.REJECT, prefix="n")
     said = with_annotations(scene, [*says(scene, firm[4:]), *rejected])
     held = hold_sure(build_training_set([said]), w)
     assert held.against == 4
     assert held.doubted == ()
-
-
-def _margin_of(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Margins within the movie."""
-    scores = scene.matrix.scores(w)
-    best = solve(scene.problem, scores)
-    return np.where(best.chosen, margin_bounds(scene.problem, scores, best), -1.0)[columns]
 
 
 def test_a_slip_does_not_turn_a_good_model_round() -> None:

@@ -14,19 +14,31 @@ from bridgetrack.active.update import judge_unseen, learn
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.models.shipped import untrained_model
+from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, run
 from bridgetrack.training import fit, train
-from bridgetrack.training.components import build_training_set
+from bridgetrack.training.components import AnnotatedComponents, build_training_set
 from bridgetrack.training.fit import TRANSFER, Movies, cross_validate
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.reach import Reached
 from bridgetrack.training.sources import Strategy
+from bridgetrack.training.sure import SureEvents, as_seen
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import strategy_steps
+from bridgetrack.training.train import strategy_steps, tracking_model
 from bridgetrack.training.training_set import TrainingSet
 from bridgetrack.training.validation import HeldOut, best_strength, clearly_larger, folds_of, judge
-from training.training_cases import bad_prior, confirmed, plain_scene, says, some_true
+from training.training_cases import (
+    bad_prior,
+    confirmed,
+    far_apart,
+    plain_scene,
+    says,
+    some_true,
+    swapped,
+    with_annotations,
+)
 
 SCENE = plain_scene()
 
@@ -202,3 +214,83 @@ def test_two_parts_make_nothing_clear() -> None:
     part = np.repeat([0, 1], 20)
     assert not clearly_larger(np.ones(40), np.zeros(40), part)
     assert clearly_larger(np.ones(40), np.zeros(40), np.append(part[:-1], 2))
+
+
+def with_slips() -> Scene:
+    """Moves of which the first three are slips."""
+    said = far_apart(6)
+    said[:3] = swapped(SCENE, said[:3], untrained_model().weights)
+    return confirmed(SCENE, said)
+
+
+KINDS = np.array([80.0, 6, 1, 1, 0, 0, 0, 0])
+
+
+def test_what_is_held_and_weighed_hangs_on_the_answers_that_are_known_alone() -> None:
+    w, wrong = untrained_model().weights, far_apart(3)
+    right = says(SCENE, np.setdiff1d(some_true(12), wrong))
+    said = [*says(SCENE, swapped(SCENE, wrong, w), prefix="slip"), *right]
+
+    def learned(scene: Scene, known: SureEvents | None = None) -> SureEvents:
+        data = build_training_set([scene], largest=1)
+        _, sure = tracking_model(data, KINDS, w, TrainingOptions(), known=known)
+        assert sure is not None
+        return sure
+
+    scene = with_annotations(SCENE, said)
+    sure, slips = learned(scene), [i.startswith("slip") for i in scene.constraints.ids]
+    data = sure.data
+    known = np.setdiff1d(np.arange(len(data.samples)), data.annotation_sample[slips])
+    seen, inside = as_seen(data, known), np.isin(data.annotation_sample, known)
+    ids = {i for i, there in zip(scene.constraints.ids, inside, strict=True) if there}
+    # margins are bounds, which hang on what they are found together with
+    fewer = learned(with_annotations(SCENE, [a for a in said if a.id in ids]), sure).data
+    assert data.sure is not None
+    assert seen.sure is not None
+    assert fewer.sure is not None
+    assert fewer.n_held > 0
+    assert not np.array_equal(data.importance[known], fewer.importance)
+    np.testing.assert_array_equal(seen.importance[known], fewer.importance)
+    np.testing.assert_array_equal(seen.sure[np.isin(seen.column_sample, known)], fewer.sure)
+    assert seen.sure_weight == fewer.sure_weight != data.sure_weight
+    # others are judged as they were
+    others = np.setdiff1d(np.arange(len(data.samples)), known)
+    np.testing.assert_array_equal(seen.importance[others], data.importance[others])
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[tuple[set[int], int]]:
+    """The samples that every model learns from, and how many events are held there."""
+    held: list[tuple[set[int], int]] = []
+    calls = fit.train
+
+    def watched(model, samples, *more, **named):  # type: ignore[no-untyped-def]
+        held.append(({s.x for s in samples}, model.data.n_held))
+        return calls(model, samples, *more, **named)
+
+    monkeypatch.setattr(fit, "train", watched)
+    return held
+
+
+def test_slips_that_are_set_aside_do_not_tell_the_others_what_to_hold(
+    held: list[tuple[set[int], int]],
+) -> None:
+    w = untrained_model().weights
+    data = build_training_set([with_slips()], largest=1)
+    model, sure = tracking_model(data, KINDS, w, TrainingOptions())
+    assert sure is not None
+    assert not sure.trusted
+    assert model.data.n_held == 0
+    slips = set(data.annotation_sample[:3].tolist())
+    fold = np.isin(np.arange(len(data.samples)), list(slips)).astype(np.int64)
+    movies = Movies(model, (), w, None)
+    run(cross_validate(movies, (0.1,), TrainingOptions(), fold))
+    assert [n > 0 for _, n in held] == [not seen & slips for seen, _ in held] == [False, True]
+
+
+def test_nor_do_they_in_sessions(held: list[tuple[set[int], int]]) -> None:
+    scene, prior = with_slips(), untrained_model()
+    pieces = AnnotatedComponents(scene, largest=1)
+    learned = run(learn(scene, prior, KINDS, LearnOptions(), components=pieces))
+    run(judge_unseen(scene, learned, scene.constraints.ids, LearnOptions(), folds=2))
+    assert [n > 0 for _, n in held] == [False, True, False]

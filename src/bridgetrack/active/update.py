@@ -35,7 +35,8 @@ from bridgetrack.training.components import AnnotatedComponents, build_training_
 from bridgetrack.training.fit import Movies
 from bridgetrack.training.outcome import population_of
 from bridgetrack.training.reach import Reached, within_reach
-from bridgetrack.training.sure import SureEvents
+from bridgetrack.training.sure import SureEvents, as_seen
+from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.train import tracking_model
 
 Array = NDArray[np.float64]
@@ -239,8 +240,8 @@ def judge_unseen(
 ) -> Steps[Judged]:
     """Error on some answers, each by a model trained on all answers but those of its fold.
 
-    A fold leaves whole samples (connected components) out, so that nothing leaks. Empty where there
-    is too little to leave some out.
+    A fold leaves whole samples (connected components) out, and what else their answers tell, so
+    that nothing leaks. Empty where there is too little to leave some out.
     """
     if learned.movies is None or learned.movies.target is None:
         return Judged()
@@ -255,7 +256,9 @@ def judge_unseen(
         inside = np.setdiff1d(np.arange(len(data.samples)), part)
         if not len(inside):
             continue
-        fitted = yield from _fit_part(learned.movies, inside, options, learned.state, anew=True)
+        seen = TrackingModel(as_seen(data, inside), earlier=model)
+        movies = replace(learned.movies, target=seen)
+        fitted = yield from _fit_part(movies, inside, options, learned.state, anew=True)
         weights = fitted.w
         if learned.reached is not None:  # what is judged was taken as far as what is shown
             weights = learned.reached.alike(learned.movies.prior, weights)

@@ -37,6 +37,7 @@ from bridgetrack.training.options import (
     TrainingOptions,
     default_strength,
 )
+from bridgetrack.training.sure import as_seen
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import (
     HeldOut,
@@ -260,17 +261,17 @@ def cross_validate(
 def _without_fold(
     shared: tuple[Movies, TrainingOptions, Index], part: tuple[Hold, int, States]
 ) -> Generator[TrainingStep, None, tuple[TrainingResult, HeldOut]]:
-    """Fit without the samples of a fold, and judge on these."""
+    """Fit without the samples of a fold, whose answers tell it nothing, and judge on these."""
     movies, options, fold = shared
     hold, k, states = part
     assert movies.target is not None
     # programs of its own: the optimum that one goes on from is told by its last digits
-    models = (movies.target, *movies.sources)
-    target, *sources = (TrackingModel(m.data, m.exact, like=m) for m in models)
-    movies = replace(movies, target=target, sources=tuple(sources))
-    rows = np.flatnonzero(fold != k)
+    rows, here = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+    given = movies.target
+    target = TrackingModel(as_seen(given.data, rows), given.exact, like=given)
+    sources = tuple(TrackingModel(m.data, m.exact, like=m) for m in movies.sources)
+    movies = replace(movies, target=target, sources=sources)
     fitted = yield from movies.fit(hold, options, rows=rows, states=states, anew=True)
-    here = np.flatnonzero(fold == k)
     w = fitted.w[None]
     held = replace(judge(target, fitted.w, here), learned=w)
     if not isinstance(hold, Tie):

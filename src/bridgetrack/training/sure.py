@@ -33,10 +33,9 @@ from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
-from bridgetrack.learning.model import Sample
 from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
-from bridgetrack.training.training_set import TrainingSet, digest
+from bridgetrack.training.training_set import TrainingSet, balanced, digest
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -105,9 +104,7 @@ class SureEvents:
     @property
     def trusted(self) -> bool:
         """Whether no more annotations contradict sure events than slips explain."""
-        # the chance that as many or more do, binomial
-        chance = betainc(self.against, self.asked - self.against + 1, SLIPS)
-        return self.against == 0 or float(chance) >= _CHANCE
+        return explained_by_slips(self.against, self.vouching)
 
     @property
     def suspected(self) -> tuple[int, ...]:
@@ -162,10 +159,28 @@ def hold_sure(data: TrainingSet, w: Array, earlier: SureEvents | None = None) ->
     asked, against = _contradicted(data, margin, SURE)
     doubted = _probably_slips(data, _contradicted(data, margin, DOUBT)[1])
     rows = tuple(np.flatnonzero(doubted).tolist())
-    found = SureEvents(data, w, rows, int(against.sum()), int(asked.sum()), margins, known)
     annotated = np.asarray(data.sets.sum(axis=0)).ravel() > 0
-    sure = (margin >= SURE) & agreeing & data.allowed & ~annotated
-    return replace(found, data=_holding(data, sure & found.trusted, found.vouching))
+    firm = (margin >= SURE) & agreeing & data.allowed & ~annotated
+    vouches = (asked.astype(np.int8) - 2 * against).astype(np.int8)
+    held = _held(replace(data, firm=firm, vouches=vouches), np.arange(len(data.samples)))
+    return SureEvents(held, w, rows, int(against.sum()), int(asked.sum()), margins, known)
+
+
+def explained_by_slips(against: int, vouching: int) -> bool:
+    """Whether people who slip may contradict sure events so often, who else confirm them."""
+    # the chance that as many or more do, binomial
+    return against == 0 or float(betainc(against, vouching + 1, SLIPS)) >= _CHANCE
+
+
+def as_seen(data: TrainingSet, rows: Index) -> TrainingSet:
+    """What a training set were if the annotations of some samples alone were known.
+
+    Only the weights of kinds and the events that are held hang on annotations of other samples;
+    what is known of these is left as it is.
+    """
+    if data.population is not None:
+        data = balanced(data, data.population, data.balance, rows)
+    return data if data.firm is None else _held(data, rows)
 
 
 def _contradicted(data: TrainingSet, margin: Array, wide: float) -> tuple[Mask, Mask]:
@@ -244,16 +259,30 @@ def _agreeing(problem: Problem, scores: Array, allowed: Mask, best: Mask, sample
     return chosen
 
 
-def _holding(data: TrainingSet, sure: Mask, vouching: int) -> TrainingSet:
+def _held(data: TrainingSet, rows: Index) -> TrainingSet:
+    """The training set with the events that annotations of some samples vouch for."""
+    assert data.firm is not None and data.vouches is not None
+    vouches = data.vouches[np.isin(data.annotation_sample, rows)]
+    against, vouching = int((vouches < 0).sum()), int((vouches > 0).sum())
+    count = int(data.firm[np.isin(data.column_sample, rows)].sum())
+    trusted = explained_by_slips(against, vouching)
+    weight = weight_of(count if trusted else 0, vouching)
+    if data.sure is not None and weight == data.sure_weight:
+        return data
+    return _holding(data, data.firm & (weight > 0), weight)
+
+
+def _holding(data: TrainingSet, sure: Mask, weight: float) -> TrainingSet:
     """The training set with sure columns, and samples named accordingly."""
-    cut, weight = data.cut, weight_of(int(sure.sum()), vouching)
-    sure = sure & (weight > 0)
-    samples = []
+    cut, samples = data.cut, []
     for k, sample in enumerate(data.samples):
         mine = sure[cut[k] : cut[k + 1]]
+        if data.sure is not None and not (mine | data.sure[cut[k] : cut[k + 1]]).any():
+            samples.append(sample)
+            continue
         held = digest(sp.csr_matrix(mine[None].astype(np.float64)))
         version = (sample.version, weight if mine.any() else 0.0, held)
-        samples.append(Sample(sample.x, sample.y_star, sample.key, version))
+        samples.append(replace(sample, version=version))
     return replace(data, sure=sure, sure_weight=weight, samples=tuple(samples))
 
 

@@ -63,11 +63,16 @@ class TrainingSet:
         the numbers of its annotations.
     names
         A name for every sample's features and slots, by content; empty where none was given.
+    population, balance
+        What the importance was found from, see `balanced`; None where it was not.
     sure
         Columns that are held as if they were confirmed, shape (H,), see `sure.hold_sure`; None
         where there are none.
     sure_weight
         What a contradiction of one of these counts, in contradicted annotations.
+    firm, vouches
+        Columns that are held where the starting model is trusted, shape (H,), and whether an
+        annotation confirms what it is sure of (1), contradicts it (-1), or neither (0), shape (A,).
     """
 
     phi: sp.csr_matrix
@@ -85,8 +90,12 @@ class TrainingSet:
     importance: Array
     samples: tuple[Sample, ...]
     names: tuple[bytes, ...] = ()
+    population: Array | None = None
+    balance: float = 0.0
     sure: Mask | None = None
     sure_weight: float = 1.0
+    firm: Mask | None = None
+    vouches: NDArray[np.int8] | None = None
 
     @property
     def single(self) -> Mask:
@@ -261,7 +270,9 @@ def digest(*matrices: sp.csr_matrix) -> bytes:
     return state.digest()
 
 
-def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSet:
+def balanced(
+    data: TrainingSet, population: Array, balance: float, rows: Index | None = None
+) -> TrainingSet:
     """Count kinds of events less that were annotated more often than they occur.
 
     People seek out divisions and other rare events. Every annotation of kind e gets the factor
@@ -269,19 +280,26 @@ def balanced(data: TrainingSet, population: Array, balance: float) -> TrainingSe
     1; one that leaves several events says nothing of kinds, and has the factor 1. A sample has the
     mean of its annotations, rounded to a quarter of an octave so that some more annotations leave
     most factors, and what training has cached, as they were. ``population`` is how often each kind
-    of event occurs in the movies, shape (len(Event),).
+    of event occurs in the movies, shape (len(Event),). ``rows`` are the samples whose annotations
+    are known (all where None); others stay as they are.
     """
-    known, each = data.event[data.single], np.ones(data.n_annotations)
+    rows = np.arange(len(data.samples)) if rows is None else rows
+    owner = data.annotation_sample
+    counted = data.single & np.isin(owner, rows)
+    known, each = data.event[counted], np.ones(data.n_annotations)
     if len(known):
         annotated = np.bincount(known, minlength=len(population)) / len(known)
         expected = (population + 1.0) / (population + 1.0).sum()
         factor = (expected / np.maximum(annotated, 1e-12)) ** balance
-        each[data.single] = factor[known] / factor[known].mean()
-    count = np.bincount(data.annotation_sample, minlength=len(data.samples))
-    mean = np.bincount(data.annotation_sample, each, minlength=len(data.samples)) / count
-    mean = np.exp2(np.rint(_STEPS * np.log2(mean)) / _STEPS)
+        each[counted] = factor[known] / factor[known].mean()
+    count = np.bincount(owner, minlength=len(data.samples))
+    mean = np.bincount(owner, each, minlength=len(data.samples)) / count
+    importance = data.importance.copy()
+    importance[rows] = np.exp2(np.rint(_STEPS * np.log2(mean[rows])) / _STEPS)
+    new = (importance != data.importance) | (data.population is None)
     samples = tuple(
-        Sample(s.x, s.y_star, (s.key, float(c)), s.version)
-        for s, c in zip(data.samples, mean, strict=True)
+        replace(s, key=(s.key, float(importance[s.x]))) if new[s.x] else s for s in data.samples
     )
-    return replace(data, importance=mean, samples=samples)
+    return replace(
+        data, importance=importance, samples=samples, population=population, balance=balance
+    )
