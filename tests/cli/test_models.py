@@ -92,7 +92,7 @@ def test_a_model_without_some_features_is_named(
     run, truth: Path, file: Path, tmp_path: Path, command: str
 ) -> None:
     content = json.loads(file.read_text())
-    gone = content["features"].pop()["name"]
+    gone = content["features"].pop(0)["name"]
     file.write_text(json.dumps(content))
     words = {
         "track": (truth, "--model", file, "--out", tmp_path / "r"),

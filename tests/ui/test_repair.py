@@ -133,6 +133,7 @@ def test_strokes_count_for_a_repair(viewer, qtbot):
     qtbot.waitUntil(lambda: "cells repaired" in viewer.layers, timeout=60_000)
     assert (viewer.layers["cells repaired"].data[truth == 4] > 0).mean() > 0.9
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: session.movie.found is not None, timeout=60_000)
     assert session.movie.found.pixels is model
 
 

@@ -173,6 +173,12 @@ def test_keys_and_buttons_answer_alike(asked, hand, qtbot):
     ):  # fmt: skip
         assert key in made.text()
         assert made.toolTip()
+    # An answer that the one before rules out would take its place.
+    named = {cell for a in asked.session.annotations for cell in a.cells}
+    for _ in range(20):
+        if not named & set(asked.session.questions.current.cells):
+            break
+        hand.key("G")
     panel.yes.click()
     panel.no.click()
     panel.unsure.click()
