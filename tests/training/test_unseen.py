@@ -294,3 +294,27 @@ def test_nor_do_they_in_sessions(held: list[tuple[set[int], int]]) -> None:
     learned = run(learn(scene, prior, KINDS, LearnOptions(), components=pieces))
     run(judge_unseen(scene, learned, scene.constraints.ids, LearnOptions(), folds=2))
     assert [n > 0 for _, n in held] == [False, True, False]
+
+
+def test_models_that_begin_anew_are_fitted_as_those_that_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From a start that is far off, the calls of an update do not lead there at once."""
+    results, calls = [], fit.train
+
+    def watched(*given, **named):  # type: ignore[no-untyped-def]
+        result = yield from calls(*given, **named)
+        results.append(result)
+        return result
+
+    monkeypatch.setattr(fit, "train", watched)
+    scene, prior = confirmed(SCENE, some_true(15)), bad_prior()
+    options = LearnOptions(strength=1e-4, precision=1e-3)
+    learned = run(learn(scene, prior, None, options))
+    run(judge_unseen(scene, learned, scene.constraints.ids, options))
+    assert max(r.n_inferences for r in results) > options.most_calls
+    assert all(r.converged for r in results)
+    # an update after an answer goes on from the last, and takes no longer
+    more = confirmed(SCENE, some_true(20))
+    run(learn(more, bad_prior(), None, replace(options, precision=1e-9), learned))
+    assert results[-1].n_inferences == options.most_calls

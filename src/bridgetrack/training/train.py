@@ -317,7 +317,8 @@ def _as_kept(
 ) -> HeldOut | None:
     """What models that have not seen the answers do, changed as the model that is kept was.
 
-    How far it was taken, and at which prices, hangs on all answers. None where it was not changed after it was judged.
+    How far it was taken, and at which prices, hangs on all answers. None where it was not changed
+    after it was judged.
     """
     known = decision.held
     if reached.as_learned or known is None or known.learned is None:
