@@ -65,6 +65,7 @@ from bridgetrack.training.outcome import (
     plain_model,
     population_of,
     trained_model,
+    unfinished_notes,
 )
 from bridgetrack.training.reach import Reached, within_reach
 from bridgetrack.training.sources import (
@@ -285,6 +286,7 @@ def _train(
     validation = choice.validation or decision.validation(strength)
     doubtful = () if sure is None else sure.doubtful(targets)
     notes = () if known is None else notes_about(targets, known)
+    notes = (*notes, *unfinished_notes(choice.unfinished), *reached.notes)
     model = prior
     if decision.share:
         plain, step = plain_model(reached.weights, features), decision.share * reached.step
@@ -299,7 +301,7 @@ def _train(
         changes=per_kind(population_of(targets, before), population),
         exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, reached.chosen))),
         n_annotations=count,
-        notes=(*notes, *reached.notes, *(() if sure is None else sure.notes(doubtful))),
+        notes=(*notes, *(() if sure is None else sure.notes(doubtful))),
         doubtful=doubtful,
         suited=sure is None or sure.trusted,
         held=0 if known is None else known.n_held,
