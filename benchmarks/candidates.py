@@ -16,8 +16,8 @@ import numpy as np
 
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.score import matched, prune, starting_score
-from region_data import REAL, Film, real_film, settings_of, simulated_films
+from bridgetrack.regions.score import prune, starting_score
+from region_data import REAL, Film, matched, real_film, settings_of, simulated_films
 
 BLOCKS = {
     "HeLa": ((10, 12), (45, 47), (80, 82)),

@@ -22,8 +22,7 @@ from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import run
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.regions import Regions
-from bridgetrack.regions.score import matched
+from bridgetrack.regions.regions import Index, Regions, regions_of_labels
 from bridgetrack.segmentation import SegmentationSettings, movie_settings
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.simulation.movie import simulate
@@ -113,6 +112,35 @@ def candidates(film: Film, settings: SegmentationSettings | None = None) -> Iter
         for t, (regions, features) in zip(range(first, last + 1), described(frames), strict=True):
             cell, iou, best = matched(regions, t, np.asarray(film.truth[t]))
             yield Candidates(film.name, t, regions, features, cell, iou, best)
+
+
+def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array, Array]:
+    """The cell that each candidate of one frame overlaps most, and by how much.
+
+    Parameters
+    ----------
+    regions
+        Candidates of frame `t` only.
+    t
+        The frame.
+    cells
+        Label frame.
+
+    Returns
+    -------
+    cell, iou, best
+        Index of the cell among the labels in order, -1 for none, and the intersection over
+        union with it, shape (R,); the best such overlap of every cell, shape (n,).
+    """
+    true = regions_of_labels(cells)
+    shared = (regions.membership(t) @ true.membership(0).T).tocoo()
+    overlap = shared.data / (regions.area[shared.row] + true.area[shared.col] - shared.data)
+    best, iou = np.zeros(len(true)), np.zeros(len(regions))
+    cell = np.full(len(regions), -1, dtype=np.int64)
+    np.maximum.at(best, shared.col, overlap)
+    order = np.argsort(overlap, kind="stable")
+    cell[shared.row[order]], iou[shared.row[order]] = shared.col[order], overlap[order]
+    return cell, iou, best
 
 
 def settings_of(film: Film) -> SegmentationSettings:

@@ -32,6 +32,33 @@ def drawn(n_frames: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return images, labels
 
 
+def strokes_on(truth: np.ndarray) -> np.ndarray:
+    """Strokes on the first frame: some lines of it, of cells and of background."""
+    strokes = np.zeros(truth.shape, np.uint8)
+    strokes[0, ::6] = np.where(truth[0, ::6] > 0, 2, 1)
+    return strokes
+
+
+def textured() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Images, true labels, and labels without one cell, as bright as the background but rough."""
+    images, truth = drawn()
+    rng, rough = np.random.default_rng(1), truth == 4
+    for image, there in zip(images, rough, strict=True):
+        around = ndi.binary_dilation(there, iterations=6)
+        image[around] = rng.normal(100, 4, around.sum())
+        image[there] += rng.normal(0, 25, there.sum())
+    return images, truth, np.where(rough, 0, truth)
+
+
+def squares() -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Crowded squares without blur or noise, which look like no cells; five frames and masks."""
+    labels = np.zeros((5, 60, 60), dtype=np.int32)
+    for t in range(5):
+        for k, (y, x) in enumerate([(2, 2), (2, 29), (29, 2), (29, 29)]):
+            labels[t, y + 2 * t : y + 2 * t + 24, x : x + 24] = k + 1
+    return np.where(labels > 0, 100, 0).astype(np.float32), labels
+
+
 def answered(path: Path, one: bool, frame: int = 1) -> Path:
     """A file of answers about masks: whether the two nuclei that touch are one cell there."""
     true = drawn()[1]

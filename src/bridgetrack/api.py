@@ -124,7 +124,7 @@ def track(
         known = ", ".join(get_args(Margins))
         raise InputError(f"there are no margins {margins!r}; choose from {known}")
     cells, pixels = open_cells(labels, image, **reading)
-    answers, weights = _answers(annotations), _model(model)
+    answers, weights = _answers(annotations), open_model(model)
     scores = open_link_scores(link_scores, weights)
     features = features if scores is None else with_link_scores(scores, features)
     kinds = EventKinds.without(without)
@@ -202,7 +202,7 @@ def train(
     answers = _answers(clicks)
     if not isinstance(scene, Scene):
         cells, pixels = open_cells(labels, image, **reading)
-        scores = open_link_scores(link_scores, _model(start))
+        scores = open_link_scores(link_scores, open_model(start))
         features = None if scores is None else with_link_scores(scores)
         steps_ = prepare(cells, pixels, answers, features, EventKinds.without(without))
         scene = run(steps_, progress)
@@ -217,7 +217,7 @@ def train(
     if strategy is None:
         movies = any(isinstance(s, Scene) for s in opened)
         strategy = "transfer" if movies else "prior" if opened else "target"
-    steps = strategy_steps(strategy, scene, opened, _model(start), options, workers=on(client))
+    steps = strategy_steps(strategy, scene, opened, open_model(start), options, workers=on(client))
     training = run(steps, progress)
     known = {f.name: getattr(training.model, f.name) for f in fields(Model)}
     return TrainedModel(**known, training=training)
@@ -304,5 +304,6 @@ def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
     return load_annotations(given) if isinstance(given, Path | str) else given
 
 
-def _model(given: Model | Path | str | None) -> Model | None:
+def open_model(given: Model | Path | str | None) -> Model | None:
+    """Weights: as they are, or out of a file or the library."""
     return check_usable(find_model(given), given) if isinstance(given, Path | str) else given

@@ -7,16 +7,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import tifffile
 
+import bridgetrack as bt
 from bridgetrack.annotations.annotation_set import AnswerHistory
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.movie.opening import open_labels
+from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.pipeline.finding_record import how_found
 from bridgetrack.pipeline.project import MovieFile, Project, save_project
+from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.simulation.folder import simulate_to_folder
 from bridgetrack.simulation.settings import SimulationSettings
+from drawn_movie import drawn, strokes_on
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,35 @@ def movie(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def truth(movie: Path) -> Path:
     """Masks of the small movie."""
     return movie / "01_GT" / "TRA"
+
+
+def write_tiff(path: Path, frames: np.ndarray, axes: str = "TYX") -> Path:
+    """A stack that says the order of its axes."""
+    tifffile.imwrite(path, frames, imagej=True, metadata={"axes": axes})
+    return path
+
+
+@pytest.fixture
+def found_here(run: Run, tmp_path: Path) -> tuple[Path, Path, bt.Session]:
+    """A movie of two channels and cells found by strokes in the second; that one in a window.
+
+    In frame 1 two cells are one since.
+    """
+    seen, truth = drawn()
+    both = np.stack([np.full_like(seen, 5), seen], axis=1).astype(np.float32)
+    image, labels = write_tiff(tmp_path / "seen.tif", both, "TCYX"), tmp_path / "labels.tif"
+    words = ("--channel", 1, "--strokes", write_tiff(tmp_path / "strokes.tif", strokes_on(truth)))
+    shown = run("segment", image, *words, "--out", labels)
+    assert shown.status == 0, shown.err
+    cells = tifffile.imread(labels)
+    left, right = (cells[1, 21, x] for x in (20, 34))
+    assert left != right
+    cells[1][cells[1] == right] = left
+    write_tiff(labels, cells)
+    session = bt.Session()
+    channel = open_movie(both[:, 1], axes="TYX")
+    session._open(MovieAndCells(open_labels(labels), channel, found=how_found(labels)), None)
+    return image, labels, session
 
 
 def draw_answers(run: Run, truth: Path, out: Path, count: int, seed: int = 0) -> Path:

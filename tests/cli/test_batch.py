@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ import tifffile
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.models.similarity import UNKNOWN, Similarity
 from bridgetrack.pipeline.batch import BatchRow, compared, most_different
+from bridgetrack.pipeline.finding_record import channel_found, how_found
 from bridgetrack.pipeline.tracking import track_steps
 from bridgetrack.segmentation.readings import SettingsEstimate
-from cli.conftest import Run
+from cli.conftest import Run, write_tiff
 from cli.test_nothing_is_lost import content
+from drawn_movie import drawn, strokes_on
 
 
 @pytest.fixture
@@ -97,6 +100,67 @@ def test_doubts_about_a_movie_are_told(
         assert odd in json.loads((out / name / "run.json").read_text())["notes"]
 
 
+def test_what_was_taught_on_one_movie_finds_the_cells_of_the_next(run: Run, tmp_path: Path) -> None:
+    seen, truth = drawn()
+    both = np.stack([np.full_like(seen, 5), seen], axis=1).astype(np.float32)
+    first, model = write_tiff(tmp_path / "first.tif", both, "TCYX"), tmp_path / "a.pixels.json"
+    strokes = write_tiff(tmp_path / "strokes.tif", strokes_on(truth))
+    how: tuple[Any, ...] = ("--channel", 1, "--diameter", 15)
+    run("segment", first, "--strokes", strokes, *how, "--out", tmp_path / "a.tif")
+    how += ("--pixel-model", model)
+    (tmp_path / "many").mkdir()
+    movie = write_tiff(tmp_path / "many" / "next.tif", both[::-1], "TCYX")
+    assert run("segment", movie, *how, "--out", tmp_path / "alone.tif").status == 0
+    out = tmp_path / "out"
+    shown = run("batch", movie.parent, *how, "--out", out)
+    assert shown.status == 0, shown.err
+    labels = out / "next" / "labels.tif"
+    np.testing.assert_array_equal(tifffile.imread(labels), tifffile.imread(tmp_path / "alone.tif"))
+    found, alone = how_found(labels), how_found(tmp_path / "alone.tif")
+    assert found is not None and alone is not None and found.pixels is not None
+    assert found.settings == alone.settings and channel_found(labels) == 1
+    assert run("track", labels, "--image", movie, "--out", tmp_path / "x").status == 0
+    record = json.loads((out / "next" / "run.json").read_text())
+    assert record["input"]["pixel_model"] == str(model)
+    again = run("explain", out / "next", "--frame", 1, "--cell", 1, "--mask")
+    assert again.status == 0 and "+1.00 for it: it is drawn so" in again.out
+    shutil.copy(model, out / "batch.csv")
+    refused = run("batch", movie.parent, "--pixel-model", out / "batch.csv", "--out", out)
+    assert refused.status == 2 and "batch.csv" in refused.err
+    assert (out / "batch.csv").read_bytes() == model.read_bytes()
+    (tmp_path / "broken.json").write_text("{}")
+    for more, said in (
+        (("--pixel-model", tmp_path / "broken.json"), "this is not a pixel model"),
+        (("--diameter", 0.2), "diameter"),
+    ):
+        refused = run("batch", movie.parent, *more, "--out", tmp_path / "none")
+        assert refused.status in (1, 2) and said in refused.err
+        assert not (tmp_path / "none").exists()
+
+
+def test_masks_that_were_brought_along_are_repaired_on_demand(run: Run, tmp_path: Path) -> None:
+    seen, truth = drawn()
+    truth[1][truth[1] == 2] = 1
+    (tmp_path / "many").mkdir()
+    cells = truth.astype(np.uint16)
+    image = write_tiff(tmp_path / "many" / "both.tif", seen.astype(np.float32))
+    write_tiff(tmp_path / "many" / "both_labels.tif", cells)
+    write_tiff(tmp_path / "many" / "masks.tif", cells)
+    shown = run("batch", image.parent, "--repair", "--out", tmp_path / "out", "--json")
+    assert shown.status == 0, shown.err
+    words = ("--repair", "--image", image, "--out", tmp_path / "alone")
+    assert run("track", tmp_path / "many" / "both_labels.tif", *words).status == 0
+    known = [tmp_path / place for place in ("alone", "out/both")]
+    told = [(place / "repairs.csv").read_text() for place in known]
+    assert told[0] == told[1] and "1,cut,1," in told[0]
+    records = [json.loads((place / "run.json").read_text()) for place in known]
+    assert records[0]["repair"] == records[1]["repair"]
+    rows = {row["movie"]: row for row in json.loads(shown.out)["movies"]}
+    assert "masks were not repaired" in rows["masks"]["warnings"]
+    assert (rows["both"]["cells"], rows["masks"]["cells"]) == (20, 19)
+    assert not rows["both"]["warnings"]
+
+
 def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) -> None:
     for words, said in (
         ((many, "--out", many), "results need a folder of their own"),
@@ -106,6 +170,7 @@ def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) ->
         ((many, "--out", tmp_path / "x", "--model", "nobody"), "no model of that name"),
         ((many, "--out", tmp_path / "x", "--labels", many / "01_GT"), "there are no masks in"),
         ((many, "--out", many / "both.tif"), "both.tif"),
+        ((many, "--out", tmp_path / "x", "--choose", "often"), "often"),
     ):
         before = content(tmp_path)
         shown = run("batch", *words)

@@ -102,6 +102,8 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
     said = ("--network", f["model"], "--annotations", f["outlines"])
     found = ("image", "strokes", "pixels", "model", "outlines")
     yield "segment", (f["image"], *taught, *said), "--out", found
+    others = ("--labels", f["labels"], "--labels", f["strokes"], "--probability", f["pixels"])
+    yield "segment", (f["image"], *others), "--out", ("labels", "strokes", "pixels")
     for command in ("lineage", "cycles"):
         yield command, (f["01_GT"],), "--out", ("01_GT/TRA/man_track.txt",)
     yield "take-over", (f["01_GT"], f["01_GT"]), "--out", ("01_GT/TRA/man_track.txt",)
@@ -122,8 +124,8 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
 
 
 TRIED = {
-    "segment": {"image", "strokes", "pixel_model", "answers"},
-    "track": {"labels", "image", "model", "annotations", "link_scores"},
+    "segment": {"image", "strokes", "pixel_model", "answers", "labels", "probability"},
+    "track": {"labels", "image", "model", "annotations", "link_scores", "pixel_model"},
     "run": {"project"},
     "lineage": {"result"},
     "cycles": {"result"},
@@ -136,7 +138,7 @@ TRIED = {
     },
     "save": {"file", "labels", "image"},  # writes into the library alone
     "check": {"result", "judged"},
-    "batch": {"folder", "model", "labels"},
+    "batch": {"folder", "model", "labels", "pixel_model"},
 }  # fmt: skip
 """What names a file, beside --out, of commands that write; each stands in a test below."""
 WRITE_NOTHING = {"explain", "evaluate", "suggest", "open_", "list_"}
@@ -391,6 +393,8 @@ def test_a_table_and_a_model_that_are_read(
     refused(run("track", masks, "--model", out / "run.json", "--out", out), "run.json")
     for option in ("--annotations", "--image", "--link-scores"):
         refused(run("track", masks, option, out / "units.json", "--out", out), "units.json")
+    how = ("--image", files["image"], "--repair", "--pixel-model", out / "units.json")
+    refused(run("track", masks, *how, "--out", out), "units.json")
     assert content(tmp_path) == before
 
 

@@ -14,16 +14,21 @@ import pandas as pd
 import pytest
 import tifffile
 
+import bridgetrack as bt
+from bridgetrack.annotations.anchor import cell_refs
+from bridgetrack.annotations.annotation import Annotation, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import save_annotations
 from bridgetrack.cli.earlier_run import given_run
 from bridgetrack.cli.explain import tracked_again
 from bridgetrack.cli.main import main
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline import masks
-from bridgetrack.progress import Progress
+from bridgetrack.pipeline.scene import measure
+from bridgetrack.progress import Progress, run
 from bridgetrack.spread import Here
-from drawn_movie import GEOMETRY, answered, drawn
+from drawn_movie import GEOMETRY, answered, drawn, strokes_on, textured
 
 
 def damaged(folder: Path) -> Path:
@@ -100,6 +105,28 @@ def test_a_repair_that_may_not_be_the_best_is_told(
         assert (words in shown) == any(words in note for note in run["notes"]) == bool(short)
 
 
+def test_what_strokes_taught_counts_for_a_repair(tmp_path: Path) -> None:
+    images, truth, labels = textured()
+    movie, cells = tmp_path / "images.npy", tmp_path / "labels.npy"
+    np.save(movie, images)
+    np.save(cells, labels)
+    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
+    file = bt.save_pixel_model(model, tmp_path / "taught.pixels.json")
+    words: tuple[object, ...] = ("track", cells, "--image", movie, "--out", tmp_path / "out")
+    assert call(*words, "--pixel-model", file) == 2, "nothing is repaired"
+    taught = ("--pixel-model", file)
+    for more in (), taught:
+        assert call(*words, "--repair", *more) == 0
+        listed = pd.read_csv(tmp_path / "out" / "repairs.csv")
+        added = listed[listed["change"] == "added"]
+        assert sorted(added["frame"]) == (list(range(4)) if more else [])
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["input"]["pixel_model"] == str(file)
+    assert given_run(tmp_path / "out").pixel_model == file
+    assert call(*words[:-1], tmp_path, "--repair", *taught) == 0
+    assert call(*words[:-1], file, "--repair", *taught) != 0
+
+
 @pytest.fixture(scope="module")
 def repaired(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result with repaired labels, moved since; the order of axes of what was given is odd."""
@@ -161,6 +188,25 @@ def test_repaired_labels_that_are_gone(
     shutil.rmtree(result / "repaired")
     assert call("explain", result, "--frame", 0, "--cell", 1) == 1
     assert str(result / "repaired") in capsys.readouterr().err
+
+
+def test_answers_about_events_hold_masks(movie: Path) -> None:
+    labels = open_labels(movie / "labels.tif")
+    cells = run(measure(labels))
+    rows = [cells.row_of(t, k) for t, k in ((1, 1), (2, 1), (3, 9))]
+    one, next_one, made_up = cell_refs(cells, np.array(rows))
+    said = [EventRef(Event.MOVE, (one,), (next_one,)), EventRef(Event.FALSE, (made_up,))]
+    given = movie / "clicks.json"
+    track = ("track", movie / "labels.tif", "--image", movie / "images.tif", "--out", movie / "out")
+    told = []
+    for n in (0, 2):
+        answers = [Annotation(f"a{k}", Kind.CONFIRM, (e,)) for k, e in enumerate(said[:n])]
+        save_annotations(AnnotationSet(GEOMETRY, answers), given)
+        assert call(*track, "--annotations", given, "--repair") == 0
+        changes = pd.read_csv(movie / "out" / "repairs.csv")
+        told.append({(row.frame, row.change) for row in changes.itertuples()})
+    assert (1, "cut") in told[0] and (1, "cut") not in told[1], "it moves, so it is one cell"
+    assert (3, "dropped") in told[1] and (2, "added") in told[1]
 
 
 @pytest.mark.parametrize("beside", [True, False])

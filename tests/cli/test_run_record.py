@@ -52,7 +52,7 @@ def test_the_record_of_another_command_is_replaced(
 
 def test_a_model_without_some_features_is_named(run: Run, project: Path, tmp_path: Path) -> None:
     content = json.loads(project.read_text())
-    gone = content["model"]["features"].pop()["name"]
+    gone = content["model"]["features"].pop(0)["name"]
     project.write_text(json.dumps(content))
     shown = run("run", project, "--out", tmp_path / "out")
     assert shown.status == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import tifffile
 from scipy import ndimage as ndi
@@ -18,14 +19,16 @@ from skimage.filters import threshold_otsu
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model
-from bridgetrack.movie.opening import open_labels
+from bridgetrack.movie.opening import open_labels, open_movie
 from bridgetrack.pipeline import masks
 from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.pipeline.joint import FrameChoice
 from bridgetrack.progress import Progress
+from bridgetrack.progress import run as run_steps
 from bridgetrack.segmentation.backends import Network
 from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
-from cli.conftest import Run
-from drawn_movie import colony
+from cli.conftest import Run, write_tiff
+from drawn_movie import colony, drawn
 from fake_networks import cellpose_that
 from short_sample import short_sample
 
@@ -272,6 +275,45 @@ def test_a_choice_that_may_not_be_the_best_is_told(
     assert "within 2.5 of the best score" in shown.out + shown.err
     record = json.loads((tmp_path / "labels.run.json").read_text())
     assert record["gap"] == pytest.approx(2.5)
+
+
+def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path) -> None:
+    images, truth = drawn()
+    image = write_tiff(tmp_path / "image.tif", images.astype(np.float32))
+    brought = write_tiff(tmp_path / "brought.tif", (truth + 20 * (truth > 0)).astype(np.uint16))
+    out, table = tmp_path / "labels.tif", tmp_path / "labels.masks.csv"
+    words = ("segment", image, "--out", out)
+    chosen: list[FrameChoice] = []
+    run_steps(masks.choose_masks(open_movie(images), chosen.append))
+    for more in (), ("--labels", brought):
+        assert run(*words, *more).status == 0
+        sure, labels = pd.read_csv(table), tifffile.imread(out)
+        assert list(sure) == ["frame", "label", "score", "margin_at_least"]
+        known = {(t, int(k)) for t in range(4) for k in np.unique(labels[t]) if k}
+        assert set(zip(sure["frame"], sure["label"], strict=True)) == known
+        assert len(sure) == len(known) and sure["margin_at_least"].is_monotonic_increasing
+        assert (sure["margin_at_least"] >= 0).all()
+        if not more:
+            there = [c.margin[c.chosen] for c in chosen]
+            np.testing.assert_allclose(
+                np.sort(np.concatenate(there)), sure["margin_at_least"], atol=1e-3
+            )
+            place = sure.set_index(["frame", "label"])
+            c = chosen[2]
+            for row in np.flatnonzero(c.chosen):
+                label = labels[2].ravel()[c.candidates.regions.region_pixels(row)[0]]
+                score = place.loc[(2, label), "score"]
+                assert score == pytest.approx(c.candidates.scores[row], abs=1e-3)
+    # Decided frame by frame there is no bound; of one reading nothing is known.
+    assert run(*words, "--choose", "frame").status == 0
+    sure = pd.read_csv(table)
+    assert len(sure) and sure["margin_at_least"].isna().all() and sure["score"].notna().all()
+    assert run(*words, "--choose", "plain").status == 0
+    assert not table.exists()
+    table.write_text("mine")
+    refused = run(*words)
+    assert refused.status == 1 and "labels.masks.csv" in refused.err
+    assert table.read_text() == "mine"
 
 
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

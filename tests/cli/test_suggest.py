@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 
+import bridgetrack as bt
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.models.model import load_model
 from cli.conftest import Run
@@ -65,6 +66,20 @@ def test_masks_are_not_asked_about_again(run: Run, tmp_path: Path, one: bool) ->
     assert (2, "Is there a cell here that is not drawn?") in left[1]
     refused = run(*words[:-1], "--annotations", known)
     assert refused.status == 2 and "count with --masks" in refused.err
+
+
+def test_masks_are_asked_about_as_they_were_found(
+    run: Run, found_here: tuple[Path, Path, bt.Session]
+) -> None:
+    image, labels, window = found_here
+    window.questions.masks.turn(True)
+    shown = run("suggest", labels, "--masks", "--image", image, "--json")
+    assert shown.status == 0, shown.err
+    asked = json.loads(shown.out)["masks"]
+    open_there = window.questions.masks.open
+    assert any(q["question"] == "Is this one cell, or two?" for q in asked)
+    assert [q.to_json() for q in open_there] == asked[: len(open_there)]
+    window.close()
 
 
 def test_strategies_ask_about_other_events(run: Run, truth: Path) -> None:

@@ -47,9 +47,9 @@ def assert_same_features(one: Described, two: Described, tolerance: float = 1e-7
     assert not wrong
 
 
-def test_there_are_83_with_unique_names_in_order() -> None:
-    assert len(FEATURES) == 83
-    assert len(set(FEATURES.keys)) == 83
+def test_there_are_88_with_unique_names_in_order() -> None:
+    assert len(FEATURES) == 88
+    assert len(set(FEATURES.keys)) == 88
     events = [f.event for f in FEATURES.features]
     assert events == sorted(events)
     assert all(len(FEATURES.of(event)) for event in Event)

@@ -29,8 +29,8 @@ def scene() -> Described:
 def test_scores_and_joint_features_are_products(scene: Described) -> None:
     rng = np.random.default_rng(0)
     phi = scene.matrix.sparse()
-    assert phi.shape == (len(scene.hypotheses), 83)
-    weights, chosen = rng.normal(size=83), rng.random(len(scene.hypotheses))
+    assert phi.shape == (len(scene.hypotheses), 88)
+    weights, chosen = rng.normal(size=88), rng.random(len(scene.hypotheses))
     np.testing.assert_allclose(scene.matrix.scores(weights), phi @ weights)
     np.testing.assert_allclose(scene.matrix.joint(chosen), phi.T @ chosen)
     np.testing.assert_allclose(
@@ -45,14 +45,14 @@ def test_rows(scene: Described) -> None:
     for h in range(0, len(scene.hypotheses), 37):
         np.testing.assert_array_equal(scene.matrix.row(h), phi[h])
         block = FEATURES.block(Event(scene.hypotheses.event[h]))
-        outside = np.ones(83, bool)
+        outside = np.ones(88, bool)
         outside[block] = False
         assert not phi[h, outside].any()
 
 
 def test_blocks_follow_each_other() -> None:
     stops = [FEATURES.block(event) for event in Event]
-    assert stops[0].start == 0 and stops[-1].stop == 83
+    assert stops[0].start == 0 and stops[-1].stop == 88
     assert all(a.stop == b.start for a, b in zip(stops, stops[1:], strict=False))
 
 
@@ -61,7 +61,7 @@ def test_a_feature_of_ones_own(scene: Described) -> None:
         return v.offset * 2
 
     own = FEATURES.with_feature(Feature(Event.DIVIDE, "twice", "2 d", "diameters", wide))
-    assert len(own) == 84 and len(FEATURES) == 83
+    assert len(own) == 89 and len(FEATURES) == 88
     assert own.of(Event.DIVIDE)[-1].key == "divide.twice"
     matrix = compute_features(scene.evidence, scene.hypotheses, own)
     rows = scene.hypotheses.of(Event.DIVIDE)
@@ -134,7 +134,7 @@ def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described
 
 def test_weights_are_brought_into_order() -> None:
     keys = FEATURES.keys[::-1]
-    weights = np.arange(83.0)
+    weights = np.arange(88.0)
     np.testing.assert_array_equal(FEATURES.align(keys, weights), weights[::-1])
 
 
@@ -150,7 +150,7 @@ def test_models_made_before_a_feature_have_its_starting_weight() -> None:
 def test_models_of_other_features_are_named() -> None:
     keys = ("move.magic", *FEATURES.keys[1:])
     with pytest.raises(ModelError) as caught:
-        FEATURES.align(keys, np.zeros(83))
+        FEATURES.align(keys, np.zeros(88))
     assert "only in the model: move.magic" in str(caught.value)
     assert "only in the program: move.bias" in str(caught.value)
 

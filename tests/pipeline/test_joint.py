@@ -231,20 +231,23 @@ def test_one_frame() -> None:
     assert solve(n_frames=1)[1] == [set(TRUE)]
 
 
-def test_a_frame_without_candidates() -> None:
-    of = candidates({}, {})
+@pytest.mark.parametrize("empty", [0, 2, N_FRAMES - 1])
+def test_a_frame_without_candidates(empty: int) -> None:
+    of = candidates({(3, "both"): 5.0}, {})
 
     def gap(t: int) -> Candidates:
         one = of(t)
-        if t != 2:
+        if t != empty:
             return one
         none: Regions = one.regions.select(np.zeros(len(one.regions), dtype=bool))
         return Candidates(none, one.table.iloc[:0], np.zeros(0), np.zeros(0, dtype=np.int8))
 
     found: list[FrameChoice] = []
     geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
-    run(choose_jointly(gap, geometry, (), shipped_model(), found.append))
-    assert [int(c.chosen.sum()) for c in found] == [3, 3, 0, 3, 3, 3]
+    asked = JointSettings(doubts=40, doubtful=20.0)
+    run(choose_jointly(gap, geometry, (), shipped_model(), found.append, asked))
+    assert [int(c.chosen.sum()) for c in found] == [3 * (t != empty) for t in range(N_FRAMES)]
+    assert found[3].doubts and not found[empty].doubts
 
 
 def test_a_movie_without_candidates() -> None:

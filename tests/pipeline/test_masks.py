@@ -237,8 +237,11 @@ def test_answers_teach_what_a_cell_is_elsewhere() -> None:
     assert (np.array(best[1]) < np.array(best[0]) - 0.3).all()
 
 
+@pytest.mark.parametrize("by_events", [False, True])
 @pytest.mark.parametrize("gone", [1, 18])
-def test_answers_teach_where_they_show_much_of_a_frame_to_be_wrong(gone: int) -> None:
+def test_answers_teach_where_they_show_much_of_a_frame_to_be_wrong(
+    gone: int, by_events: bool
+) -> None:
     places = [(float(y), float(x)) for y in range(12, 150, 25) for x in range(12, 150, 25)]
     truth = blobs((150, 150), places, 8)
     image = open_movie(np.stack([photograph(truth, seed=t) for t in range(3)]))
@@ -246,8 +249,39 @@ def test_answers_teach_where_they_show_much_of_a_frame_to_be_wrong(gone: int) ->
     for y, x in places[:gone]:
         site = MendSite(1, truth, SegmentationSettings(diameter=16.0), free=999)
         answers = answers.added(remove(site, (y, x)))
-    score = run(learn_masks(image, given=GivenMasks(answers=answers))).score
+    if by_events:  # that these are no cells
+        answers = MaskAnswers(image.geometry, held=answers.past)
+    learned = run(learn_masks(image, given=GivenMasks(answers=answers)))
+    score = learned.score
     assert (score.trees is not None) == (score.share > 0) == (gone > 1)
+    assert learned.holds_for(answers) and not learned.holds_for(MaskAnswers(image.geometry))
+
+
+def test_many_answers_about_events_cost_no_more_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    images, labels = drawn(9)
+    image, looked = open_movie(images), []
+    read = MaskReader.frame
+    monkeypatch.setattr(MaskReader, "frame", lambda self, t: looked.append(t) or read(self, t))
+    pixels = [(t, k, np.flatnonzero(labels[t] == k)) for t in range(9) for k in range(1, 6)]
+
+    def answers(kind: MendKind, some: list[tuple[int, int, np.ndarray]]) -> MaskAnswers:
+        none = np.zeros(0, dtype=np.int64)
+        right = kind == MendKind.KEEP
+        mends = [
+            Mend(kind, t, (), none, none, none, (k,), (p,) * right, (p,) * (not right))
+            for t, k, p in some
+        ]
+        return MaskAnswers(image.geometry, held=MaskAnswers(image.geometry).next_for(mends))
+
+    def frames(given: MaskAnswers | None) -> int:
+        looked.clear()
+        run(learn_masks(image, given=GivenMasks(answers=given)))
+        return len(looked)
+
+    least = frames(None)
+    assert frames(answers(MendKind.KEEP, pixels)) == least, "all are right"
+    # Where much is wrong, frames that were answered are looked at, each of them once.
+    assert frames(answers(MendKind.REMOVE, pixels)) <= least + 9
 
 
 def test_an_answer_where_nothing_is_teaches_nothing() -> None:

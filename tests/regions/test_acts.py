@@ -176,7 +176,7 @@ def test_what_strokes_taught_shows_cells_that_look_like_the_rest() -> None:
     even = 2 * np.random.default_rng(1).integers(20, 40, truth.shape)
     image = (even + (truth > 0)).astype(float)  # odd grey levels are cells: no brightness tells
     site = MendSite(0, np.zeros_like(truth), BRIGHT, FREE, image)
-    taught = replace(site, probable=lambda part: (part % 2).astype(np.float32))
+    taught = replace(site, probable=lambda box: (image[box] % 2).astype(np.float32))
     found = {}
     for name, each in {"plain": site, "taught": taught}.items():
         try:
@@ -265,8 +265,12 @@ def test_all_that_lies_wholly_in_an_area_is_right() -> None:
 
 def test_an_area_without_a_whole_cell_is_not_taken() -> None:
     site, _ = flat_site()
-    with pytest.raises(InputError, match="no cell lies wholly within"):
-        check(site, (70.0, 80.0), (80.0, 100.0))
+    empty = (70.0, 80.0), (80.0, 100.0)
+    left, above = ((0.0, -60.0), (89.0, -5.0)), ((-60.0, 0.0), (-5.0, 119.0))
+    right, below = ((0.0, 125.0), (89.0, 200.0)), ((95.0, 0.0), (200.0, 119.0))
+    for corners in (empty, left, above, right, below):
+        with pytest.raises(InputError, match="no cell lies wholly within"):
+            check(site, *corners)
     with pytest.raises(InputError, match="two opposite corners"):
         check(site, (3.0, 4.0))
 

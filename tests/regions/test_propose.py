@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.movie import open_movie
-from bridgetrack.regions.propose import SOURCES, cell_probability, propose_frame
+from bridgetrack.regions.propose import SOURCES, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
 from bridgetrack.segmentation import SegmentationSettings
 from pictures import blobs, photograph
@@ -78,15 +77,6 @@ def test_probability_is_another_reading() -> None:
     regions = propose_frame(photograph(TRUTH[0] * 0, seed=0), BRIGHT, probability=probability)
     assert best_overlap(regions, 0, TRUTH[0]).min() > 0.7
     assert regions.votes[:, regions.sources.index("probability")].sum() > 0
-
-
-def test_an_edge_between_cells_is_no_cell() -> None:
-    cell, edge = np.full((2, 4, 5), 0.75), np.zeros((2, 4, 5))
-    edge[:, :, 2] = 0.5
-    movie = open_movie(np.stack([edge, cell], axis=1), axes="TCYX", channels=["Edge", "cell"])
-    found = cell_probability(movie, 1)
-    np.testing.assert_allclose(found[:, 2], 0.25)
-    np.testing.assert_allclose(np.delete(found, 2, axis=1), 0.75)
 
 
 def test_stacks() -> None:

@@ -103,6 +103,17 @@ def test_selection_keeps_what_was_selected(regions: Regions, random: object) -> 
         assert part.sources[part.source[new]] == regions.sources[regions.source[old]]
 
 
+@settings(max_examples=50, deadline=None)
+@given(some_regions(), st.sets(st.integers(0, 34), min_size=1, max_size=12))
+def test_likeness_is_intersection_over_union(regions: Regions, places: set[int]) -> None:
+    for t in range(3):
+        rows = range(*regions.rows(t).indices(len(regions)))
+        expected = [
+            len(places_of(regions, r) & places) / len(places_of(regions, r) | places) for r in rows
+        ]
+        np.testing.assert_allclose(regions.likeness(t, np.array(sorted(places))), expected)
+
+
 def test_numbers_of_a_frame() -> None:
     regions = made([(2, {0, 1}), (0, {8, 9, 10}), (2, {1, 2})])
     assert regions.frame.tolist() == [0, 2, 2]

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage as ndi
 
-from bridgetrack.regions.tree import distinct, hills, merge_tree, passes
+from bridgetrack.regions.tree import distinct, hills, merge_tree
+from bridgetrack.segmentation.cells import passes
 
 
 def landscape(seed: int, shape: tuple[int, ...], distinct_values: bool) -> np.ndarray:

@@ -19,7 +19,7 @@ from bridgetrack.segmentation import (
     segment_frame,
 )
 from bridgetrack.segmentation.backends import NetworkReading
-from fake_networks import install_cellpose
+from fake_networks import cellpose_that, install_cellpose
 from pictures import blobs, found_share, photograph
 
 TRUTH = blobs((100, 120), [(30, 30), (60, 80), (30, 90)], 10)
@@ -173,6 +173,25 @@ def test_probabilities_of_networks(stardist_package: None) -> None:
     probable = found.channel_frame(0)
     assert probable.shape == PICTURE.shape
     assert np.mean((probable > 0.5) == (TRUTH > 0)) > 0.97
+
+
+@pytest.mark.parametrize(
+    ("planes", "depth"), [(9, 12.0), (2, 3.0)], ids=["flat voxels", "a thin stack"]
+)
+def test_size_limits_allow_for_flat_voxels_and_thin_stacks(
+    planes: int, depth: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scale, middle = (depth, 1.0, 1.0), planes // 2
+    centres = [(middle, y, x) for y in (25, 65) for x in (25, 75)]
+    truth = blobs((planes, 90, 100), centres, 10, scale)
+    truth[0, 85:88, 50:53] = 5  # a speck
+    cellpose_that(monkeypatch, lambda _: truth)
+    settings = SegmentationSettings(diameter=20, min_size=0.2)
+    volume = photograph(truth)
+    found = segment_frame(volume, settings, scale=scale, backend="cellpose")
+    np.testing.assert_array_equal(found, np.where(truth == 5, 0, truth))
+    again, _ = NetworkReading("cellpose", settings=settings).of(volume, scale)
+    np.testing.assert_array_equal(again, found)
 
 
 @pytest.mark.parametrize("name", ["cellpose", "stardist"])

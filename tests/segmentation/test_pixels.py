@@ -132,6 +132,20 @@ def test_the_probability_does_not_depend_on_tiles(monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(MODEL.probability(PICTURES[0]), whole, atol=1e-4)
 
 
+def test_a_part_of_a_frame_is_as_probable_as_in_the_whole() -> None:
+    crowd = blobs((200, 200), [(y, x) for y in range(10, 90, 17) for x in range(10, 90, 17)], 9)
+    picture = photograph(crowd)
+    whole, views = MODEL.probability(picture), MODEL.views(picture)
+    part = (slice(20, 71), slice(15, 66))
+    near = MODEL.probability_in(views, part)
+    np.testing.assert_allclose(near, whole[:, *part], atol=0.12)
+    np.testing.assert_allclose(
+        near[:, 18:-18, 18:-18], whole[:, *part][:, 18:-18, 18:-18], atol=0.04
+    )
+    alone = MODEL.probability(picture[part])
+    assert np.abs(alone - whole[:, *part]).mean() > 0.1, "what lies beyond makes a difference"
+
+
 def test_the_file_gives_the_same_model(tmp_path: Path) -> None:
     again = bt.load_pixel_model(bt.save_pixel_model(MODEL, tmp_path / "model.json"))
     np.testing.assert_array_equal(again.probability(PICTURES[2]), MODEL.probability(PICTURES[2]))

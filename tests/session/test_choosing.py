@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.anchor import cell_refs
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.annotations.mask_answers import honoured
 from bridgetrack.errors import InputError, OutputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.session.movie import MovieAndCells
-from drawn_movie import PLACES, drawn
+from drawn_movie import PLACES, drawn, squares, strokes_on, textured
 
 T = 2
 
@@ -173,11 +175,58 @@ def test_frames_that_change_meanwhile_stay(opened) -> None:
     assert ("warning", "In 1 frame(s) you changed masks meanwhile; these stay.") in heard
 
 
+def test_strokes_count_for_masks_brought_along() -> None:
+    images, truth, labels = textured()
+    rough = truth == 4
+    place = tuple(float(p.mean()) for p in np.nonzero(rough[1]))
+    movie = MovieAndCells(open_labels(labels, axes="TYX"), open_movie(images), pixels=labels)
+    session = bt.Session()
+    session._open(movie, None)
+    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
+    given = labels.copy()
+    with pytest.raises(InputError, match="nothing stands out"):
+        session.mend("grow", 1, place)
+    session.choose_again()
+    assert not labels[rough].any()
+    session.teach(model)
+    assert session.taught is model
+    mend = session.mend("grow", 1, place)
+    drawn_now = np.zeros(rough[1].size, dtype=bool)
+    drawn_now[mend.right[0]] = True
+    there = rough[1].ravel()
+    assert (drawn_now & there).sum() > 0.7 * (drawn_now | there).sum()
+    session.undo()
+    np.testing.assert_array_equal(labels[1], given[1])
+    session.choose_again()
+    assert (labels[rough] > 0).mean() > 0.9
+    others = given > 0
+    np.testing.assert_array_equal(labels[others], given[others])
+    session.teach(None)
+    assert session.taught is None and session.pixels is model, "it is offered for other movies"
+    session.close()
+
+
 def test_masks_are_not_chosen_without_an_image(opened, images) -> None:
     with pytest.raises(InputError, match="no movie"):
         bt.Session().choose_again()
     with pytest.raises(InputError, match="image"):
         bt.Session(images[1]).choose_again()
+
+
+@pytest.mark.parametrize("found", [None, Finding(choose="frame")], ids=["brought", "found here"])
+def test_a_choice_that_would_leave_no_cell_is_refused(found, tmp_path) -> None:
+    picture, masks = squares()
+    if found is not None:
+        picture[:] = 7.0
+    array = masks.copy()
+    movie = MovieAndCells(open_labels(array), open_movie(picture), pixels=array, found=found)
+    session = bt.Session()
+    assert session.open(movie, tmp_path / "s.annotations.json")
+    with pytest.raises(InputError, match=r"leave none of its cells.* stay.* size.* strokes"):
+        session.choose_again()
+    np.testing.assert_array_equal(array, masks)
+    assert not session.can_undo and len(session.scene.detections) == 20
+    session.close()
 
 
 def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
@@ -237,3 +286,70 @@ def test_what_is_painted_away_stays_away(opened) -> None:
     assert honoured(array[1], session.masks.answers, 1)
     assert not honoured(before, session.masks.answers, 1)
     assert array[0][tuple(np.rint(at(3, 0)).astype(int))] > 0
+
+
+def row_ref(session: bt.Session, t: int, k: int) -> CellRef:
+    """A cell by its number in a frame."""
+    table = session.scene.detections
+    return cell_refs(table, np.array([table.row_of(t, k)]))[0]
+
+
+@pytest.fixture
+def doubtful(opened, images, tmp_path):
+    """The same where masks are found here, with a cell (9) in all frames that the image lacks."""
+    session, array, truth = opened
+    array[:, 78:88, 20:32] = 9
+    found = replace(session.movie, found=Finding(choose="frame"))
+    assert session.open(found, tmp_path / "d.annotations.json")
+    return session, array, truth
+
+
+def test_cells_of_verified_tracks_stay_as_drawn(doubtful) -> None:
+    session, array, _ = doubtful
+    heard, before = [], array.copy()
+    session.message.connect(lambda *said: heard.append(said))
+    session.choose_again()
+    assert not (array == 9).any() and array[T].max() > 9, "neither is as the image shows"
+    session.undo()
+    np.testing.assert_array_equal(array, before)
+    for k in (1, 9):
+        assert session.edits.verify(row_ref(session, T, k))
+    verified = {c.cell for a in session.annotations for c in a.cells}
+    assert {(t, 9) for t in range(4)} | {(T, 1)} <= verified
+    session.mend("remove", 0, at(3, 0))
+    session.choose_again()
+    for t, k in verified:
+        np.testing.assert_array_equal(array[t] == k, before[t] == k)
+    assert not session.scene.anchored.lost
+    assert not any(level == "warning" for level, _ in heard)
+
+
+def test_cells_of_confirmed_events_stay_and_what_is_no_cell_goes(doubtful) -> None:
+    session, array, _ = doubtful
+    before = array.copy()
+    session.note(Kind.CONFIRM, EventRef(Event.MOVE, (row_ref(session, 0, 9),),
+                                        (row_ref(session, 1, 9),)), "click")  # fmt: skip
+    session.note(Kind.CONFIRM, EventRef(Event.FALSE, (row_ref(session, 3, 4),)), "click")
+    session.choose_again()
+    for t in (0, 1):
+        np.testing.assert_array_equal(array[t] == 9, before[t] == 9)
+    assert not (array[2:] == 9).any(), "nobody spoke of these"
+    assert not array[3][tuple(np.rint(at(3, 3)).astype(int))]
+    assert array[2][tuple(np.rint(at(3, 2)).astype(int))]
+
+
+def test_a_track_that_is_verified_while_masks_are_chosen_stays(doubtful) -> None:
+    session, array, _ = doubtful
+    before, heard = array.copy(), []
+    session.choose_again()
+    changes = [a.mend for a in session.masks._chosen.answers]
+    assert len(changes) == 4
+    session.undo()
+    assert session.edits.verify(row_ref(session, T, 1))
+    session.message.connect(lambda *said: heard.append(said))
+    session._on_chosen(session.masks.answers, changes, None)
+    for t, k in {c.cell for a in session.annotations for c in a.cells}:
+        np.testing.assert_array_equal(array[t] == k, before[t] == k)
+    [told] = [words for level, words in heard if level == "warning"]
+    assert told == "In 3 frame(s) a verified track is locked against the change; these stay."
+    assert not (array[0] == 9).any()

@@ -11,8 +11,11 @@ import pytest
 import bridgetrack as bt
 from bridgetrack.active.mask_questions import MaskQuestion, mask_questions, worth
 from bridgetrack.active.suggestion import Suggestion
+from bridgetrack.annotations.anchor import cell_refs
+from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.mask_store import load_mask_answers
 from bridgetrack.errors import InputError, OutputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline import finding as finding_module
 from bridgetrack.pipeline.finding import Finding
@@ -76,7 +79,7 @@ def pieces(labels: np.ndarray, truth: np.ndarray, cells: tuple[int, ...]) -> lis
 
 
 def test_work_that_fails_is_told(session, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise InputError("the image cannot be read")
 
     told: list[tuple[str, str]] = []
@@ -114,6 +117,16 @@ def test_masks_are_asked_about_on_demand_only(session) -> None:
     assert isinstance(session.ask(), Suggestion)
     session.questions.masks.turn(True)
     assert session.questions.masks.open
+
+
+def test_cells_of_confirmed_events_are_not_asked_about(session) -> None:
+    table = session.scene.detections
+    one, next_one = cell_refs(table, np.array([table.row_of(t, 1) for t in (T, T + 1)]))
+    session.note(Kind.CONFIRM, EventRef(Event.MOVE, (one,), (next_one,)), "click")
+    masks = session.questions.masks
+    masks.turn(True)
+    assert (T, MendKind.GROW) in [(q.frame, q.kind) for q in masks.open]
+    assert (T, MendKind.CUT) not in [(q.frame, q.kind) for q in masks.open]
 
 
 def test_masks_that_were_chosen_here_are_asked_about(movie) -> None:

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.annotations.anchor import cell_refs
+from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.explain_masks import explain_mask
 from bridgetrack.pipeline.finding import Finding
@@ -52,6 +54,19 @@ def test_of_masks_brought_along_the_same_is_told_as_on_the_command_line(movie):
         session.mask_reasons.ask(CellRef(T, 40, (80.5, 80.5)))
     assert "weighed against nothing" in said[0] and session.mask_reasons.words == said[0]
     assert session.mask_reasons.found is None
+    session.close()
+
+
+def test_of_a_cell_that_an_event_holds_the_same_is_told(movie):
+    images, labels = movie
+    session = bt.Session(labels.copy(), images)
+    table, words = session.scene.detections, []
+    one, next_one = cell_refs(table, np.array([table.row_of(t, 1) for t in (T, T + 1)]))
+    for _ in range(2):
+        session.mask_reasons.ask(one)
+        words.append(session.mask_reasons.words)
+        session.note(Kind.CONFIRM, EventRef(Event.MOVE, (one,), (next_one,)), "click")
+    assert words[0] == words[1] and "2 cells" in words[0]
     session.close()
 
 

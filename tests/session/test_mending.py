@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bridgetrack as bt
+from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.mask_answers import as_candidates
 from bridgetrack.annotations.mask_store import load_mask_answers
@@ -23,7 +24,9 @@ from bridgetrack.regions.score import starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.probability import cell_and_edge
+from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.strokes import learn_pixels
+from bridgetrack.session.masks import MovieMasks
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -78,7 +81,9 @@ def matches(labels: np.ndarray, truth: np.ndarray, cell: int) -> float:
     )
 
 
-def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(merged, tmp_path) -> None:
+def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(
+    merged, tmp_path, monkeypatch
+) -> None:
     image, _, truth, (first, _) = merged
     strokes = np.zeros(truth[:2].shape, dtype=np.uint8)
     strokes[0] = np.where(truth[0] > 0, 2, 1)
@@ -89,19 +94,40 @@ def test_clicks_know_what_strokes_taught_and_how_cells_are_judged(merged, tmp_pa
     rods = replace(starting_score("rods"), shift=-2.0)
     other = replace(finding, learned=LearnedMasks(MovieScore(rods)))
     place, odds = middle(truth[1] == first), []
+    seen, look = [], MovieMasks.site
+    monkeypatch.setattr(MovieMasks, "site", lambda *how: seen.append(how[3:]) or look(*how))
     for k, found in enumerate((finding, other)):
         made, cells = bt.Session(), open_labels(frames.copy())
         assert made.open(MovieAndCells(cells, movie, found=found), tmp_path / f"{k}.json")
         site = made.site(1)
         box = tuple(slice(int(p) - 30, int(p) + 30) for p in place)
-        cell, edge = cell_and_edge(image[1][box], taught)
+        cell, edge = cell_and_edge(image[1], taught)
         assert edge is None
-        np.testing.assert_array_equal(site.probable(image[1][box]), cell)
+        np.testing.assert_allclose(site.probable(box), cell[box], atol=0.05)
+        alone = cell_and_edge(image[1][box], taught)[0]
+        assert np.abs(alone - cell[box]).max() > 0.2, "a part is not what the whole frame shows"
         odds.append(site.judge(propose_frame(image[1], site.settings), image[1]))
-        made.accept(act("grow", site, place))
+        mend = made.accept(act("grow", site, place))
+        seen.clear()
+        made.propose_same(mend)
+        assert seen == [(taught, found.learned.score)], "other frames are judged in the same way"
         assert found is other or matches(frame_of(made, 1), truth[1], first) > 0.6
         made.close()
     assert not np.allclose(*odds)
+
+
+def test_clicks_go_by_the_settings_that_cells_were_found_with(merged, tmp_path) -> None:
+    image, labels = bt.open_movie(merged[0][:2]), open_labels(merged[1][:2])
+    chosen = SegmentationSettings(17.0, "dark", fill_holes=False, clear_border=True)
+    for settings in (chosen, replace(chosen, diameter=None, foreground="auto"), None):
+        made = bt.Session()
+        found = None if settings is None else Finding(settings)
+        assert made.open(MovieAndCells(labels, image, found=found), tmp_path / "a.json")
+        how = made.site(1).settings
+        assert how.fill_holes == (settings is None) and not how.clear_border
+        assert (how.diameter == 17.0) == (how.foreground == "dark") == (settings is chosen)
+        assert how.diameter and how.smoothing == 0.05 * how.diameter, "what is open is decided"
+        made.close()
 
 
 def test_a_cut_shows_in_masks_cells_and_tracks_at_once(mended) -> None:
@@ -317,3 +343,38 @@ def test_nothing_changes_where_the_answer_cannot_be_saved(mended, tmp_path) -> N
         session.undo()
     assert session.can_undo
     assert len(session.masks.answers) == 1
+
+
+def test_masks_of_a_verified_track_are_locked_until_it_is_released(mended, tmp_path) -> None:
+    session, labels, _, _ = mended
+    heard = []
+    session.message.connect(lambda *said: heard.append(said))
+    k = touching(labels)[0]
+    place = middle(labels[1] == k)
+    cell = cell_refs(session.scene.detections, np.array([session.scene.detections.row_of(1, k)]))[0]
+    # What was said of its mask before cannot be taken back either.
+    session.mend("outline", 1, place)
+    assert (frame_of(session, 1) != labels[1]).any()
+    assert session.edits.verify(cell)
+    before = frame_of(session, 1).copy()
+    site = session.site(1)
+    beside = middle(before == touching(labels)[1])
+    refused = (("remove", place), ("outline", place), ("join", place, beside), ("cut", place))
+    for kind, *places in refused:
+        mend = act(kind, site, *places)
+        with pytest.raises(InputError, match="verified and locked, at cell"):
+            session.accept(mend)
+        with pytest.raises(InputError, match="verified and locked"):
+            session.accept_all([mend])
+    with pytest.raises(InputError, match="verified and locked"):
+        session.remove_mask_answers("m1")
+    np.testing.assert_array_equal(frame_of(session, 1), before)
+    assert len(session.masks.answers) == 1 and session.names.verified(cell)
+    assert not any("not there any more" in words for _, words in heard)
+    # All is right as drawn: that changes nothing. Nor is the same offered where it is locked.
+    session.mend("check", 1)
+    session.propose_same(act("remove", session.site(0), middle(frame_of(session, 0) == k)))
+    assert 1 not in [mend.frame for mend in session.proposed]
+    assert not session.edits.verify(cell)
+    session.mend("remove", 1, place)
+    assert not (frame_of(session, 1) == k).any()

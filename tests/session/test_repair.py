@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import ndimage as ndi
 
 import bridgetrack as bt
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.mask_changes import ChangeKind
-from bridgetrack.progress import run
+from bridgetrack.pipeline.repair import MendedMasks
+from bridgetrack.progress import Progress, run
+from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.session import repair as repair_module
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.repair import repair
+from drawn_movie import squares
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +79,37 @@ def test_a_repair_needs_masks_and_image(damaged):
         run(repair(replace(given, image=None), bt.Session().model))
 
 
+def test_a_repair_that_would_leave_no_cell_is_refused():
+    image, labels = squares()
+    given = MovieAndCells(open_labels(labels), open_movie(image))
+    with pytest.raises(InputError, match=r"leave none of its cells.* stay.* size.* strokes"):
+        run(repair(given, bt.Session().model))
+
+
+def test_the_repaired_movie_is_in_memory_once(monkeypatch: pytest.MonkeyPatch):
+    masks = np.zeros((40, 200, 250), dtype=np.uint8)
+    masks[:, 20:40, 20:40] = np.arange(1, 41)[:, None, None]
+
+    def unchanged(labels, image, repaired, *_, **__):
+        for t in range(labels.n_frames):
+            yield Progress("Choosing masks", 0.0)
+            repaired(labels.channel_frame(t).astype(np.int32))
+        return MendedMasks(())
+
+    monkeypatch.setattr(repair_module, "repair_masks", unchanged)
+    given, model = MovieAndCells(open_labels(masks), open_movie(masks)), bt.Session().model
+    run(repair(given, model))  # imports everything
+    tracemalloc.start()
+    try:
+        found = run(repair(given, model))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(found.labels, masks)
+    assert found.labels.dtype == np.uint32
+    assert peak < 1.4 * found.labels.nbytes
+
+
 def test_cells_that_stay_are_drawn_as_they_were_unless_asked(damaged):
     given, labels, _, _, found = damaged
     assert not any(c.kind == ChangeKind.OUTLINE for c in found.changes)
@@ -89,3 +127,15 @@ def test_cells_that_stay_are_drawn_as_they_were_unless_asked(damaged):
         return {(c.frame, c.kind) for c in done.changes if c.kind != ChangeKind.OUTLINE}
 
     assert others(anew) == others(found)
+
+
+def test_what_somebody_drew_is_not_drawn_as_it_was_given(damaged):
+    given, labels, _, _, found = damaged
+    named = {k for c in found.changes if c.frame == 1 for k in c.before}
+    k = next(k for k in np.unique(labels[1])[1:].tolist() if k not in named)
+    wider = ndi.binary_dilation(labels[1] == k, iterations=2) & np.isin(labels[1], (0, k))
+    drawn, none = np.flatnonzero(wider), np.zeros(0, dtype=np.int64)
+    keep = Mend(MendKind.KEEP, 1, (), none, none, none, (k,), (drawn,), ())
+    answers = MaskAnswers(given.geometry).added(keep)
+    again = run(repair(given, bt.Session().model, answers))
+    np.testing.assert_array_equal(np.flatnonzero(again.labels[1] == k), drawn)

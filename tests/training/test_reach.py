@@ -23,10 +23,10 @@ from bridgetrack.progress import Progress, run
 from bridgetrack.training import train
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.keep import Decision, KeepReason
+from bridgetrack.training.kinds import ALIKE
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.reach import (
-    ALIKE,
     STEPS,
     UNLIKE,
     Reached,

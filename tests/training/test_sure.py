@@ -13,10 +13,8 @@ from bridgetrack.active.options import TIGHTER, LearnOptions
 from bridgetrack.active.update import learn
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.words import describe
-from bridgetrack.inference.margins import margin_bounds
-from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.pipeline.scene import Scene, annotate
+from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training import sure as module
 from bridgetrack.training.components import build_training_set
@@ -32,6 +30,7 @@ from training.training_cases import (
     bad_prior,
     confirmed,
     far_apart,
+    margin_of,
     middle_set,
     outputs,
     plain_scene,
@@ -241,7 +240,7 @@ def test_answers_about_other_events_are_no_trust() -> None:
 
 def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
     scene, w = plain_scene(), untrained_model().weights
-    moves = far_apart(6)
+    moves = far_apart(6, surest=True)
     for slips in range(4):
         said = moves.copy()
         said[:slips] = swapped(scene, moves[:slips], w)
@@ -261,7 +260,7 @@ def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
 
 def test_a_kind_that_mostly_contradicts_is_no_slip() -> None:
     scene, w = plain_scene(), untrained_model().weights
-    moves = far_apart(6)
+    moves = far_apart(6, surest=True)
     said = np.concatenate([swapped(scene, moves[:4], w), moves[4:]])
     held = hold_sure(build_training_set([confirmed(scene, said)]), w)
     assert held.against == 4
@@ -272,20 +271,13 @@ def test_what_is_rejected_again_and_again_is_no_slip() -> None:
     """Four answers that leave several events contradict; of moves, six agree."""
     scene, w = plain_scene(), untrained_model().weights
     moves = some_true(30, divisions=0)
-    firm = moves[_margin_of(scene, moves, w) >= SURE][:10]
+    firm = moves[margin_of(scene, moves, w) >= SURE][:10]
     assert len(firm) == 10
     rejected = says(scene, firm[:4], Kind.REJECT, prefix="n")
     said = with_annotations(scene, [*says(scene, firm[4:]), *rejected])
     held = hold_sure(build_training_set([said]), w)
     assert held.against == 4
     assert held.doubted == ()
-
-
-def _margin_of(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Margins within the movie."""
-    scores = scene.matrix.scores(w)
-    best = solve(scene.problem, scores)
-    return np.where(best.chosen, margin_bounds(scene.problem, scores, best), -1.0)[columns]
 
 
 def test_a_slip_does_not_turn_a_good_model_round() -> None:

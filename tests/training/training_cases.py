@@ -11,6 +11,7 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.model import Model
@@ -92,10 +93,22 @@ def swapped(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.array(out)
 
 
-def far_apart(count: int) -> np.ndarray:
-    """True moves in frame pairs of their own, which no swap can bring into contradiction."""
+def margin_of(scene: Scene, columns: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Margins within the movie."""
+    scores = scene.matrix.scores(w)
+    best = solve(scene.problem, scores)
+    return np.where(best.chosen, margin_bounds(scene.problem, scores, best), -1.0)[columns]
+
+
+def far_apart(count: int, surest: bool = False) -> np.ndarray:
+    """True moves in frame pairs of their own, which no swap can bring into contradiction.
+
+    Of each pair the first one, or that which the starting weights are surest of.
+    """
     scene = plain_scene()
     true = some_true(200, divisions=0)
+    if surest:
+        true = true[np.argsort(-margin_of(scene, true, untrained_model().weights))]
     frame = scene.detections.frame[scene.hypotheses.sources[true, 0]]
     _, first = np.unique(frame, return_index=True)
     return true[first][:count]

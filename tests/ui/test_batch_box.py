@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
+import bridgetrack as bt
+from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.ui.panel import state_of
+from drawn_movie import drawn, strokes_on
+
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def unfolded(viewer, qtbot):
+    """What tracks many movies, with its section unfolded."""
+    from qtpy.QtCore import Qt
+    from superqt import QCollapsible
+
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    widget.open_step(3)
+    sections = widget.track.findChildren(QCollapsible)
+    title = next(s for s in sections if s.text() == "Many movies").toggleButton()
+    qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
+    box = widget.track.batch
+    qtbot.waitUntil(box.taught.isVisible, timeout=20_000)
+    return widget, box
+
+
+def test_cells_are_found_with_what_was_taught_here(viewer, qtbot, tmp_path: Path):
+    images, labels = drawn(3)
+    many = tmp_path / "many"
+    many.mkdir()
+    np.save(many / "next.npy", images)
+    widget, box = unfolded(viewer, qtbot)
+    assert not box.taught.isEnabled(), "nothing was taught yet"
+    session = state_of(viewer).session
+    session.pixels = bt.learn_pixels(images, strokes_on(labels), diameter=14.0)
+    widget.open_step(0)
+    widget.open_step(3)
+    assert box.taught.isEnabled() and "taught on" in box.taught.text()
+    box.folder.value = many
+    for k, ticked in enumerate((False, True)):
+        box.out.value = out = tmp_path / f"out{k}"
+        box.taught.setChecked(ticked)
+        box.begin()
+        qtbot.waitUntil((out / "next" / "run.json").exists, timeout=60_000)
+        qtbot.waitUntil(lambda: "Tracking" not in box.words.text(), timeout=20_000)
+        found = how_found(out / "next" / "labels.tif")
+        assert found is not None and (found.pixels is not None) == ticked
 
 
 def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):
     from qtpy.QtCore import Qt
-    from superqt import QCollapsible
-
-    from bridgetrack.ui.panel import state_of
 
     many, out = tmp_path / "many", tmp_path / "out"
     many.mkdir()
@@ -21,12 +63,7 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):
         rows = [(t, 20.0 * k + step * t, 30.0 * k) for t in range(4) for k in range(1, 8)]
         pd.DataFrame(rows, columns=["t", "y", "x"]).to_csv(many / f"{name}.csv", index=False)
     (many / "broken.npy").write_bytes(b"nothing")
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    widget.open_step(3)
-    box = widget.track.batch
-    sections = widget.track.findChildren(QCollapsible)
-    title = next(s for s in sections if s.text() == "Many movies").toggleButton()
-    qtbot.mouseClick(title, Qt.MouseButton.LeftButton)
+    _, box = unfolded(viewer, qtbot)
 
     def go():
         """Press the button once the section that holds it is laid out."""

@@ -10,7 +10,10 @@ from qtpy.QtCore import Qt
 from scipy import ndimage as ndi
 from superqt import QCollapsible
 
+from bridgetrack.annotations.anchor import cell_refs
+from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.annotations.mask_answers import honoured
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.masks import MaskSettings, segment_by_choice
@@ -18,7 +21,7 @@ from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import MendKind
 from bridgetrack.segmentation import movie as movie_module
 from bridgetrack.segmentation import segment_movie
-from bridgetrack.segmentation.readings import Reading
+from bridgetrack.segmentation.readings import Reading, SettingsEstimate
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui import find_cells
 from bridgetrack.ui.layers import find_role, tags_of
@@ -122,8 +125,17 @@ def test_what_is_said_of_masks_holds_when_cells_are_found_again(opened, viewer, 
     assert state.session.masks.answers == answers
     assert honoured(second.data[1], answers, 1)
     assert not [words for level, words in heard if level == "warning"]
+    # So does what is said of events: this is no cell.
+    session, there = state.session, second.data[2] == central(second.data[2])
+    table = session.scene.detections
+    row = table.row_of(2, central(second.data[2]))
+    event = EventRef(Event.FALSE, tuple(cell_refs(table, np.array([row]))))
+    session.note(Kind.CONFIRM, event, "click")
+    without = found(state, widget, qtbot)
+    assert (without.data[2][there] > 0).mean() < 0.3
+    session.undo()
     # The answers are found on disk where no cells are open.
-    for layer in (first, second):
+    for layer in (second, without):
         viewer.layers.remove(layer)
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     third = found(state, widget, qtbot)
@@ -328,6 +340,21 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     find.looks["diameter"].value = 31
     assert looked_for(state, find, qtbot).diameter == 31
     assert find.looks["diameter"].value == 31 and "31 pixels wide" in find.estimate.text()
+
+
+def test_cells_may_be_large(opened, viewer, qtbot, monkeypatch):
+    state, widget = opened
+    find = widget.segment.find
+    monkeypatch.setattr(find_cells, "clicked_size", saying("bright", 203.6))
+    click_three(viewer, find, qtbot)
+    assert find.looks["diameter"].value == 204
+    find.go.click()
+    assert looked_for(state, find, qtbot).diameter == 204
+    # An estimate is shown as it is, too.
+    find._own_size = False
+    seen = Reading("bright", 310.4)
+    find._show_decided(SettingsEstimate(SegmentationSettings(310.4), (seen,)))
+    assert find.looks["diameter"].value == 310
 
 
 def test_what_clicks_said_is_of_their_movie_alone(opened, viewer, qtbot, monkeypatch):

@@ -7,7 +7,10 @@ import pytest
 from qtpy.QtCore import Qt
 from superqt import QCollapsible
 
+import bridgetrack as bt
+from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.pipeline import masks
+from drawn_movie import strokes_on, textured
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -115,6 +118,24 @@ def test_cells_are_repaired_listed_and_given_back(opened, viewer, qtbot):
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
 
 
+def test_strokes_count_for_a_repair(viewer, qtbot):
+    from bridgetrack.ui.panel import state_of
+
+    images, truth, labels = textured()
+    image = viewer.add_image(images, name="rough")
+    viewer.add_labels(labels, name="cells")
+    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    session = state_of(viewer).session
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
+    session.teach(model, image)
+    widget.segment.repair.on.click()
+    qtbot.waitUntil(lambda: "cells repaired" in viewer.layers, timeout=60_000)
+    assert (viewer.layers["cells repaired"].data[truth == 4] > 0).mean() > 0.9
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    assert session.movie.found.pixels is model
+
+
 def test_outlines_are_drawn_anew_at_once_and_given_back(opened, viewer, qtbot, monkeypatch):
     state, box, _ = opened
     session, given = state.session, viewer.layers["cells"].data.copy()
@@ -149,8 +170,18 @@ def test_outlines_are_drawn_anew_at_once_and_given_back(opened, viewer, qtbot, m
     qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
     click(qtbot, box, added)
     box.back.click()
+    qtbot.waitUntil(lambda: not session.busy("measure", "track", "correct"), timeout=60_000)
+    table = session.scene.detections
+    assert session.edits.verify(
+        cell_refs(table, np.array([table.row_of(0, first.data[0].max())]))[0]
+    )
+    verified = {c.cell for a in session.annotations for c in a.cells}
     box.outlines.click()
     second = others(first)
+    for t, k in verified:
+        there = first.data[t] == k
+        assert len(np.unique(second.data[t][there])) == 1 and second.data[t][there].all()
+        np.testing.assert_array_equal(second.data[t] == second.data[t][there][0], there)
     assert box.on.isChecked() and outlined() and "best score" not in box.words.text()
     assert not any(
         (c := change_of(row)).frame == place.frame and np.allclose(c.place, place.place, atol=3)

@@ -98,6 +98,7 @@ def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pix
     assert labels.shape == truth[:3].shape
     n_true = len(np.unique(truth[0])) - 1
     assert 0.6 * n_true < labels[0].max() < 1.5 * n_true
+    assert segment.session.taught is teach.model, "it counts for repairs and mends, too"
     # Strokes that cannot be kept stay when another movie is chosen, which has none of them; that
     # is still told when the cells that were kept of that one are there.
     path.unlink()
@@ -114,6 +115,7 @@ def test_brushes_teach_and_the_cells_are_found(segment, viewer, hand, qtbot, pix
     qtbot.wait(50)
     assert movies[0] is None, "what is read for the next movie is not waited for with this one"
     assert found.layer is not before
+    assert session.taught is None and session.pixels is not None, "that was another movie"
     assert strokes in viewer.layers and not strokes.visible and teach.strokes is None
     assert strokes.name == "Strokes on short" and session.movie.layers == (other, found.layer)
     assert "stays in the hidden layer “Strokes on short”" in segment.notice.text()
@@ -172,6 +174,34 @@ def test_what_was_taught_is_shown_kept_and_forgotten(
     assert find_role(viewer.layers, "strokes") is None
     assert find_role(viewer.layers, "probability") is None
     assert not teach.forget.isVisibleTo(teach)
+
+
+def test_what_was_forgotten_by_a_slip_is_brought_back(segment, viewer, hand, qtbot, pixels):
+    teach = _teach(segment, hand, qtbot, pixels[1][0])
+    assert not teach.back.isVisibleTo(teach)
+    path, taught, painted = teach._path, teach.model, teach.strokes.data.copy()
+    teach.forget.click()
+    assert teach.strokes is None and not path.exists()
+    assert "can be brought back" in teach.words.text()
+    teach.back.click()
+    np.testing.assert_array_equal(teach.strokes.data, painted)
+    assert path.exists() and not teach.back.isVisibleTo(teach)
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
+    assert teach.model.painted == taught.painted
+    # Also when somebody has painted since, which stays.
+    teach.forget.click()
+    teach.take(1)
+    teach.strokes.paint((1, 20, 20), 1)
+    since = teach.strokes.data.copy()
+    assert since.any()
+    teach.back.click()
+    np.testing.assert_array_equal(teach.strokes.data, np.where(since > 0, since, painted))
+    qtbot.waitUntil(lambda: teach.model is not None, timeout=20_000)
+    assert 0 < np.count_nonzero(since) < np.count_nonzero(teach.strokes.data)
+    # It is of this movie alone.
+    teach.forget.click()
+    segment.source.image.choose(viewer.add_image(pixels[0][3:6] * 2.0, name="another"))
+    assert not teach.back.isVisibleTo(teach)
 
 
 def test_what_was_taught_is_offered_on_the_next_movie(segment, viewer, hand, qtbot, pixels):

@@ -23,6 +23,9 @@ EventKey = tuple[Event, tuple[Cell, ...], tuple[Cell, ...]]
 RANDOM = "random"
 """Source of answers about events drawn at random: only these give an unbiased accuracy."""
 
+VERIFIED = "verified"
+"""Source of answers that a verified track rests on."""
+
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LARGEST = 2**63 - 1
 

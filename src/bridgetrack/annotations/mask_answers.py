@@ -19,7 +19,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.regions.mend import Mend, MendKind
 from bridgetrack.regions.outlines import redrawn, usual_ratio
-from bridgetrack.regions.regions import Regions, concatenate, no_regions
+from bridgetrack.regions.regions import Regions, concatenate, likeness, no_regions
 
 Index = NDArray[np.int64]
 Runs = tuple[tuple[int, int], ...]
@@ -168,6 +168,9 @@ class MaskAnswers:
         Answers taken back, the next to repeat last.
     last_id, last_label
         Highest number of an id and highest label ever given, also by answers that are gone.
+    held
+        What answers about events say of the masks as they are now, see `with_events`; it is never
+        written down. What somebody said of masks goes before what is right by these.
 
     Raises
     ------
@@ -180,6 +183,7 @@ class MaskAnswers:
     future: tuple[MaskAnswer, ...] = ()
     last_id: int = 0
     last_label: int = 0
+    held: tuple[MaskAnswer, ...] = ()
 
     def __post_init__(self) -> None:
         n_pixels = int(np.prod(self.geometry.shape or (), dtype=object))
@@ -209,9 +213,19 @@ class MaskAnswers:
         return sum(len(a.right) for a in self.past if a.kind == MendKind.CHECK)
 
     @property
+    def told(self) -> tuple[MaskAnswer, ...]:
+        """Answers that tell how much is wrong in their frames.
+
+        That cells are none by answers about events counts where no area was checked: that is a
+        fairer sample.
+        """
+        none = () if self.checked else tuple(a for a in self.held if a.wrong)
+        return (*self.past, *none)
+
+    @property
     def mended(self) -> int:
         """Answers by which a cell came, went, was cut or joined."""
-        return sum(a.kind in _MENDING for a in self.past)
+        return sum(a.kind in _MENDING for a in self.told)
 
     @property
     def outline_ratios(self) -> tuple[float, ...]:
@@ -225,7 +239,7 @@ class MaskAnswers:
             if a.outlines and len(shown) == 1:
                 first[a.frame, a.right[0]] = shown[0]
         pairs = [(pixels_of(now), pixels_of(shown)) for (_, now), shown in first.items()]
-        return tuple(len(a) / len(b) for a, b in pairs if _likeness(a, b) >= _OUTLINE)
+        return tuple(len(a) / len(b) for a, b in pairs if likeness(a, b) >= _OUTLINE)
 
     @property
     def outline_ratio(self) -> float:
@@ -326,15 +340,15 @@ def _redrawn(member: sp.csr_matrix, known: _Said, ratio: float) -> _Said:
 
 def _judged(member: sp.csr_matrix, area: Index, known: _Said) -> Index:
     shared, union, smaller = _compared(member, area, known.right)
-    likeness = shared / union
-    best = likeness.max(axis=0, initial=0.0)
-    near = likeness > _RIGHT
-    right = (near & (likeness >= best - _BEST)).any(axis=1)
+    like = shared / union
+    best = like.max(axis=0, initial=0.0)
+    near = like > _RIGHT
+    right = (near & (like >= best - _BEST)).any(axis=1)
     spoils = ((shared > _TAKEN * smaller) & ~near).any(axis=1)
     shared, union, smaller = _compared(member, area, known.wrong)
     # Where nothing is right in its place, no cut of it and nothing that swallows it is a cell.
-    likeness = np.where(known.limits == _GONE, shared / smaller, shared / union)
-    spoils |= (likeness > known.limits).any(axis=1)
+    like = np.where(known.limits == _GONE, shared / smaller, shared / union)
+    spoils |= (like > known.limits).any(axis=1)
     return np.where(right, 1, np.where(spoils, -1, 0))
 
 
@@ -347,14 +361,14 @@ def _compared(
     return shared, area[:, None] + size - shared, np.minimum(area[:, None], size)
 
 
-def as_candidates(answers: MaskAnswers) -> Regions:
-    """The cells that people drew or mended, as candidates of the source `SOURCE`.
+def as_candidates(answers: MaskAnswers, of: Collection[int] | None = None) -> Regions:
+    """The cells that people drew, mended or called right, as candidates of the source `SOURCE`.
 
-    They share no pixels, so that all of them can be chosen.
+    They share no pixels, so that all of them can be chosen. Of all frames, or of some.
     """
     shape = answers.geometry.shape or ()
     parts = [no_regions(shape, (SOURCE,))]
-    for t, known in sorted(_standing(answers).items()):
+    for t, known in sorted(_standing(answers, of).items()):
         n = known.right.shape[0]
         if n:
             parts.append(
@@ -376,7 +390,8 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
     """What no later answer takes back, by frame; of all frames or of some."""
     n_pixels = int(np.prod(answers.geometry.shape or ()))
     frames: dict[int, list[MaskAnswer]] = {}
-    for a in answers:
+    right_by_events = (a for a in answers.held if a.right)
+    for a in (*right_by_events, *answers, *(a for a in answers.held if not a.right)):
         if of is None or a.frame in of:
             frames.setdefault(a.frame, []).append(a)
     found = {}
@@ -384,22 +399,22 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
         right: list[Index] = []
         wrong: list[Index] = []
         limits: list[float] = []
+        taken = np.zeros(n_pixels, dtype=bool)  # by what is right
         outlined = {a.right[0] for a in listed if a.outlines}
         for answer in reversed(listed):
             cells = [pixels_of(runs) for runs in answer.right]
             others = [pixels_of(runs) for runs in answer.wrong]
             no_cells = [
-                p
-                for p in others
-                if not any(_likeness(p, cell) > _SAME for cell in (*cells, *right))
+                p for p in others if not any(likeness(p, cell) > _SAME for cell in (*cells, *right))
             ]
             # Of the same answer, what is right and what is wrong hold together.
             cells = [
                 p
                 for p in cells
-                if not any(len(np.intersect1d(p, q, assume_unique=True)) for q in right)
-                and not any(_likeness(p, q) > _GONE for q in wrong)
+                if not taken[p].any() and not any(likeness(p, q) > _GONE for q in wrong)
             ]
+            for p in cells:
+                taken[p] = True
             right += cells
             wrong += no_cells
             mended = answer.right and answer.kind != MendKind.CHECK
@@ -444,11 +459,6 @@ def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
 def _row(sets: sp.csr_matrix, k: int) -> Index:
     """Pixels of one of some sets."""
     return np.asarray(sets.indices[sets.indptr[k] : sets.indptr[k + 1]], dtype=np.int64)
-
-
-def _likeness(first: Index, second: Index) -> float:
-    shared = len(np.intersect1d(first, second, assume_unique=True))
-    return shared / (len(first) + len(second) - shared)
 
 
 def _rows(sets: Sequence[Index], n_pixels: int) -> sp.csr_matrix:

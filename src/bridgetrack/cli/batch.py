@@ -20,14 +20,19 @@ from bridgetrack.cli.options import (
     Json,
     MovieOptions,
     OutFolder,
+    Repair,
     Weights,
+    channel_option,
     check_file,
     make,
     one_option_each,
+    parse_channel,
     parse_choices,
+    pixel_model_option,
     reads_movie,
 )
 from bridgetrack.cli.record import check_run, finish, write_json
+from bridgetrack.cli.repair import remarks_on_repair, repaired_labels
 from bridgetrack.cli.segment import described, segmenting
 from bridgetrack.cli.sources import (
     FOUND_HERE,
@@ -42,7 +47,7 @@ from bridgetrack.files import lent_folder, replacing
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.readable import resolved
-from bridgetrack.segmentation.settings import MaskChoice
+from bridgetrack.segmentation.settings import MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:
     from bridgetrack.models.model import Model
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.batch import BatchRow
     from bridgetrack.pipeline.finding import Finding
+    from bridgetrack.segmentation.pixels import PixelModel
 
 TABLE = "batch.csv"
 """Name of the table of all movies."""
@@ -84,8 +90,13 @@ class BatchRun:
         Folder with masks of the movies, under the same names.
     formats
         What is written, see `write_results`.
-    choose
-        How masks of movies that have none are chosen.
+    choose, settings, pixels
+        How masks of movies that have none are chosen, how cells look, and what strokes taught of
+        them, or its file.
+    channel
+        The one that shows the cells.
+    repair
+        Whether masks of movies that have some are mended first.
     reading
         How the files are read.
     """
@@ -96,11 +107,27 @@ class BatchRun:
     labels: Path | None = None
     formats: tuple[str, ...] = ("csv",)
     choose: MaskChoice = field(default_factory=MaskChoice)
+    settings: SegmentationSettings = field(default_factory=SegmentationSettings)
+    pixels: PixelModel | Path | None = None
+    channel: int | str = 0
+    repair: bool = False
     reading: MovieOptions = field(default_factory=MovieOptions)
+
+    @property
+    def pixel_model(self) -> Path | None:
+        """The file of what strokes taught."""
+        return self.pixels if isinstance(self.pixels, Path) else None
+
+    def taught(self) -> PixelModel | None:
+        """What strokes taught; raises `ModelError` where its file cannot be read."""
+        from bridgetrack.segmentation.pixels import load_pixel_model
+
+        return load_pixel_model(self.pixels) if isinstance(self.pixels, Path) else self.pixels
 
 
 @reads_movie
 @one_option_each(MaskChoice)
+@one_option_each(SegmentationSettings, "diameter")
 def batch(
     folder: Annotated[
         Path,
@@ -124,6 +151,14 @@ def batch(
         str,
         typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff, zarr."),
     ] = "csv",
+    pixel_model: Annotated[
+        Path | None,
+        pixel_model_option(
+            "What strokes on another movie taught: cells are found, or with --repair mended, by it."
+        ),
+    ] = None,
+    channel: Annotated[str | None, channel_option()] = None,
+    repair: Repair = False,
     reading: MovieOptions,
     json: Json = False,
     **settings: Any,
@@ -138,7 +173,11 @@ def batch(
     from bridgetrack.pipeline.batch import most_different
 
     wanted = parse_choices(formats, FORMATS, "--format")
-    given = BatchRun(folder, out, model, labels, wanted, make(MaskChoice, **settings), reading)
+    choose = make(MaskChoice, choose=settings.pop("choose"))
+    given = BatchRun(
+        folder, out, model, labels, wanted, choose, make(SegmentationSettings, **settings),
+        pixel_model, parse_channel(channel), repair, reading,
+    )  # fmt: skip
     rows = show(batch_steps(given))
     odd, failed = most_different(rows), [r for r in rows if r.problem]
     record = {
@@ -166,7 +205,7 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
     Raises
     ------
     InputError
-        Where there are no movies, or the model cannot be used.
+        Where there are no movies, or a model cannot be used.
     OutputError
         Where the results have no place.
     """
@@ -181,8 +220,9 @@ def batch_steps(given: BatchRun) -> Steps[tuple[BatchRow, ...]]:
     file = None if named is None else find_model_file(named)
     own = None if isinstance(given.model, Path) else given.model
     model, known = own or open_weights(file) or shipped_model(), _statistics(file)
-    place = given.out / TABLE
-    check_file(place, *(path for m in movies for path in (m.image, m.labels)), file)
+    given.taught()  # refused before the first movie
+    place, read = given.out / TABLE, [path for m in movies for path in (m.image, m.labels)]
+    check_file(place, *read, file, given.pixel_model)
     rows: list[BatchRow] = []
     done: tuple[BatchRow, ...] = ()
     for k, movie in enumerate(movies):
@@ -226,43 +266,58 @@ def _track(
     from bridgetrack.pipeline.tracking import track_steps
 
     out, watch, notes = given.out / movie.name, Stopwatch(), list[Note]()
-    labels, found, beside = movie.labels, None, None
+    found, gap, beside = None, None, None
     with ExitStack() as temporary:
-        if labels is None and movie.image is not None:
-            beside = temporary.enter_context(lent_folder(out))
-            labels = out / FOUND_HERE[0]
-        assert labels is not None
+        labels = movie.labels or out / FOUND_HERE[0]
+        repairs = given.repair and movie.labels is not None and movie.image is not None
         inputs = RunInputs(
             labels, movie.image, file, None, given.reading, given.formats, command="batch",
-            found_here=beside is not None,
+            found_here=movie.labels is None, repair=repairs, channel=given.channel,
+            pixel_model=given.pixel_model if movie.labels is None or repairs else None,
         )  # fmt: skip
         check_run(out, inputs)
         with collecting_warnings(notes):  # ends before the record is written, which tells of them
-            if beside is None:
+            if inputs.found_here or repairs:
+                beside = temporary.enter_context(lent_folder(out))
+            if movie.labels is not None:
                 cells, pixels = open_sources(labels, movie.image, given.reading, notes)
             else:
-                assert movie.image is not None
+                assert movie.image is not None and beside is not None
                 pixels = _opened(movie.image, given.reading)
-                work = _found_here(pixels, inputs, beside, given.choose, notes)
+                work = _found_here(pixels, inputs, beside, given, notes)
                 cells, found = yield from _watched(work, watch)
+            if repairs:
+                assert beside is not None
+                mending = repaired_labels(
+                    cells, pixels, model, beside, out, channel=given.channel, taught=given.taught()
+                )
+                cells, gap = yield from _watched(mending, watch)
+                notes += remarks_on_repair(cells, gap)
+            elif given.repair and movie.labels is not None:
+                words = "the masks were not repaired, as there is no image of them in the folder"
+                notes.append(Note(NoteKind.WARNING, words))
             tracking = yield from _watched(track_steps(cells, pixels, model), watch)
             statistics = yield from _watched(statistics_steps(tracking.scene), watch)
-        finish(tracking, out, inputs, watch, notes, beside, found)
+        finish(tracking, out, inputs, watch, notes, beside, found, gap)
     told = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)
     return row_of(movie.name, tracking, statistics, time.perf_counter() - began, told)
 
 
 def _found_here(
-    pixels: Movie, inputs: RunInputs, beside: Path, how: MaskChoice, notes: list[Note]
+    pixels: Movie, inputs: RunInputs, beside: Path, how: BatchRun, notes: list[Note]
 ) -> Steps[tuple[Movie, Finding]]:
     """Find the cells of a movie that has no masks; what is doubtful about them goes to `notes`."""
     from bridgetrack.movie.opening import open_labels
 
-    found = yield from segmenting(pixels, beside / FOUND_HERE[0], choose=how.choose)
+    found = yield from segmenting(
+        pixels, beside / FOUND_HERE[0], how.settings, channel=how.channel, start=how.taught(),
+        choose=how.choose.choose,
+    )  # fmt: skip
     doubts = () if found.estimate is None else found.estimate.doubts
     told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in doubts]
     notes += told
-    about = described({"image": str(inputs.image)}, pixels, found)
+    given = {"image": inputs.image, "pixel_model": how.pixel_model}
+    about = described(given, pixels, found, how.channel)
     about |= {"labels": str(inputs.labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, beside / FOUND_HERE[1])
     known = pixels.geometry

@@ -103,8 +103,8 @@ def explain(
     if mask:
         if targets or event is not None:
             raise typer.BadParameter("--mask asks about a cell, --to and --event about a link")
-        given = given if channel is None else replace(given, channel=parse_channel(channel))
-        _explain_mask(given, frame, cell, annotations, json)
+        named = None if channel is None else parse_channel(channel)
+        _explain_mask(given, frame, cell, annotations, named, json)
         return
     with collecting_warnings([]):
         tracking = tracked_again(given)
@@ -116,12 +116,20 @@ def explain(
 
 
 def _explain_mask(
-    given: RunInputs, frame: int, cell: int, answers: Path | None, json: bool
+    given: RunInputs,
+    frame: int,
+    cell: int,
+    answers: Path | None,
+    channel: int | str | None,
+    json: bool,
 ) -> None:
-    """Say why a cell is drawn as it is; without a file of answers those of the run count."""
+    """Say why a cell is drawn as it is; answers and channel that are not named are the run's."""
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.explain_masks import explain_mask
-    from bridgetrack.pipeline.mask_candidates import GivenMasks
+    from bridgetrack.pipeline.finding import chosen_as
+    from bridgetrack.pipeline.finding_record import channel_found, how_found
+    from bridgetrack.pipeline.masks import MaskSettings
+    from bridgetrack.segmentation.pixels import load_pixel_model
 
     with collecting_warnings([]):
         cells, pixels = open_sources(given.labels, given.image, given.reading, [])
@@ -131,11 +139,17 @@ def _explain_mask(
                 "--image, also where the tracks were made without it"
             )
         weights = open_weights(given.model)
+        file = given.pixel_model
+        taught = None if file is None else load_pixel_model(file).fitted_to(pixels.geometry)
+        how = chosen_as(cells, how_found(given.labels), taught)
+        if channel is None:
+            channel = given.channel or channel_found(given.labels)
         named, needed = answers or given.annotations, answers is not None
-        known = GivenMasks(answers=open_mask_answers(named, cells, needed=needed))
+        known = how.known(open_mask_answers(named, cells, needed=needed))
         steps = explain_mask(
-            pixels, cells, frame, cell, given=known, model=weights, channel=given.channel
-        )
+            pixels, cells, frame, cell, how.settings, MaskSettings(loyalty=how.loyalty), known,
+            weights, channel=channel,
+        )  # fmt: skip
         found = show(steps)
     if not json:
         say(found.words())

@@ -127,6 +127,16 @@ LinkScoresFile = Annotated[
 ]
 
 
+Repair = Annotated[
+    bool,
+    typer.Option(
+        "--repair",
+        help="Mend the labels first where image and time say that cells were joined, cut, missed "
+        "or made up; the mended labels and a list of all changes are written beside.",
+    ),
+]
+
+
 def out_option(metavar: str, text: str) -> Any:
     """``--out``, which a command needs."""
     return typer.Option("--out", metavar=metavar, help=text, show_default=False, parser=a_name)
@@ -144,6 +154,11 @@ def channel_option(what: str = "") -> Any:
     """``--channel``: by which one cells are looked for, and `what` for."""
     text = f"Number or name of the channel with the cells{what}; 0, the first, where none is named."
     return typer.Option("--channel", metavar="C", help=text)
+
+
+def pixel_model_option(text: str) -> Any:
+    """``--pixel-model``: a file of what strokes taught, and what it is for."""
+    return typer.Option("--pixel-model", metavar="FILE", help=text, parser=a_name)
 
 
 def seed_option(text: str) -> Any:

@@ -167,6 +167,7 @@ def describe(
     from bridgetrack.pipeline.summary import count_events, use_of_annotations
 
     solution, (doubtful, overlooked) = tracking.solution, doubts
+    more = {"link_scores": given.link_scores, "pixel_model": given.pixel_model}
     return {
         "format": "bridgetrack-run",
         "version": 1,
@@ -178,7 +179,7 @@ def describe(
             "model": _path(given.model),
             "annotations": _path(given.annotations),
             "project": _path(given.project),
-            **({} if given.link_scores is None else {"link_scores": _path(given.link_scores)}),
+            **{key: _path(path) for key, path in more.items() if path is not None},
         },
         "out": str(out),
         "settings": {

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from bridgetrack.cli.sources import open_mask_answers
+from bridgetrack.cli.sources import about_events, open_answers, open_mask_answers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Steps
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.spread import Workers
 
 LABELS, LIST = "repaired", "repairs.csv"
@@ -32,11 +33,13 @@ def repaired_labels(
     workers: Workers | None = None,
     channel: int | str = 0,
     outlines: bool = False,
+    taught: PixelModel | None = None,
 ) -> Steps[tuple[Movie, float]]:
     """Mend labels and write them, with a list of what was changed, into a folder.
 
     The labels name `out` as their source, where the folder's content will stand in the end. What
-    the file `answers` says of masks holds.
+    the file `answers` says of masks holds, and what its answers about events say of them; by what
+    strokes `taught`, more cells are looked for.
 
     Returns
     -------
@@ -46,22 +49,31 @@ def repaired_labels(
     Raises
     ------
     InputError
-        Where there are no labels or no image.
+        Where there are no labels or no image, or no cell would be left.
     """
+    from bridgetrack.annotations.event_masks import with_events
+    from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer
     from bridgetrack.pipeline.repair import repair_masks
+    from bridgetrack.pipeline.scene import measure
 
     if not isinstance(cells, Movie) or image is None:
         raise InputError(
             "--repair needs labels and the image that they were made from: give a label movie, "
             "not a table, and --image"
         )
-    said = open_mask_answers(answers, cells)
+    said, events = open_mask_answers(answers, cells), open_answers(about_events(answers))
+    if events is not None and len(events):
+        detections = yield from measure(cells, workers=workers)
+        known = said or MaskAnswers(cells.geometry)
+        said = yield from with_events(known, events, detections, cells)
+    pixels = None if taught is None else taught.fitted_to(image.geometry)
     with label_writer(folder / LABELS, cells.geometry) as writer:
         mended = yield from repair_masks(
-            cells, image, writer.write, model, said, workers, channel=channel, outlines=outlines
-        )
+            cells, image, writer.write, model, said, workers, channel=channel, outlines=outlines,
+            pixels=pixels,
+        )  # fmt: skip
     rows = [
         {
             "frame": c.frame,

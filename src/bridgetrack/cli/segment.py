@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from bridgetrack.cli.options import (
     Scale,
     Scheduler,
     Unit,
+    a_name,
     answers_option,
     channel_option,
     keep_inputs,
@@ -28,6 +30,7 @@ from bridgetrack.cli.options import (
     parse_channel,
     parse_choice,
     parse_scale,
+    pixel_model_option,
 )
 from bridgetrack.cli.record import geometry_record, write_json
 from bridgetrack.cli.sources import cluster_at, collecting_warnings, open_mask_answers
@@ -39,6 +42,8 @@ from bridgetrack.progress import Kept, Progress, Steps
 from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bridgetrack.annotations.mask_answers import MaskAnswers
     from bridgetrack.movie.movie import Movie
     from bridgetrack.pipeline.finding import Finding
@@ -47,6 +52,8 @@ if TYPE_CHECKING:
     from bridgetrack.spread import Workers
 
 BACKENDS = ("builtin", "cellpose", "stardist")
+Given = Path | str | list[Path] | None
+"""What a command was given: a file, files, a name or nothing."""
 
 
 @one_option_each(MaskChoice)
@@ -91,10 +98,27 @@ def segment(
     ] = None,
     pixel_model: Annotated[
         Path | None,
+        pixel_model_option(
+            "What strokes on another movie taught; strokes on this one are added to it."
+        ),
+    ] = None,
+    labels: Annotated[
+        list[Path] | None,
         typer.Option(
-            "--pixel-model",
-            metavar="MODEL",
-            help="What strokes on another movie taught; strokes on this one are added to it.",
+            "--labels",
+            metavar="LABELS",
+            help="Masks of this movie by another program, whose cells are candidates, too; may be "
+            "given several times. Cells that stay keep the numbers of the first.",
+        ),
+    ] = None,
+    probability: Annotated[
+        Path | None,
+        typer.Option(
+            "--probability",
+            metavar="MOVIE",
+            help="How probably each pixel belongs to a cell, 0 to 1, as another program says; of "
+            "several channels that called cell.",
+            parser=a_name,
         ),
     ] = None,
     answers: Annotated[
@@ -112,33 +136,31 @@ def segment(
 ) -> None:
     """Segment the cells of a movie, frame by frame; works without any option.
 
-    Beside the labels it leaves LABELS.run.json, which says what was done, and with strokes
-    LABELS.pixels.json, which other movies can be segmented with.
+    Beside the labels it leaves LABELS.run.json, which says what was done, LABELS.masks.csv, how
+    sure each cell is, and with strokes LABELS.pixels.json, which finds cells in other movies.
     """
     from bridgetrack.movie.opening import open_movie
+    from bridgetrack.pipeline.finding import open_beside
     from bridgetrack.pipeline.finding_record import beside_labels
     from bridgetrack.segmentation.pixels import load_pixel_model, save_pixel_model
+    from bridgetrack.segmentation.probability import open_probability
 
     parse_choice(backend, BACKENDS, "--backend")
     choose = _way(settings.pop("choose"), backend, context)
     wanted = make(SegmentationSettings, **settings)
-    if answers is not None and choose == "plain":
-        raise typer.BadParameter(
-            "--annotations about masks needs masks to choose among: --choose jointly or frame"
-        )
-    taught = strokes is not None or pixel_model is not None
-    if taught and backend != "builtin":
-        raise typer.BadParameter(f"--strokes and --pixel-model teach builtin, not {backend}")
-    beside = [beside_labels(out, "run")]
+    brought, taught = labels or [], strokes is not None or pixel_model is not None
+    _refuse_odd(choose, backend, answers, probability, taught=taught, labels=bool(brought))
+    beside = [beside_labels(out, "run"), beside_labels(out, "masks", "csv")]
     beside += [] if strokes is None else [beside_labels(out, "pixels")]
     inputs = [image, None if network is None else Path(network), strokes, pixel_model, answers]
+    inputs += [*brought, probability]
     keep_inputs([out, *beside], inputs)
     recover(out.parent)
 
     def refuse() -> tuple[str, ...]:
         for place in (out, *beside):
             refuse_other(place)
-        return ()
+        return (beside[1].name,) if choose == "plain" else ()  # which would be of other labels
 
     refuse()
     notes: list[Note] = []
@@ -153,20 +175,22 @@ def segment(
             workers = cluster.enter_context(cluster_at(scheduler, pixels))
             number = parse_channel(channel)
             start = None if pixel_model is None else load_pixel_model(pixel_model)
+            foreign = None if probability is None else open_probability(probability, movie)
             steps = segmenting(
                 movie, out, wanted, channel=number, backend=backend, network=network,
                 strokes=strokes, start=start, choose=choose, staging=staging,
                 answers=open_mask_answers(answers, movie, needed=True),
+                labels=[open_beside(path, movie) for path in brought], probability=foreign,
                 workers=workers,
             )  # fmt: skip
             found = show(steps, watch)
         path, counts = found.path, found.counts
         if strokes is not None and found.pixels is not None:
-            sign(save_pixel_model(found.pixels, staging / beside[1].name))
+            sign(save_pixel_model(found.pixels, staging / beside[2].name))
+        if found.margins is not None:
+            sign(write_margins(found.margins, staging / beside[1].name))
         sign(staging / path.name)
         notes += _remarks(movie, found, number)
-        if found.estimate is not None:
-            notes += [Note(NoteKind.WARNING, words) for words in found.estimate.doubts]
         seconds = sum(watch.seconds.values())
         record = {
             "labels": str(path),
@@ -177,9 +201,9 @@ def segment(
         }
         given = {
             "image": image, "strokes": strokes, "pixel_model": pixel_model, "network": network,
-            "annotations": answers,
+            "annotations": answers, "probability": probability, "labels": brought,
         }  # fmt: skip
-        done = described(given, movie, found) | record
+        done = described(given, movie, found, number) | record
         write_json(done, staging / beside[0].name)
         sign(staging / beside[0].name)
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
@@ -187,9 +211,35 @@ def segment(
         f"{cells} in {frames} ({min(counts)} to {max(counts)} a frame)",
         *note_lines(notes),
         f"{seconds:.1f} s; labels: {path}"
-        + (f"; what the strokes taught: {beside[1]}" if strokes is not None else ""),
+        + (f"; what the strokes taught: {beside[2]}" if strokes is not None else ""),
     ]
     answer(json, record, lambda: lines)
+
+
+def _refuse_odd(
+    choose: Choose,
+    backend: str,
+    answers: Path | None,
+    probability: Path | None,
+    *,
+    taught: bool,
+    labels: bool,
+) -> None:
+    """Refuse options that mean nothing together."""
+    plain, foreign = choose == "plain", probability is not None
+    odd = {
+        "--annotations about masks needs masks to choose among: --choose jointly or frame": plain
+        and answers is not None,
+        "--labels and --probability give candidates to choose among: --choose jointly or frame": (
+            plain and (labels or foreign)
+        ),
+        "--probability says what --strokes and --pixel-model would; give one of them": taught
+        and foreign,
+        f"--strokes and --pixel-model teach builtin, not {backend}": taught
+        and backend != "builtin",
+    }
+    for words in (words for words, holds in odd.items() if holds):
+        raise typer.BadParameter(words)
 
 
 def _way(choose: str, backend: str, context: typer.Context) -> Choose:
@@ -202,7 +252,7 @@ def _way(choose: str, backend: str, context: typer.Context) -> Choose:
 
 
 def _remarks(movie: Movie, done: Segmented, channel: int | str) -> list[Note]:
-    """What is odd about a segmentation, with a cure."""
+    """What is odd or doubtful about a segmentation, with a cure."""
     counts, found = done.counts, []
     if done.finding.short:
         found.append(
@@ -230,18 +280,24 @@ def _remarks(movie: Movie, done: Segmented, channel: int | str) -> list[Note]:
             f"{movie.source}: there is only one frame; tracking needs a movie: give the folder of "
             "all frames or the whole stack, or say the axis order (--axes, e.g. TYX)"
         )
-    return [Note(NoteKind.REMARK, words) for words in found]
+    doubts = () if done.estimate is None else done.estimate.doubts
+    remarks = [Note(NoteKind.REMARK, words) for words in found]
+    return remarks + [Note(NoteKind.WARNING, words) for words in doubts]
 
 
 @dataclass(frozen=True)
 class Segmented:
-    """Where the labels are, the number of cells of every frame, and what found them."""
+    """Where the labels are, the number of cells of every frame, and what found them.
+
+    `margins` says how sure each cell is, see `SegmentedFrame`.
+    """
 
     path: Path
     counts: list[int]
     finding: Finding
     pixels: PixelModel | None = None
     estimate: SettingsEstimate | None = None
+    margins: pd.DataFrame | None = None
 
 
 def segmenting(
@@ -256,14 +312,19 @@ def segmenting(
     start: PixelModel | None = None,
     choose: Choose = "jointly",
     answers: MaskAnswers | None = None,
+    labels: Sequence[Movie] = (),
+    probability: Movie | None = None,
     staging: Path | None = None,
     workers: Workers | None = None,
 ) -> Steps[Segmented]:
     """Segment a movie into a file, taught by strokes and answers where there are some.
 
+    Cells of `labels`, and those that `probability` shows, are candidates, too.
+
     With `staging` the file is left in that folder; see `label_writer`.
     """
     import numpy as np
+    import pandas as pd
 
     from bridgetrack.movie.opening import open_labels
     from bridgetrack.movie.writers import label_writer
@@ -271,18 +332,19 @@ def segmenting(
     from bridgetrack.segmentation.strokes import learn_steps
 
     counts: list[int] = []
+    tables: list[pd.DataFrame] = []
     pixels = None if start is None else start.fitted_to(movie.geometry)
     settings = settings or SegmentationSettings()
     if strokes is not None:
         painted, size = open_labels(strokes), settings.diameter
         pixels = yield from learn_steps(movie, painted, channel=channel, diameter=size, start=start)
-    estimate = None
-    if backend == "builtin" and (pixels is None or choose != "plain"):
-        estimate = yield from Finding(settings, choose).decided(movie, channel=channel)
-        settings = estimate.settings
-    model = pixels if pixels is not None else network
-    finding = Finding(settings, choose, backend, model)
-    finding = yield from finding.taught(movie, answers, channel=channel, workers=workers)
+    finding = Finding(
+        settings, choose, backend, pixels if pixels is not None else network,
+        beside=tuple(labels), probability=probability,
+    )  # fmt: skip
+    finding, estimate = yield from finding.prepared(
+        movie, answers, channel=channel, workers=workers
+    )
     with label_writer(out, movie.geometry, staging=staging) as writer:
         work = Kept(finding.steps(movie, answers, channel=channel, workers=workers))
         for step in work:
@@ -290,12 +352,21 @@ def segmenting(
                 yield step
                 continue
             writer.write(step.labels)
+            tables += [] if step.margins is None else [step.margins]
             counts.append(len(np.unique(step.labels[step.labels > 0])))
-    return Segmented(writer.path, counts, work.result or finding, pixels, estimate)
+    margins = pd.concat(tables) if tables else None
+    return Segmented(writer.path, counts, work.result or finding, pixels, estimate, margins)
+
+
+def write_margins(margins: pd.DataFrame, path: Path) -> Path:
+    """Write how sure masks are, the least sure first; returns where."""
+    ordered = margins.sort_values(["margin_at_least", "frame", "label"])
+    ordered.to_csv(path, index=False, float_format="%.4f", lineterminator="\n")
+    return path
 
 
 def described(
-    given: dict[str, Path | str | None], movie: Movie, found: Segmented
+    given: Mapping[str, Given], movie: Movie, found: Segmented, channel: int | str = 0
 ) -> dict[str, Any]:
     """What was done, as JSON values."""
     from bridgetrack.pipeline.finding_record import finding_to_json
@@ -305,7 +376,11 @@ def described(
         **finding_to_json(found.finding),
         "command": "segment",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "input": {key: None if path is None else str(path) for key, path in given.items()},
+        "input": {
+            key: [str(p) for p in path] if isinstance(path, list) else path and str(path)
+            for key, path in given.items()
+        },
+        "channel": channel,
         "geometry": geometry_record(movie.geometry),
         "readings": [] if found.estimate is None else [
             {**asdict(reading), "worth": reading.worth} for reading in found.estimate.readings

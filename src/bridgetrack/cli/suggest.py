@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,9 +98,9 @@ def suggest(
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
         doubted: list[MaskQuestion] = []
         if masks:
-            number = parse_channel(channel)
-            given = RunInputs(labels, image, model, annotations, reading, channel=number)
-            doubted = _about_masks(given, weights)[:count]
+            given = RunInputs(labels, image, model, annotations, reading)
+            number = None if channel is None else parse_channel(channel)
+            doubted = _about_masks(given, weights, number)[:count]
     record: dict[str, Any] = {"suggestions": [s.to_json() for s in found]}
     if masks:
         record["masks"] = [q.to_json() for q in doubted]
@@ -108,12 +109,15 @@ def suggest(
     answer(json, record, lambda: [*lines, *note_lines(notes)])
 
 
-def _about_masks(given: RunInputs, weights: Model) -> list[MaskQuestion]:
-    """Questions about masks that nobody answered yet."""
+def _about_masks(given: RunInputs, weights: Model, channel: int | str | None) -> list[MaskQuestion]:
+    """Questions about masks that nobody answered yet; they are chosen again as they were found."""
     from bridgetrack.active.mask_questions import mask_questions
     from bridgetrack.movie.movie import Movie
-    from bridgetrack.pipeline.mask_candidates import GivenMasks
+    from bridgetrack.pipeline.finding import chosen_as
+    from bridgetrack.pipeline.finding_record import channel_found, how_found
     from bridgetrack.pipeline.mask_doubts import mask_doubts, settled
+    from bridgetrack.pipeline.masks import MaskSettings
+    from bridgetrack.segmentation.movie import movie_settings
 
     cells, pixels = open_sources(given.labels, given.image, given.reading, [])
     if not isinstance(cells, Movie) or pixels is None:
@@ -122,8 +126,15 @@ def _about_masks(given: RunInputs, weights: Model) -> list[MaskQuestion]:
             "a table, and --image"
         )
     answers, frames = open_mask_answers(given.annotations, cells), range(cells.n_frames)
-    known = GivenMasks(answers=answers)
-    steps = mask_doubts(pixels, cells, frames, given=known, model=weights, channel=given.channel)
+    if channel is None:
+        channel = channel_found(given.labels)
+    how = chosen_as(cells, how_found(given.labels))
+    settings = movie_settings(pixels, how.settings, channel=channel)
+    how = show(replace(how, settings=settings).taught(pixels, answers, weights, channel=channel))
+    steps = mask_doubts(
+        pixels, cells, frames, settings, MaskSettings(loyalty=how.loyalty), how.known(answers),
+        weights, channel=channel,
+    )  # fmt: skip
     doubts = show(steps)
     return mask_questions(d for d in doubts if answers is None or not settled(d, answers))
 

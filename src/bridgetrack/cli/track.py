@@ -17,6 +17,7 @@ from bridgetrack.cli.options import (
     LinkScoresFile,
     MovieOptions,
     OutFolder,
+    Repair,
     Scheduler,
     Weights,
     Without,
@@ -27,6 +28,7 @@ from bridgetrack.cli.options import (
     parse_choice,
     parse_choices,
     parse_kinds,
+    pixel_model_option,
     reads_movie,
 )
 from bridgetrack.cli.sources import (
@@ -63,14 +65,7 @@ def track(
         typer.Option("--format", metavar="LIST", help="Formats to write: csv, ctc, geff, zarr."),
     ] = "csv",
     margins: ExactMargins = "bounds",
-    repair: Annotated[
-        bool,
-        typer.Option(
-            "--repair",
-            help="Mend the labels first where image and time say that cells were joined, cut, "
-            "missed or made up; the mended labels and a list of all changes are written beside.",
-        ),
-    ] = False,
+    repair: Repair = False,
     repair_outlines: Annotated[
         bool,
         typer.Option(
@@ -79,6 +74,10 @@ def track(
             "as they were.",
         ),
     ] = False,
+    pixel_model: Annotated[
+        Path | None,
+        pixel_model_option("With --repair, what strokes taught: cells are looked for by it, too."),
+    ] = None,
     channel: Annotated[str | None, channel_option(" that --repair goes by")] = None,
     memory: Annotated[
         str | None,
@@ -135,6 +134,7 @@ def track(
     from bridgetrack.pipeline.summary import misfit
     from bridgetrack.pipeline.tracking import Margins
     from bridgetrack.pipeline.windows import InPieces, track_movie
+    from bridgetrack.segmentation.pixels import load_pixel_model
 
     wanted = parse_choices(formats, FORMATS, "--format")
     exact: Margins = (
@@ -143,8 +143,9 @@ def track(
     limit = None if memory is None else parse_memory(memory)
     kinds = parse_kinds(without)
     check_channel(channel, "--repair", repair)
-    if repair_outlines and not repair:
-        raise typer.BadParameter("--repair-outlines says how to repair; give --repair as well")
+    hows = {"--repair-outlines": repair_outlines, "--pixel-model": pixel_model is not None}
+    for flag in (flag for flag, given_ in hows.items() if given_ and not repair):
+        raise typer.BadParameter(f"{flag} says how to repair; give --repair as well")
     refuse_masks_alone(annotations, "--repair", repair)
     model = None if model is None else find_model_file(model)
     given = RunInputs(
@@ -159,6 +160,7 @@ def track(
         without=kinds.words,
         link_scores=link_scores,
         channel=parse_channel(channel),
+        pixel_model=pixel_model,
     )
     check_run(out, given)
     notes: list[Note] = []
@@ -166,6 +168,7 @@ def track(
         weights = open_weights(model) or shipped_model()
         answers = open_answers(about_events(annotations))
         cells, pixels = open_sources(labels, image, reading, notes)
+        taught = None if pixel_model is None else load_pixel_model(pixel_model)
         watch = Stopwatch()
         beside, repair_gap = None, None
         with collecting_warnings(notes):
@@ -175,7 +178,7 @@ def track(
             mending = repaired_labels(
                 cells, pixels, weights, beside, out,
                 answers=annotations, workers=workers, channel=given.channel,
-                outlines=given.outlines,
+                outlines=given.outlines, taught=taught,
             )  # fmt: skip
             cells, repair_gap = show(mending, watch)
             notes += remarks_on_repair(cells, repair_gap)

@@ -268,6 +268,12 @@ FALSE = (
     _false(
         "size", "log area over the movie's median, within +-3", partial(_speck, "relative_size")
     ),
+    _false(
+        "border",
+        "exp(-distance to the frame's edge / cell diameter)",
+        partial(_speck, "border"),
+        start=0.0,
+    ),
     _false("orphan", "1 without a mutual nearest neighbour before", partial(_speck, "orphan")),
     _false("childless", "1 without a mutual nearest neighbour after", partial(_speck, "childless")),
     _false(
@@ -276,6 +282,34 @@ FALSE = (
         partial(_speck, "brightness"),
         unit="sd",
         needs="image",
+    ),
+    _false(
+        "contrast",
+        "standard deviation over mean of its pixels, at most 3",
+        partial(_speck, "contrast"),
+        needs="image",
+        start=0.0,
+    ),
+    _false(
+        "roundness",
+        "isoperimetric ratio, 1 for a disc",
+        partial(_speck, "roundness"),
+        needs="mask",
+        start=0.0,
+    ),
+    _false(
+        "elongation",
+        "1 - minor/major axis",
+        partial(_speck, "elongation"),
+        needs="mask",
+        start=0.0,
+    ),
+    _false(
+        "touching",
+        "share of its outline that touches other cells",
+        partial(_speck, "touching"),
+        needs="mask",
+        start=0.0,
     ),
 )
 """Features of a false detection, in the order of its weights."""

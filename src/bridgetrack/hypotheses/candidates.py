@@ -22,10 +22,11 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_TINY, _SMALL = 0.45, 0.65
-"""Diameters over the median below which a cell may be a speck: where it is badly explained,
-and in any case."""
-_SMALL_SHARE = 0.02
+_TINY, _SPECK, _SMALL = 0.45, 0.55, 0.65
+"""Diameters over the median below which a cell may be a speck: where it is badly explained, where
+its mask lies within the frame, and in any case."""
+_SPECK_SHARE, _SMALL_SHARE = 0.1, 0.02
+"""Of all cells, how many of the latter two are proposed at most."""
 
 
 @dataclass(frozen=True)
@@ -195,14 +196,16 @@ def _mutual_pairs(here: Array, there: Array, gate: float) -> tuple[Index, Index,
 def false_detections(evidence: Evidence, pages: Pages | None = None) -> Index:
     """Rows of detections that nothing before or after explains, or that are oddly small.
 
-    Specks persist, so the smallest are proposed even where neighbours in time explain them, but
-    no more than a small share of all cells.
+    Specks persist, so small ones are proposed even where neighbours in time explain them, but no
+    more than a share of all cells, the smallest first: a tenth, as in masks that the program makes
+    of phase contrast, and fewer of those that the edge of the frame may have cut, or that are
+    hardly smaller than others.
     """
     detections = evidence.detections
     if not len(detections):
         return np.zeros(0, dtype=np.int64)
     usual = median_diameter(detections, pages or Pages())
-    alone, small, sizes = [], [], []
+    alone, small, sizes, inner = [], [], [], []
     for frames in detections.some_frames():
         wide = _around(detections, frames, 1)
         part, start = evidence.within(wide), int(detections.offsets[wide.start])
@@ -216,7 +219,16 @@ def false_detections(evidence: Evidence, pages: Pages | None = None) -> Index:
         little = np.flatnonzero(mine & (relative < _SMALL))
         small.append(start + little)
         sizes.append(relative[little])
-    specks = np.concatenate(small)
-    smallest = specks[np.argsort(np.concatenate(sizes), kind="stable")]
+        inner.append(_within(part.detections)[little] & (relative[little] < _SPECK))
+    order = np.argsort(np.concatenate(sizes), kind="stable")
+    smallest, inside = np.concatenate(small)[order], np.concatenate(inner)[order]
+    specks = smallest[inside][: int(_SPECK_SHARE * len(detections))]
     smallest = smallest[: max(3, int(_SMALL_SHARE * len(detections)))]
-    return np.union1d(np.concatenate(alone), smallest)
+    return np.union1d(np.concatenate(alone), np.union1d(smallest, specks))
+
+
+def _within(detections: Detections) -> Mask:
+    """Which cells have a mask that does not touch the edge of the frame, shape (n,)."""
+    if not detections.has_masks or "border_distance" not in detections.table.columns:
+        return np.zeros(len(detections), dtype=bool)
+    return np.asarray(detections.table["border_distance"].to_numpy() > 0)

@@ -11,7 +11,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.notes import plural
-from bridgetrack.pipeline.joint import Doubt, FrameChoice
+from bridgetrack.pipeline.joint import SAME, Doubt, FrameChoice
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks, learn_masks
 from bridgetrack.progress import Steps
@@ -22,6 +22,7 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _AROUND = 3
 """Frames on either side in which masks are chosen anew."""
@@ -30,8 +31,6 @@ _RIVALS = 6
 _FAR = 60.0
 """Cost beyond which an alternative is out of the question."""
 _WEIGHTY = 0.05
-_SAME = 0.5
-"""Intersection over union from which on a candidate stands for the cell that is drawn."""
 _SIZE = "pixels, against those of the cells that are surest in this movie"
 
 
@@ -219,13 +218,9 @@ def _explained(
     choice: FrameChoice, label: int, pixels: Index, score: MovieScore, loyalty: float
 ) -> MaskExplanation:
     known = choice.candidates
-    member = known.regions.membership(choice.frame)
-    inside = np.zeros(member.shape[1])
-    inside[pixels] = 1.0
-    shared = np.asarray(member @ inside).ravel()
-    likeness = shared / (known.regions.area + len(pixels) - shared)
+    likeness = known.regions.likeness(choice.frame, pixels)
     row = int(likeness.argmax()) if len(likeness) else -1
-    if row < 0 or likeness[row] < _SAME:
+    if row < 0 or likeness[row] < SAME:
         raise InputError(
             f"cell {label} of frame {choice.frame} has {len(pixels)} pixels, too few or too many "
             "for a cell of this movie, so it is weighed against nothing; take it for a wrong mask"
@@ -234,7 +229,7 @@ def _explained(
     reasons = () if known.features is None else _reasons(score, known.features[row], area)
     return MaskExplanation(
         choice.frame, label, len(pixels), float(known.scores[row]), loyalty,
-        bool(choice.chosen[row]), reasons, tuple(_alternatives(choice, row, shared)),
+        bool(choice.chosen[row]), reasons, tuple(_alternatives(choice, row, likeness > 0)),
     )  # fmt: skip
 
 
@@ -260,11 +255,11 @@ def _reasons(score: MovieScore, features: Array, area: int) -> tuple[MaskReason,
     return tuple(sorted(weighty, key=lambda r: -abs(r.effect)))
 
 
-def _alternatives(choice: FrameChoice, row: int, shared: Array) -> list[Alternative]:
+def _alternatives(choice: FrameChoice, row: int, near: Mask) -> list[Alternative]:
     """What would be without the region, and with each of the likeliest that overlap it."""
     if choice.otherwise is None:
         return []
-    rivals = np.flatnonzero((shared > 0) & ~choice.chosen)
+    rivals = np.flatnonzero(near & ~choice.chosen)
     rivals = rivals[rivals != row]
     rivals = rivals[np.argsort(-choice.candidates.scores[rivals], kind="stable")][:_RIVALS]
     found: dict[tuple[int, ...], Alternative] = {}

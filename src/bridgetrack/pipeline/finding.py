@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PureWindowsPath
+from typing import Any
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.models.model import Model
-from bridgetrack.movie.movie import Movie
-from bridgetrack.pipeline.mask_candidates import GivenMasks
+from bridgetrack.movie.movie import Movie, check_same_extent
+from bridgetrack.movie.opening import open_labels
+from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
 from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks, segment_by_choice
 from bridgetrack.pipeline.sizing import fitted_settings
 from bridgetrack.progress import Progress, Steps
@@ -43,6 +45,10 @@ class Finding:
         See `make_segmenter`.
     given
         Labels brought along, which are repaired.
+    beside
+        Label movies brought along, whose cells are candidates beside others.
+    probability
+        What another program says of pixels, see `open_probability`; in the place of strokes.
     learned
         What the movie and the answers about it taught, where that is known already.
     gap
@@ -55,6 +61,8 @@ class Finding:
     backend: str = "builtin"
     model: PixelModel | str | None = None
     given: Movie | None = None
+    beside: tuple[Movie, ...] = ()
+    probability: Movie | None = None
     learned: LearnedMasks | None = None
     gap: float = 0.0
 
@@ -87,7 +95,9 @@ class Finding:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
         if self.kind == "rods":
             words += ", as rods"
-        return f"{words}, taught by strokes" if isinstance(self.model, PixelModel) else words
+        if self.beside or self.probability is not None:
+            return f"{words}, by what other programs say, too"
+        return f"{words}, taught by strokes" if self.pixels is not None else words
 
     @property
     def network_words(self) -> str:
@@ -120,7 +130,7 @@ class Finding:
         """The same with what the movie and these answers teach; parameters are those of `steps`."""
         if not self.chooses or (self.learned is not None and self.learned.holds_for(answers)):
             return self
-        given = self._known(answers, None)
+        given = replace(self, learned=None).known(answers)
         learned = yield from learn_masks(
             image, self.settings, self._how, given, weights, channel=channel, workers=workers
         )
@@ -136,6 +146,26 @@ class Finding:
             return (yield from fitted_settings(image, self.settings, channel=channel))
         yield Progress("Looking at the movie", 0.0)
         return estimate_settings(image, self.settings, channel=channel)
+
+    def prepared(
+        self,
+        image: Movie,
+        answers: MaskAnswers | None = None,
+        weights: Model | None = None,
+        *,
+        channel: int | str = 0,
+        workers: Workers | None = None,
+    ) -> Steps[tuple[Finding, SettingsEstimate | None]]:
+        """The same with what suits the movie, and what it teaches; parameters as of `steps`.
+
+        The estimate says how sure the settings are; None where they are not needed.
+        """
+        found, estimate = self, None
+        if self.backend == "builtin" and (self.pixels is None or self.chooses):
+            estimate = yield from self.decided(image, channel=channel)
+            found = replace(self, settings=estimate.settings)
+        found = yield from found.taught(image, answers, weights, channel=channel, workers=workers)
+        return found, estimate
 
     @property
     def _how(self) -> MaskSettings:
@@ -154,10 +184,30 @@ class Finding:
             return None
         return NetworkReading(self.backend, self.model, self.settings)
 
-    def _known(self, answers: MaskAnswers | None, learned: LearnedMasks | None) -> GivenMasks:
-        labels = () if self.given is None else (self.given,)
+    @property
+    def brought(self) -> bool:
+        """Whether labels, or what another program says of pixels, were brought along."""
+        return bool(self.given or self.beside or self.probability)
+
+    @property
+    def chosen_here(self) -> bool:
+        """Whether its masks are chosen by the image alone, and what people said of it."""
+        return self.chooses and not self.brought
+
+    @property
+    def loyalty(self) -> float:
+        """What speaks for its masks as they are drawn, in log-odds, when they are judged again.
+
+        For those that were chosen here little does, beyond what was seen then.
+        """
+        return READING_LOYALTY if self.chosen_here else MaskSettings().loyalty
+
+    def known(self, answers: MaskAnswers | None) -> GivenMasks:
+        """What is known of the masks besides the image, with what these answers taught."""
+        labels = self.beside if self.given is None else (self.given, *self.beside)
+        learned, said = self.learned, self.probability
         score = learned.score if learned is not None and learned.holds_for(answers) else None
-        return GivenMasks(labels, None, self.pixels, self.network, answers, score)
+        return GivenMasks(labels, said, self.pixels, self.network, answers, score)
 
     def steps(
         self,
@@ -192,10 +242,10 @@ class Finding:
             This one, with the gap that was left.
         """
         if self.chooses:
-            given = self._known(answers, self.learned)
             gap = yield from segment_by_choice(
-                image, self.settings, self._how, given, weights, channel=channel, workers=workers
-            )
+                image, self.settings, self._how, self.known(answers), weights, channel=channel,
+                workers=workers,
+            )  # fmt: skip
             return replace(self, gap=gap)
         yield Progress("Finding cells", 0.0)
         found = segment_movie(
@@ -206,3 +256,27 @@ class Finding:
             yield done
             yield Progress("Finding cells", (done.frame + 1) / done.n_frames)
         return self
+
+
+def open_beside(source: Any, image: Movie) -> Movie:
+    """Labels of a movie whose cells are candidates, or anything that `open_labels` takes.
+
+    Raises
+    ------
+    InputError
+        Where they cannot be read, or have another extent than the movie.
+    """
+    labels = open_labels(source)
+    check_same_extent(image, labels, cure="give labels of this movie, with every frame")
+    return labels
+
+
+def chosen_as(labels: Movie, found: Finding | None, taught: PixelModel | None = None) -> Finding:
+    """How masks are chosen, or judged, once more: as they were found.
+
+    Where they were not chosen here, they are taken for labels brought along, and what strokes
+    taught counts.
+    """
+    if found is None or not found.chooses:
+        return Finding(given=labels, model=taught)
+    return found if found.chosen_here or taught is None else replace(found, model=taught)

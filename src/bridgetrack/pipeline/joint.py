@@ -35,7 +35,14 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.regions.choose import choose_by_frame
-from bridgetrack.regions.regions import Regions, concatenate, exclusions, layers, overlaps
+from bridgetrack.regions.regions import (
+    Regions,
+    concatenate,
+    exclusions,
+    layers,
+    likeness,
+    overlaps,
+)
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -548,8 +555,10 @@ class _Solved:
 
     def _apart(self, part: slice, exist: Mask) -> Mask:
         """Regions of a frame that share no pixel with those that exist."""
-        t = int(self.window.scene.regions.frame[part.start]) if len(exist) else 0
-        member = self.window.scene.regions.membership(t)
+        if not len(exist):
+            return exist
+        regions = self.window.scene.regions
+        member = regions.membership(int(regions.frame[part.start]))
         taken = np.asarray(member[exist].sum(axis=0)).ravel()
         return np.asarray(member @ taken == 0).ravel()
 
@@ -559,9 +568,7 @@ class _Solved:
         same = {}
         for new in come.tolist():
             for old in gone[regions.frame[gone] == regions.frame[new]].tolist():
-                a, b = regions.region_pixels(new), regions.region_pixels(old)
-                shared = len(np.intersect1d(a, b, assume_unique=True))
-                if shared > SAME * (len(a) + len(b) - shared):
+                if likeness(regions.region_pixels(new), regions.region_pixels(old)) > SAME:
                     same[new] = old
         keys = []
         for columns in (dropped, added):

@@ -24,7 +24,7 @@ from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.choose import choose_by_frame
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.outlines import much_alike, redrawn_rows
-from bridgetrack.regions.propose import cell_probability, label_sources, propose_frame
+from bridgetrack.regions.propose import label_sources, propose_frame
 from bridgetrack.regions.regions import Regions, concatenate
 from bridgetrack.regions.score import KINDS, RegionScore, Targets, prune, starting_score
 from bridgetrack.regions.size import usual_size
@@ -32,7 +32,12 @@ from bridgetrack.regions.steady import found_again
 from bridgetrack.regions.taught import FEW, HALF, MovieScore, choice_targets, share_of, teach
 from bridgetrack.segmentation.backends import NetworkReading, segment_frame
 from bridgetrack.segmentation.pixels import PixelModel
-from bridgetrack.segmentation.probability import cell_and_edge, cells_taught
+from bridgetrack.segmentation.probability import (
+    cell_alone,
+    cell_and_edge,
+    cell_and_edge_of,
+    cells_taught,
+)
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import Here, Workers
 
@@ -63,14 +68,15 @@ class GivenMasks:
     labels
         Label movies brought along; each of their cells is a candidate.
     probability
-        How probably each pixel belongs to a cell, see `cell_probability`.
+        How probably each pixel belongs to a cell, see `open_probability`.
     pixels
         What strokes taught; gives the probability where no movie of it is there.
     network
         Its cells are candidates like those of labels brought along, and where it sees cells
         others are looked for.
     answers
-        What people said of masks. It holds, and the score learns from it.
+        What people said of masks. It holds, and the score learns from it. What answers about events
+        say of masks holds as well, and is learned from in the frames that are looked at for it.
     score
         How regions are scored at first, from which the movie and its answers teach more; where
         None that of the shipped ones which sees most in the movie. What they taught before is used
@@ -119,11 +125,6 @@ class MaskReader:
         """How many times as large cells are to be drawn as they were, by those corrected."""
         return 1.0 if self.given.answers is None else self.given.answers.outline_ratio
 
-    @cached_property
-    def drawn(self) -> Regions | None:
-        """Cells that people drew or mended."""
-        return None if self.given.answers is None else as_candidates(self.given.answers)
-
     @property
     def trusted(self) -> tuple[str, ...]:
         """Sources whose cells somebody asked for: label movies brought along, and a network."""
@@ -137,31 +138,28 @@ class MaskReader:
         named = zip(label_sources(given.labels), given.labels, strict=True)
         brought = {name: label_frame(labels, t) for name, labels in named}
         said = probability = None
+        if given.probability is not None:
+            said = cell_and_edge_of(given.probability, t)
+        elif given.pixels is not None:
+            said = cell_and_edge(image, given.pixels)
         if given.network is not None:
             seen, probability = given.network.of(image, scale)
             brought[_NETWORK] = seen.astype(np.int64)
-        reads = not brought and given.probability is None
-        if reads:
+        if not brought:
             read = segment_frame(image, self.segmentation, scale=scale)
             brought[_READING] = read.astype(np.int64)
-        if given.probability is not None:
-            said = probability = cell_probability(given.probability, t)
-        elif given.pixels is not None:
-            cell, edge = cell_and_edge(image, given.pixels)
-            probability = np.nan_to_num(cell if edge is None else cell - edge)
-            if reads:
-                read = cells_taught((cell, edge), given.pixels, self.segmentation, scale)
+            if said is not None:
+                read = cells_taught(said, given.pixels, self.segmentation, scale)
                 brought[_TAUGHT] = read.astype(np.int64)
+        probability = probability if said is None else cell_alone(said)
         regions = propose_frame(
             image, self.segmentation, scale=scale, labels=brought, probability=probability, t=t
         )
-        if self.drawn is not None:
-            rows = self.drawn.rows(t)
-            drawn = self.drawn.select(np.arange(rows.start, rows.stop))
-            regions = concatenate([regions, drawn])
-        # What strokes taught, or a network says, is no feature: the starting score never saw the
-        # like, and goes wrong.
-        features = describe_frame(regions, image, self.segmentation, scale=scale, probability=said)
+        if given.answers is not None:
+            regions = concatenate([regions, as_candidates(given.answers, {t})])
+        # What strokes taught, or another program says, is no feature: the starting score never
+        # saw the like, and goes wrong.
+        features = describe_frame(regions, image, self.segmentation, scale=scale)
         return Described(regions, features)
 
     def frames(self, wanted: Iterable[int]) -> Iterator[Described]:
@@ -239,7 +237,11 @@ def learned_score(
         return reader.given.score
     blocks = _blocks(frames)
     taken: list[list[Described]] = []
-    every = reader.frames(t for block in blocks for t in block)
+    answers = reader.given.answers
+    # without the cells right by events, which may be most: as examples they would all look drawn
+    said_of_masks = None if answers is None else replace(answers, held=())
+    source = replace(reader, given=replace(reader.given, answers=said_of_masks))
+    every = source.frames(t for block in blocks for t in block)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / (2 * len(blocks)))
         found = described(islice(every, len(block)))
@@ -251,10 +253,9 @@ def learned_score(
     taught_reads = found_again(seen, _TAUGHT) > found_again(seen, _READING)
     size = usual_size(areas, odds)
     score = MovieScore(start.of_its_kind, size, taught_reads=taught_reads)
-    answers = reader.given.answers
-    if not answers:
+    if answers is None or not answers.told:
         return score  # without anyone's word, what is wrong with the choice would be learned, too
-    frames_said, said = _answered(answers), []
+    frames_said, said = {answer.frame for answer in answers.told}, []
     if answers.checked:
         said = yield from _said_of(reader, frames_said)
         wrong = _wrong(said, score, per_cell, joint.bias)
@@ -330,16 +331,23 @@ def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described
     """The candidates of some frames, with what people said of them."""
     # without those that they drew: that these agree with others would give the answers away
     source = replace(reader, given=replace(reader.given, answers=None))
-    said = []
-    for t in sorted(frames):
-        yield Progress("Learning from answers", 1.0)
-        beside = [s for s in (t - 1, t, t + 1) if 0 <= s < reader.movie.n_frames]
-        for regions, features in described(source.frames(beside)):
-            if len(regions) and regions.frame[0] == t:
+    last, said = reader.movie.n_frames - 1, []
+    wanted = {min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}
+    for run in _runs(wanted):
+        for t, (regions, features) in zip(run, described(source.frames(run)), strict=True):
+            yield Progress("Learning from answers", 1.0)
+            if t in frames and len(regions):
                 unknown = np.full(len(regions), -1, dtype=np.int8)
                 target = _corrected(reader, regions, unknown)
                 said.append((Described(regions, features), target))
     return said
+
+
+def _runs(frames: set[int]) -> list[range]:
+    """Successive frames, each once."""
+    listed = np.array(sorted(frames), dtype=np.int64)
+    parts = np.split(listed, np.flatnonzero(np.diff(listed) > 1) + 1)
+    return [range(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
 
 
 def _joined(lessons: Sequence[_Lesson]) -> _Lesson:
@@ -381,10 +389,6 @@ def _blocks(frames: range) -> list[range]:
     n = min(_BLOCKS, max(1, len(frames) // _FRAMES_PER_BLOCK))
     middle = np.linspace(frames.start, frames.stop - 1, 2 * n + 1)[1::2].round().astype(int)
     return [range(max(frames.start, t - 1), min(frames.stop, t + 2)) for t in middle.tolist()]
-
-
-def _answered(answers: MaskAnswers) -> set[int]:
-    return {answer.frame for answer in answers}
 
 
 def _corrected(reader: MaskReader, regions: Regions, target: Targets) -> Targets:

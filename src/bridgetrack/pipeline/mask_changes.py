@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bridgetrack.errors import InputError
+from bridgetrack.movie.movie import Movie
 
 Index = NDArray[np.int64]
 
@@ -114,20 +118,46 @@ def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskC
     ]
 
 
-def with_outlines_of(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.int32]:
+def with_outlines_of(
+    before: NDArray[Any], after: NDArray[np.int32], sure: Sequence[int] | NDArray[Any] = ()
+) -> NDArray[np.int32]:
     """The later of two label frames, where cells that stay are drawn as they were.
 
     Cells that stay are neither cut nor joined, added or dropped; pixels that another cell has taken
-    stay with that.
+    stay with that. Those of the later frame that are `sure`, by their labels, are drawn as there.
     """
     old, new, shared, size_old, size_new = _compare(before, after)
     changed = [c for c in changes(before, after, 0) if c.kind != ChangeKind.OUTLINE]
     stays = (shared > _MOSTLY * size_new[new]) | (shared > _MOSTLY * size_old[old])
     stays &= ~np.isin(old, [k for c in changed for k in c.before])
-    stays &= ~np.isin(new, [k for c in changed for k in c.after])
+    stays &= ~np.isin(new, [k for c in changed for k in c.after]) & ~np.isin(new, sure)
     drawn = np.where(np.isin(after, new[stays]), 0, after)
     again = np.isin(before, old[stays]) & (drawn == 0)
     return np.asarray(np.where(again, before, drawn), dtype=np.int32)
+
+
+def check_some_left(labels: Movie, had: bool, left: bool) -> None:
+    """Complain where all cells of a movie would go.
+
+    Parameters
+    ----------
+    labels
+        The masks as they are.
+    had, left
+        Whether any of its frames holds a cell, and would hold one.
+
+    Raises
+    ------
+    InputError
+        As above.
+    """
+    if had and not left:
+        raise InputError(
+            f"{labels.source}: to choose masks by this image would leave none of its cells, so "
+            "that they stay as they are; look whether it is the image that they were made from, "
+            "mend masks by clicks, or find the cells anew with settings that fit: their size, and "
+            "strokes that show some of them"
+        )
 
 
 def _compare(before: NDArray[Any], after: NDArray[Any]) -> tuple[Index, Index, Index, Index, Index]:

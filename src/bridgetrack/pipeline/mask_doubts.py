@@ -22,7 +22,7 @@ from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.mask_changes import ChangeKind, MaskChange, changes, keep_numbers
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks
 from bridgetrack.progress import Steps
-from bridgetrack.regions.regions import labels_of
+from bridgetrack.regions.regions import labels_of, likeness
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 Array = NDArray[np.float64]
@@ -172,7 +172,7 @@ class _Frame:
         met = np.bincount(flat[pixels])
         label = int(met.argmax())
         cell = np.flatnonzero(flat == label)
-        return cell if label and _overlap(cell, pixels) > _ALIKE else None
+        return cell if label and likeness(cell, pixels) > _ALIKE else None
 
     def _of_changes(self) -> Iterator[MaskDoubt | None]:
         """What would be drawn otherwise."""
@@ -205,14 +205,9 @@ class _Frame:
 
     def _rows(self, pixels: Index) -> list[int]:
         """The candidate that is a set of pixels."""
-        regions = self.choice.candidates.regions
-        member = regions.membership(self.choice.frame)
-        inside = np.zeros(member.shape[1])
-        inside[pixels] = 1.0
-        shared = np.asarray(member @ inside).ravel()
-        likeness = shared / (regions.area + len(pixels) - shared)
-        best = int(likeness.argmax()) if len(likeness) else -1
-        return [best] if best >= 0 and likeness[best] > SAME else []
+        like = self.choice.candidates.regions.likeness(self.choice.frame, pixels)
+        best = int(like.argmax()) if len(like) else -1
+        return [best] if best >= 0 and like[best] > SAME else []
 
 
 def _trifling(doubt: MaskDoubt) -> bool:
@@ -220,13 +215,8 @@ def _trifling(doubt: MaskDoubt) -> bool:
     return (
         doubt.events == 0
         and len(doubt.drawn) == len(doubt.instead)
-        and all(max(_overlap(p, q) for q in doubt.instead) > _ALIKE for p in doubt.drawn)
+        and all(max(likeness(p, q) for q in doubt.instead) > _ALIKE for p in doubt.drawn)
     )
-
-
-def _overlap(first: Index, second: Index) -> float:
-    shared = len(np.intersect1d(first, second, assume_unique=True))
-    return shared / (len(first) + len(second) - shared)
 
 
 def settled(doubt: MaskDoubt, answers: MaskAnswers) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
@@ -204,7 +205,7 @@ class LearnedMasks:
 
 
 def _ids(answers: MaskAnswers | None) -> frozenset[str]:
-    return frozenset() if answers is None else frozenset(a.id for a in answers)
+    return frozenset() if answers is None else frozenset(a.id for a in answers.told)
 
 
 def learn_masks(
@@ -243,6 +244,7 @@ def segment_by_choice(
     """
     done: deque[FrameChoice] = deque()
     brought = given.labels[0] if given and given.labels else None
+    jointly = (settings or MaskSettings()).choose == "jointly"
     work = Kept(
         choose_masks(
             movie,
@@ -258,14 +260,26 @@ def segment_by_choice(
     for step in work:
         yield step
         while done:
-            yield _segmented(done.popleft(), brought, movie.n_frames)
+            yield _segmented(done.popleft(), brought, movie.n_frames, jointly)
     while done:
-        yield _segmented(done.popleft(), brought, movie.n_frames)
+        yield _segmented(done.popleft(), brought, movie.n_frames, jointly)
     return max(0.0, work.result or 0.0)
 
 
-def _segmented(choice: FrameChoice, brought: Movie | None, n_frames: int) -> SegmentedFrame:
-    labels = labels_of(choice.candidates.regions, choice.chosen, choice.frame)
+def _segmented(
+    choice: FrameChoice, brought: Movie | None, n_frames: int, jointly: bool
+) -> SegmentedFrame:
+    regions, rows, t = choice.candidates.regions, np.flatnonzero(choice.chosen), choice.frame
+    labels = labels_of(regions, choice.chosen, t)
     if brought is not None:
-        labels = keep_numbers(label_frame(brought, choice.frame), labels)
-    return SegmentedFrame(choice.frame, n_frames, labels)
+        labels = keep_numbers(label_frame(brought, t), labels)
+    margins = pd.DataFrame(
+        {
+            "frame": t,
+            "label": labels.reshape(-1)[regions.pixels[regions.starts[rows]]],
+            "score": choice.candidates.scores[rows],
+            # without it, others may take its place: its score is no bound
+            "margin_at_least": choice.margin[rows] if jointly else np.nan,
+        }
+    )
+    return SegmentedFrame(t, n_frames, labels, margins)

@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.pipeline.mask_candidates import GivenMasks
-from bridgetrack.pipeline.mask_changes import MaskChange, changes, with_outlines_of
+from bridgetrack.pipeline.mask_changes import (
+    MaskChange,
+    changes,
+    check_some_left,
+    with_outlines_of,
+)
 from bridgetrack.pipeline.masks import segment_by_choice
 from bridgetrack.progress import Kept, Progress, Steps
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.spread import Workers
 
 
@@ -45,6 +51,7 @@ def repair_masks(
     *,
     channel: int | str = 0,
     outlines: bool = False,
+    pixels: PixelModel | None = None,
 ) -> Steps[MendedMasks]:
     """Repair the masks of a movie; they stay where the image does not object.
 
@@ -64,7 +71,10 @@ def repair_masks(
     channel
         Number or name of the channel that shows the cells.
     outlines
-        Whether cells that stay may be outlined anew; else they are drawn as they were given.
+        Whether cells that stay may be outlined anew; else they are drawn as they were given, but
+        for those that somebody drew or called right.
+    pixels
+        What strokes taught: where it sees cells, others are looked for.
 
     Yields
     ------
@@ -78,10 +88,11 @@ def repair_masks(
     Raises
     ------
     InputError
-        Where the movies differ in extent, or answers exclude each other.
+        Where the movies differ in extent, answers exclude each other, or no cell would be left.
     """
     found: list[MaskChange] = []
-    given = GivenMasks(labels=(labels,), answers=answers)
+    had = left = False
+    given = GivenMasks(labels=(labels,), pixels=pixels, answers=answers)
     chosen = Kept(
         segment_by_choice(image, given=given, model=model, channel=channel, workers=workers)
     )
@@ -90,7 +101,19 @@ def repair_masks(
             yield step
             continue
         before = label_frame(labels, step.frame)
-        masks = step.labels if outlines else with_outlines_of(before, step.labels)
+        masks = step.labels
+        if not outlines:
+            masks = with_outlines_of(before, masks, _said_right(masks, answers, step.frame))
         repaired(masks)
         found += changes(before, masks, step.frame)
+        had, left = had or bool(before.any()), left or bool(masks.any())
+    check_some_left(labels, had, left)
     return MendedMasks(tuple(found), chosen.result or 0.0)
+
+
+def _said_right(masks: NDArray[np.int32], answers: MaskAnswers | None, t: int) -> NDArray[Any]:
+    """Labels of the cells of a frame that somebody drew or called right."""
+    if answers is None:
+        return np.zeros(0, dtype=np.int32)
+    said = as_candidates(answers, {t})
+    return masks.reshape(-1)[said.pixels[said.starts[:-1]]]

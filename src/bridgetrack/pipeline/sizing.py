@@ -27,6 +27,7 @@ from bridgetrack.regions.describe import (
 from bridgetrack.regions.propose import propose_frame
 from bridgetrack.regions.score import KINDS, RegionScore, starting_score
 from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.cells import width_of
 from bridgetrack.segmentation.readings import (
     Reading,
     SettingsEstimate,
@@ -169,8 +170,7 @@ def _cells_at(
         said = [start.log_odds(np.concatenate([known, alone], axis=1)) for start in starts]
         inside = [_pixel(at, low, regions.shape) for at in here]
         holds = regions.membership(0)[:, inside].toarray() > 0
-        volume = regions.area * float(np.prod(sampling_of(scale, frame.shape, diameter)))
-        width = (volume / (np.pi / (4 if frame.ndim == 2 else 6))) ** (1 / frame.ndim)
+        width = width_of(regions.area, sampling_of(scale, frame.shape, diameter))
         for place in holds.T:
             own = np.flatnonzero(place & (holds.sum(axis=1) == 1))
             if not len(own):

@@ -176,7 +176,8 @@ def check(site: MendSite, *places: Place) -> Mend:
     if places:
         sides = zip(*places, labels.shape, strict=True)
         box = tuple(
-            slice(max(0, round(min(a, b))), min(n - 1, round(max(a, b))) + 1) for a, b, n in sides
+            slice(max(0, round(min(a, b))), max(0, min(n, round(max(a, b)) + 1)))
+            for a, b, n in sides
         )
     inside = np.zeros(labels.shape, dtype=bool)
     inside[box] = True
@@ -256,7 +257,7 @@ class _Part:
         if site.image is None:
             return [], np.zeros(0)
         image = self.of(site.image)
-        probability = None if site.probable is None else site.probable(image)
+        probability = None if site.probable is None else site.probable(self.box)
         regions = no_regions(self.labels.shape)
         if min(image.shape[-2:]) > 2 and np.ptp(finite_image(image)[0]) > 0:
             regions = propose_frame(
@@ -582,9 +583,8 @@ def _stands_out(part: _Part, place: Place) -> Mask:
     near = (away <= 0.75 * site.diameter) & free
     if site.image is None:
         return _piece_at((away <= site.diameter / 2) & free, at)
-    seen = part.of(site.image)
-    values = finite_image(seen if site.probable is None else site.probable(seen))[0]
-    values = values.astype(np.float32)
+    seen = part.of(site.image) if site.probable is None else site.probable(part.box)
+    values = finite_image(seen)[0]
     smooth = gaussian(values, 0.08 * site.diameter, site.sampling)
     around = free & (away > 0.75 * site.diameter) & (away <= 2 * site.diameter)
     level = float(np.median(smooth[around])) if around.any() else float(np.median(smooth))

@@ -17,8 +17,9 @@ from bridgetrack.segmentation.signal import Image, Sampling, sampling_of
 
 Place = tuple[float, ...]
 Judge = Callable[[Regions, NDArray[Any] | None], Array]
-Probable = Callable[[NDArray[Any]], Image]
 """How probably each candidate is a cell, higher is better, from candidates and their image."""
+Probable = Callable[[tuple[slice, ...]], Image]
+"""Probability of a cell at every pixel of a part of the frame, see `MendSite`."""
 
 
 class MendKind(StrEnum):
@@ -106,8 +107,8 @@ class MendSite:
     scale
         Pixel size per axis; only ratios matter.
     probable
-        Gives the probability of a cell at every pixel of a part of the image, less that of an edge
-        between cells; None where nothing taught it.
+        Gives the probability of a cell at every pixel of a part of the frame, less that of an edge
+        between cells, as it is in the whole frame; None where nothing taught it.
     judge
         Says which candidates are good; where None, those that many readings agree on.
     ratio

@@ -38,6 +38,7 @@ from bridgetrack.segmentation.cells import (
     cut_edges,
     foreground_mask,
     merge_shallow,
+    usual_size,
 )
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import (
@@ -65,16 +66,6 @@ SOURCES = ("intensity", "shape", "threshold", "blobs", "built-in", "probability"
 def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:
     """What candidates from label movies are called: ``"labels"``, ``"labels 2"`` and so on."""
     return tuple("labels" if k == 0 else f"labels {k + 1}" for k in range(len(labels)))
-
-
-def cell_probability(probability: Movie, t: int) -> Image:
-    """Probability of a cell in frame `t`, less that of an edge between cells where it is known."""
-    channels = [name.lower() for name in probability.channels]
-    cell = channels.index("cell") if "cell" in channels else 0
-    found = finite_image(probability.channel_frame(t, cell))[0]
-    if "edge" in channels:
-        found = found - finite_image(probability.channel_frame(t, channels.index("edge")))[0]
-    return found
 
 
 def propose_frame(
@@ -145,10 +136,7 @@ def _frame(
 ) -> _Frame:
     diameter = float(settings.diameter or 20.0)
     sampling = sampling_of(scale, image.shape, diameter)
-    unit = np.pi / 4 * diameter**2 if image.ndim == 2 else np.pi / 6 * diameter**3
-    unit /= float(np.prod(sampling))
-    if image.ndim == 3:  # a stack thinner than the cells holds slices of them only
-        unit *= min(1.0, 1.5 * image.shape[0] * sampling[0] / diameter)
+    unit = usual_size(diameter, image.shape, sampling)
     most = min(settings.max_size, _BIGGEST) * unit
     return _Frame(settings, sampling, image.shape, diameter, settings.min_size * unit, most)
 

@@ -125,6 +125,13 @@ class Regions:
         shape = (rows.stop - rows.start, self.n_pixels)
         return sp.csr_matrix((np.ones(len(pixels), np.int32), pixels, starts - starts[0]), shape)
 
+    def likeness(self, t: int, pixels: Index) -> Array:
+        """Intersection over union of the regions of frame `t` with some pixels, shape (R_t,)."""
+        rows, inside = self.rows(t), np.zeros(self.n_pixels)
+        inside[pixels] = 1.0
+        shared = np.asarray(self.membership(t) @ inside).ravel()
+        return np.asarray(shared / (self.area[rows] + len(pixels) - shared))
+
     def at_edge(self) -> Mask:
         """Which regions touch the frame's edge, shape (R,)."""
         places = zip(np.unravel_index(self.pixels, self.shape), self.shape, strict=True)
@@ -149,6 +156,12 @@ class Regions:
         columns = ("frame", "source", "votes", "persistence")
         part = {name: getattr(self, name)[chosen] for name in columns}
         return replace(self, starts=starts, pixels=pixels, **part)
+
+
+def likeness(first: Index, second: Index) -> float:
+    """Intersection over union of two sets of pixels, each of them once and not both empty."""
+    shared = len(np.intersect1d(first, second, assume_unique=True))
+    return shared / (len(first) + len(second) - shared)
 
 
 def no_regions(shape: tuple[int, ...], sources: Sequence[str] = ("none",)) -> Regions:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from bridgetrack.errors import InputError
 from bridgetrack.regions.acts import cut, grow, join, remove
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
-from bridgetrack.regions.regions import Index
+from bridgetrack.regions.regions import Index, likeness
 
 _THERE = 0.4  # overlap above which a cell of another frame is the same
 _BOTH = 0.3  # of each piece of a cut that one mask of another frame must cover
@@ -39,7 +41,7 @@ def same_mend(site: MendSite, mend: Mend) -> Mend | None:
             return remove(site, _inside(site, mend.wrong[0], label)) if label else None
         if mend.kind == MendKind.GROW and not _lying_on(site, mend.right[0], 0.0):
             found = grow(site, _inside(site, mend.right[0], 0))
-            return found if _alike(found.right[0], mend.right[0]) > _THERE else None
+            return found if likeness(found.right[0], mend.right[0]) > _THERE else None
     except InputError:
         return None
     return None
@@ -56,9 +58,10 @@ def _same_cut(site: MendSite, mend: Mend) -> Mend | None:
         return None
     places = tuple(_inside(site, p, label) for p in (first, second))
     found = cut(site, *places)
-    by_tree = cut(site, places[0])
-    if _matches(by_tree, mend) > _matches(found, mend) - 0.1:
-        found = by_tree
+    with suppress(InputError):  # a mask without a valley can be cut by two places alone
+        by_tree = cut(site, places[0])
+        if _matches(by_tree, mend) > _matches(found, mend) - 0.1:
+            found = by_tree
     return found if _matches(found, mend) > _THERE else None
 
 
@@ -66,7 +69,7 @@ def _matches(found: Mend, mend: Mend) -> float:
     """The lesser overlap of two pieces with those of another frame."""
     a, b = found.right
     c, d = mend.right
-    return max(min(_alike(a, c), _alike(b, d)), min(_alike(a, d), _alike(b, c)))
+    return max(min(likeness(a, c), likeness(b, d)), min(likeness(a, d), likeness(b, c)))
 
 
 def _same_join(site: MendSite, mend: Mend) -> Mend | None:
@@ -97,8 +100,3 @@ def _inside(site: MendSite, pixels: Index, label: int) -> Place:
     index = np.stack(np.unravel_index(mine, site.labels.shape), axis=1)
     away = np.linalg.norm(index - index.mean(axis=0), axis=1)
     return tuple(float(k) for k in index[int(np.argmin(away))])
-
-
-def _alike(first: Index, second: Index) -> float:
-    shared = len(np.intersect1d(first, second, assume_unique=True))
-    return shared / (len(first) + len(second) - shared)

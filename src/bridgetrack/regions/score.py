@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError
 from bridgetrack.files import replacing
 from bridgetrack.regions.describe import FEATURES
-from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps, regions_of_labels
+from bridgetrack.regions.regions import Array, Index, Mask, Regions, overlaps
 
 Targets = NDArray[np.int8]
 
@@ -175,35 +175,6 @@ def _read(file: IO[bytes]) -> RegionScore:
 
 _WHOLE = ("split", "left", "right")
 _REAL = ("threshold", "value", "mean")
-
-
-def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array, Array]:
-    """The cell that each candidate of one frame overlaps most, and by how much.
-
-    Parameters
-    ----------
-    regions
-        Candidates of frame `t` only.
-    t
-        The frame.
-    cells
-        Label frame.
-
-    Returns
-    -------
-    cell, iou, best
-        Index of the cell among the labels in order, -1 for none, and the intersection over
-        union with it, shape (R,); the best such overlap of every cell, shape (n,).
-    """
-    true = regions_of_labels(cells)
-    shared = (regions.membership(t) @ true.membership(0).T).tocoo()
-    overlap = shared.data / (regions.area[shared.row] + true.area[shared.col] - shared.data)
-    best, iou = np.zeros(len(true)), np.zeros(len(regions))
-    cell = np.full(len(regions), -1, dtype=np.int64)
-    np.maximum.at(best, shared.col, overlap)
-    order = np.argsort(overlap, kind="stable")
-    cell[shared.row[order]], iou[shared.row[order]] = shared.col[order], overlap[order]
-    return cell, iou, best
 
 
 def prune(

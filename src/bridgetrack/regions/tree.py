@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from bridgetrack.segmentation.cells import passes
+
 Array = NDArray[np.float64]
 Image = NDArray[np.float32]
 Index = NDArray[np.int64]
@@ -97,25 +99,6 @@ def hills(height: Image, mask: Mask) -> tuple[NDArray[np.int32], int]:
     labels = np.zeros(mask.shape, dtype=np.int32)
     labels[mask] = number[up]
     return labels, len(summit)
-
-
-def passes(labels: NDArray[np.int32], height: Image) -> tuple[Index, Index, Array]:
-    """Pairs of hills that touch, the smaller number first, and the highest point between them."""
-    n = np.int64(labels.max(initial=0)) + 1
-    keys, heights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
-    for axis in range(labels.ndim):
-        near = tuple(slice(None, -1) if a == axis else slice(None) for a in range(labels.ndim))
-        far = tuple(slice(1, None) if a == axis else slice(None) for a in range(labels.ndim))
-        a, b = labels[near], labels[far]
-        touch = (a != b) & (a > 0) & (b > 0)
-        first, second = a[touch].astype(np.int64), b[touch].astype(np.int64)
-        keys.append(np.minimum(first, second) * n + np.maximum(first, second))
-        heights.append(np.minimum(height[near][touch], height[far][touch]))
-    key, level = np.concatenate(keys), np.concatenate(heights)
-    order = np.lexsort((level, key))
-    last = np.flatnonzero(np.diff(key[order], append=-1))
-    pair = key[order][last]
-    return pair // n, pair % n, level[order][last].astype(np.float64)
 
 
 def merge_tree(height: Image, mask: Mask) -> MergeTree:

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.segmentation.builtin import segment_builtin
-from bridgetrack.segmentation.cells import Labels, numbered, of_right_size
+from bridgetrack.segmentation.cells import Labels, numbered, of_right_size, usual_size
 from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.segmentation.probability import cell_and_edge, segment_taught
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -68,7 +68,7 @@ class NetworkReading:
         if not self._loaded:
             self._loaded.append(_network(self.backend, settings, scale, self.model))
         labels, probable = self._loaded[0].both(finite_image(image)[0])
-        return _finished(labels, image, settings), probable
+        return _finished(labels, image, settings, scale), probable
 
 
 _STARDIST_NETWORKS = {2: "2D_versatile_fluo", 3: "3D_demo"}
@@ -117,7 +117,7 @@ def make_segmenter(
     if backend == "builtin":
         return lambda image: segment_builtin(image, settings, scale)
     network = _network(backend, settings, scale, model)
-    return lambda image: _finished(network.masks(finite_image(image)[0]), image, settings)
+    return lambda image: _finished(network.masks(finite_image(image)[0]), image, settings, scale)
 
 
 def make_probability(
@@ -227,11 +227,17 @@ def segment_frame(
     return make_segmenter(settings, scale=scale, backend=backend, model=model)(image)
 
 
-def _finished(labels: NDArray[Any], image: NDArray[Any], settings: SegmentationSettings) -> Labels:
+def _finished(
+    labels: NDArray[Any],
+    image: NDArray[Any],
+    settings: SegmentationSettings,
+    scale: tuple[float, ...] | None,
+) -> Labels:
     """Labels of a network in the form of the built-in ones."""
     labels = np.where(np.isfinite(image), labels, 0).astype(np.int32)
     if settings.diameter is not None:
-        unit = np.pi / (4 if image.ndim == 2 else 6) * settings.diameter**image.ndim
+        sampling = sampling_of(scale, image.shape, settings.diameter)
+        unit = usual_size(settings.diameter, image.shape, sampling)
         labels = of_right_size(labels, settings, unit)
     return numbered(labels, settings)
 

@@ -97,12 +97,27 @@ def clean_cells(
     labels = _largest_pieces(labels)
     if settings.fill_holes:
         labels = fill_cells(labels, diameter, sampling)
-    unit = np.pi / 4 * diameter**2 if labels.ndim == 2 else np.pi / 6 * diameter**3
-    unit /= float(np.prod(sampling))
-    if labels.ndim == 3:  # a stack thinner than the cells holds slices of them only
-        depth = labels.shape[0] * sampling[0]
-        unit *= min(1.0, 1.5 * depth / diameter)
+    unit = usual_size(diameter, labels.shape, sampling)
     return numbered(of_right_size(labels, settings, unit), settings)
+
+
+def usual_size(diameter: float, shape: tuple[int, ...], sampling: Sampling) -> float:
+    """Pixels of a cell in a frame of some shape; its diameter is in pixels along x."""
+    unit = _ball(len(shape)) * diameter ** len(shape) / float(np.prod(sampling))
+    if len(shape) == 3:  # a stack thinner than the cells holds slices of them only
+        unit *= min(1.0, 1.5 * (shape[0] * sampling[0]) / diameter)
+    return unit
+
+
+def width_of(pixels: NDArray[np.integer] | int, sampling: Sampling) -> NDArray[np.float64]:
+    """Diameters, in pixels along x, of discs or balls of some numbers of pixels, same shape."""
+    ndim = len(sampling)
+    return np.asarray((pixels * float(np.prod(sampling)) / _ball(ndim)) ** (1 / ndim))
+
+
+def _ball(ndim: int) -> float:
+    """Area of a disc, or volume of a ball, with a diameter of 1."""
+    return np.pi / (4 if ndim == 2 else 6)
 
 
 def of_right_size(labels: Labels, settings: SegmentationSettings, unit: float) -> Labels:
@@ -180,7 +195,7 @@ def merge_shallow(labels: Labels, height: Image, depth: float) -> Labels:
     n = int(labels.max(initial=0))
     if n < 2 or depth == 0:
         return labels
-    first, second, saddle = _saddles(labels, height)
+    first, second, saddle = passes(labels, height)
     peak = np.full(n + 1, -np.inf)
     inside = labels > 0
     np.maximum.at(peak, labels[inside], height[inside])
@@ -193,21 +208,22 @@ def merge_shallow(labels: Labels, height: Image, depth: float) -> Labels:
     return component[labels]
 
 
-def _saddles(
+def passes(
     labels: Labels, height: Image
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Pairs of labels that touch, and the highest point at which they do."""
-    n = np.int64(labels.max()) + 1
-    keys, heights = [], []
+    """Pairs of labels that touch, the smaller number first, and the highest point between them."""
+    n = np.int64(labels.max(initial=0)) + 1
+    keys, heights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
     for axis in range(labels.ndim):
         near = tuple(slice(None, -1) if a == axis else slice(None) for a in range(labels.ndim))
         far = tuple(slice(1, None) if a == axis else slice(None) for a in range(labels.ndim))
         a, b = labels[near], labels[far]
         touch = (a != b) & (a > 0) & (b > 0)
-        low, high = np.minimum(a[touch], b[touch]), np.maximum(a[touch], b[touch])
-        keys.append(low * n + high)
+        first, second = a[touch].astype(np.int64), b[touch].astype(np.int64)
+        keys.append(np.minimum(first, second) * n + np.maximum(first, second))
         heights.append(np.minimum(height[near][touch], height[far][touch]))
-    pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-    saddle = np.full(pairs.size, -np.inf)
-    np.maximum.at(saddle, inverse, np.concatenate(heights))
-    return pairs // n, pairs % n, saddle
+    key, level = np.concatenate(keys), np.concatenate(heights)
+    order = np.lexsort((level, key))
+    last = np.flatnonzero(np.diff(key[order], append=-1))
+    pair = key[order][last]
+    return pair // n, pair % n, level[order][last].astype(np.float64)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.files import refuse_inputs
@@ -34,11 +35,16 @@ class SegmentedFrame:
         How many there are.
     labels
         Labels 1 to n, 0 for background, shape ([Z,] Y, X).
+    margins
+        How sure each cell is, where masks were chosen among candidates: a table of ``frame``,
+        ``label``, ``score`` (log-odds that it is a cell) and ``margin_at_least``, by how much the
+        total score would be lower without it; NaN where each frame was decided by itself.
     """
 
     frame: int
     n_frames: int
     labels: Labels
+    margins: pd.DataFrame | None = None
 
 
 def movie_settings(

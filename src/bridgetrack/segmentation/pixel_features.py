@@ -123,15 +123,27 @@ def tiles(
     for axis, (n, s) in enumerate(zip(shape, sampling, strict=True)):
         block = _reduction(widest / s)
         step = n if axis < len(shape) - 2 else max(block, int(side) // block * block)
-        rim = -(-int(np.ceil(3 * widest / s + 4 * block)) // block) * block
-        starts = range(0, n, step)
-        cuts.append(
-            [(max(0, a - rim), a, min(n, a + step), min(n, a + step + rim)) for a in starts]
-        )
-    for corner in product(*cuts):
-        outer = tuple(slice(low, high) for low, _, _, high in corner)
-        inner = tuple(slice(a - low, b - low) for low, a, b, _ in corner)
-        yield outer, inner, tuple(slice(a, b) for _, a, b, _ in corner)
+        cuts.append([slice(a, min(n, a + step)) for a in range(0, n, step)])
+    for place in product(*cuts):
+        yield (*with_rim(place, shape, diameter, sampling), place)
+
+
+def with_rim(
+    place: Box, shape: tuple[int, ...], diameter: float, sampling: Sampling, far: float = 1.0
+) -> tuple[Box, Box]:
+    """What to look at for the features of a part of a frame, and where the part lies in that.
+
+    The rim is as wide as filters reach, or a share `far` of that where the part may differ at its
+    edge from the whole.
+    """
+    widest, outer, inner = _widths(diameter)[-1], [], []
+    for part, n, s in zip(place, shape, sampling, strict=True):
+        block = _reduction(widest / s)
+        rim = int(np.ceil(far * (3 * widest / s + 4 * block)))
+        low = max(0, (part.start - rim) // block * block)
+        outer.append(slice(low, min(n, part.stop + rim)))
+        inner.append(slice(part.start - low, part.stop - low))
+    return tuple(outer), tuple(inner)
 
 
 def _widths(diameter: float) -> tuple[float, ...]:

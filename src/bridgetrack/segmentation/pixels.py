@@ -24,10 +24,12 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text
 from bridgetrack.segmentation.pixel_features import (
+    Box,
     feature_count,
     pixel_features,
     tiles,
     views_of,
+    with_rim,
 )
 from bridgetrack.segmentation.signal import Sampling, finite_image, sampling_of
 
@@ -47,11 +49,13 @@ _BELIEVED = 0.2
 _MOST = 5000
 """Pixels of a class that are learned from; more make the forest slow, not better."""
 _TILE = 2**20
+_NEAR = 0.25
+"""Of the reach of filters, how far it is looked beyond a part of a frame: about a diameter."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PaintedPixels:
-    """Features of pixels that were painted, and as what.
+    """Features of pixels that were painted, and as what; equal where both are.
 
     Parameters
     ----------
@@ -63,6 +67,15 @@ class PaintedPixels:
 
     features: NDArray[np.float32]
     classes: NDArray[np.uint8]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PaintedPixels):
+            return NotImplemented
+        same = np.array_equal(self.classes, other.classes)
+        return same and np.array_equal(self.features, other.features)
+
+    def __hash__(self) -> int:
+        return hash(self.classes.tobytes())
 
     @staticmethod
     def together(parts: Sequence[PaintedPixels]) -> PaintedPixels:
@@ -188,15 +201,38 @@ class PixelModel:
         NDArray[np.float32]
             Shape (classes, [Z,] Y, X), in the order of `classes`; sums to 1.
         """
-        if frame.ndim != self.ndim:
-            raise InputError(f"the pixel model takes frames of {self.ndim} axes, not {frame.ndim}")
-        views = views_of(finite_image(frame)[0], self.diameter, self.sampling)
+        views = self.views(frame)
         found = np.empty((len(self.classes), *frame.shape), dtype=np.float32)
         for outer, inner, place in tiles(frame.shape, self.diameter, self.sampling, _TILE):
-            seen = views[(slice(None), *outer)]
-            features = pixel_features(seen, self.diameter, self.sampling)
-            found[(slice(None), *place)] = self.of_features(features[(slice(None), *inner)])
+            found[(slice(None), *place)] = self._probability(views, outer, inner)
         return found
+
+    def views(self, frame: NDArray[Any]) -> NDArray[np.float32]:
+        """What the model sees of a whole frame, shape (3, [Z,] Y, X), for `probability_in`.
+
+        Raises
+        ------
+        InputError
+            Where the frame has not as many axes as those that were painted.
+        """
+        if frame.ndim != self.ndim:
+            raise InputError(f"the pixel model takes frames of {self.ndim} axes, not {frame.ndim}")
+        return views_of(finite_image(frame)[0], self.diameter, self.sampling)
+
+    def probability_in(self, views: NDArray[np.float32], place: Box) -> NDArray[np.float32]:
+        """As `probability`, of a part of the frame that `views` are of.
+
+        For the sake of speed it is not looked as far beyond the part as the widest filters reach;
+        at its edge the probability may be off by a tenth.
+        """
+        rim = with_rim(place, views.shape[1:], self.diameter, self.sampling, _NEAR)
+        return self._probability(views, *rim)
+
+    def _probability(
+        self, views: NDArray[np.float32], outer: Box, inner: Box
+    ) -> NDArray[np.float32]:
+        features = pixel_features(views[(slice(None), *outer)], self.diameter, self.sampling)
+        return self.of_features(features[(slice(None), *inner)])
 
     def of_features(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """As `probability`, for the features of pixels, shape (features, ...)."""

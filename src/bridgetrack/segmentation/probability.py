@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bridgetrack.errors import InputError
+from bridgetrack.movie.movie import Movie, check_same_extent
+from bridgetrack.movie.opening import open_movie
 from bridgetrack.segmentation.cells import (
     Labels,
     cell_landscape,
@@ -23,6 +26,7 @@ from bridgetrack.segmentation.signal import Image, Sampling, Signal, gaussian, s
 _NOISE = 0.25
 """With the usual sensitivity of 4, a cell is where its odds exceed 1."""
 _SMOOTH = 0.03
+_ROUNDING = 0.01
 TAUGHT_DEPTH = 0.2
 """How deep a valley parts two cells, see `SegmentationSettings.depth`."""
 
@@ -88,20 +92,79 @@ def segment_taught(
 
 def cells_taught(
     seen: tuple[Image, Image | None],
-    model: PixelModel,
+    model: PixelModel | None,
     settings: SegmentationSettings,
     scale: tuple[float, ...] | None = None,
 ) -> Labels:
-    """As `segment_taught`, of what `cell_and_edge` says of the frame."""
-    diameter = settings.diameter or model.diameter
-    shape = seen[0].shape
-    sampling = model.sampling if scale is None else sampling_of(scale, shape, diameter)
+    """As `segment_taught`, of what the model says of the frame, or another program (None)."""
+    diameter = settings.diameter or (20.0 if model is None else model.diameter)
+    sampling = sampling_of(scale, seen[0].shape, diameter)
+    if scale is None and model is not None:
+        sampling = model.sampling
     return segment_probability(*seen, settings, diameter, sampling)
 
 
-def cell_and_edge(image: NDArray[Any], model: PixelModel) -> tuple[Image, Image | None]:
-    """Probabilities of cells and, where they were painted, of edges; NaN where the image is."""
+def open_probability(source: Any, image: Movie) -> Movie:
+    """What another program says of the pixels of a movie: how probably each belongs to a cell.
+
+    Parameters
+    ----------
+    source
+        A movie of probabilities, or anything that `open_movie` takes. Of several channels that
+        called ``cell`` counts, and one called ``edge``, of edges between cells. Whole numbers are
+        shares of the largest that their type holds.
+    image
+        The movie that it is about.
+
+    Raises
+    ------
+    InputError
+        Where the extent differs, no channel is that of cells, or numbers are no probabilities.
+    """
+    found = open_movie(source)
+    check_same_extent(image, found, "probabilities", "give those of this movie, with every frame")
+    names = [name.lower() for name in found.channels]
+    if len(names) > 1 and "cell" not in names:
+        raise InputError(
+            f"the probabilities ({found.source}) have the channels {', '.join(found.channels)}, "
+            "none of which is called cell; export the one of cells alone"
+        )
+    if found.array.dtype.kind in "ui":
+        most = np.float32(np.iinfo(found.array.dtype).max)
+        found = replace(found, array=found.array.astype(np.float32) / most)
+    seen = found.channel_frame(found.n_frames // 2, names.index("cell") if "cell" in names else 0)
+    low, high = (float(f(seen, initial=0.0)) for f in (np.nanmin, np.nanmax))
+    if low < -_ROUNDING or high > 1 + _ROUNDING:
+        raise InputError(
+            f"the probabilities ({found.source}) go from {low:g} to {high:g} in their middle "
+            "frame; they must lie between 0 and 1: is this the image, or another channel of it?"
+        )
+    return found
+
+
+def cell_and_edge_of(probability: Movie, t: int) -> tuple[Image, Image | None]:
+    """What `open_probability` gave says of frame `t`: probabilities of cells and of edges."""
+    names = [name.lower() for name in probability.channels]
+    cell = probability.channel_frame(t, names.index("cell") if "cell" in names else 0)
+    edge = probability.channel_frame(t, names.index("edge")) if "edge" in names else None
+    return cell, edge
+
+
+def cell_and_edge(
+    image: NDArray[Any], model: PixelModel, probability: Image | None = None
+) -> tuple[Image, Image | None]:
+    """Probabilities of cells and, where they were painted, of edges; NaN where the image is.
+
+    `probability` is what the model says of the image, where that is known.
+    """
     model.check_finds_cells()
-    probable = dict(zip(model.classes, model.probability(image), strict=True))
+    said = model.probability(image) if probability is None else probability
+    probable = dict(zip(model.classes, said, strict=True))
     cell = np.where(np.isfinite(image), probable["cell"], np.float32(np.nan))
     return cell, probable.get("edge")
+
+
+def cell_alone(seen: tuple[Image, Image | None]) -> Image:
+    """Probability of a cell, less that of an edge between cells; 0 where nobody knows."""
+    cell, edge = seen
+    return np.nan_to_num(cell if edge is None else cell - edge)

@@ -22,7 +22,7 @@ from bridgetrack.segmentation.builtin import (
     one_sided,
     segment_builtin,
 )
-from bridgetrack.segmentation.cells import Labels
+from bridgetrack.segmentation.cells import Labels, width_of
 from bridgetrack.segmentation.settings import Foreground, SegmentationSettings
 from bridgetrack.segmentation.signal import sampling_of
 
@@ -280,6 +280,5 @@ def _sizes_at(
             return []
         known.add(first)
         sampling = sampling_of(scale, frame.shape, diameter)
-        size = len(cell) * float(np.prod(sampling))
-        sizes.append((size / (np.pi / (4 if frame.ndim == 2 else 6))) ** (1 / frame.ndim))
+        sizes.append(float(width_of(len(cell), sampling)))
     return sizes

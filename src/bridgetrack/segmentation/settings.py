@@ -99,7 +99,7 @@ class Appearance:
         To the right, touching cells are split more readily.
     """
 
-    diameter: float = option(20.0, least=4, most=120)
+    diameter: float = option(20.0, least=4, most=1000)
     faint: float = option(0.5, least=0, most=1)
     split: float = option(0.5, least=0, most=1)
 
@@ -126,6 +126,14 @@ class MaskChoice:
         which is fastest (plain). Cells of cellpose or stardist are taken as they are (plain),
         unless one of the others is asked for; then they are candidates beside those of the
         built-in method.
+
+    Raises
+    ------
+    InputError
+        Where there is no such way.
     """
 
     choose: Choose = "jointly"
+
+    def __post_init__(self) -> None:
+        check_options(self, "masks:")

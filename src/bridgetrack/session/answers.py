@@ -11,15 +11,12 @@ from pathlib import Path
 from platformdirs import user_data_path
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.annotations.annotation import VERIFIED, Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore, save_annotations
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-
-VERIFIED = "verified"
-"""Source of answers that a verified track rests on."""
 
 SUFFIX = ".annotations.json"
 _QUESTIONS = ".suggestions.json"
@@ -67,13 +64,23 @@ class Answers(AutosavingStore):
     def _may_go(self, ids: Iterable[str], have: AnnotationSet) -> list[str]:
         """Answers that verified tracks rest on stay."""
         found = super()._may_go(ids, have)
-        locked = [a for a in map(have.__getitem__, found) if self.locked(a)]
-        if locked:
+        self.refuse_locked(map(have.__getitem__, found))
+        return found
+
+    def refuse_locked(self, answers: Iterable[Annotation]) -> None:
+        """Complain where a verified track rests on one of these answers, which may not go.
+
+        Raises
+        ------
+        InputError
+            With the first of them, and what to do.
+        """
+        locked = next((a for a in answers if self.locked(a)), None)
+        if locked is not None:
             raise InputError(
-                f"this contradicts a track that is verified and locked, at {locked[0].cells[0]}; "
+                f"this contradicts a track that is verified and locked, at {locked.cells[0]}; "
                 "release it first: press Shift-V and click it"
             )
-        return found
 
     def put_aside(self) -> Path:
         """Keep a copy of all answers; returns where it is."""

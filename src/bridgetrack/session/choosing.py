@@ -14,11 +14,12 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.mask_changes import keep_numbers, with_outlines_of
+from bridgetrack.pipeline.finding import chosen_as
+from bridgetrack.pipeline.mask_changes import check_some_left, keep_numbers, with_outlines_of
 from bridgetrack.pipeline.masks import LearnedMasks
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -28,6 +29,7 @@ def chosen_again(
     weights: Model,
     named: Mapping[int, int] | None = None,
     learned: LearnedMasks | None = None,
+    taught: PixelModel | None = None,
 ) -> Steps[tuple[list[Mend], LearnedMasks | None]]:
     """What changes where the masks of a movie are chosen anew with the answers about them.
 
@@ -46,6 +48,8 @@ def chosen_again(
         Highest number by frame that something was said of, so that no new cell takes it.
     learned
         What was learned of these masks last.
+    taught
+        What strokes taught, which counts for masks of another origin.
 
     Returns
     -------
@@ -55,29 +59,32 @@ def chosen_again(
     Raises
     ------
     InputError
-        Where there are no masks, or no image.
+        Where there are no masks, or no image, or no cell would be left.
     """
     if movie.labels is None or movie.image is None:
         raise InputError(
             "to choose masks again, both the masks and the movie that they were made from are "
             "needed; choose both layers"
         )
-    found, changes = movie.found, []
-    finding = found if found is not None and found.chooses else Finding(given=movie.labels)
+    finding, channel = chosen_as(movie.labels, movie.found, taught), movie.channel
+    changes: list[Mend] = []
+    had = left = False
     finding = replace(finding, learned=learned or finding.learned)
-    finding = yield from finding.taught(movie.image, answers, weights)
-    for step in finding.steps(movie.image, answers, weights):
+    finding = yield from finding.taught(movie.image, answers, weights, channel=channel)
+    for step in finding.steps(movie.image, answers, weights, channel=channel):
         if isinstance(step, Progress):
             yield step
             continue
         before, masks = label_frame(movie.labels, step.frame), step.labels
         if finding.given is not None:  # what was brought along stays as it was drawn
             masks = with_outlines_of(before, masks)
+        had, left = had or bool(before.any()), left or bool(masks.any())
         after = _numbered(before, masks, (named or {}).get(step.frame, 0))
         pixels = np.flatnonzero(before.reshape(-1) != after.reshape(-1))
         if len(pixels):
             old, new = (each.reshape(-1)[pixels].astype(np.int64) for each in (before, after))
             changes.append(Mend(MendKind.PAINT, step.frame, (), pixels, old, new, (), (), ()))
+    check_some_left(movie.labels, had, left)
     return changes, finding.learned
 
 

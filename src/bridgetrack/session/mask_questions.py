@@ -9,10 +9,9 @@ from psygnal import Signal
 from bridgetrack.active.mask_questions import MaskQuestion, mask_questions
 from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.movie.movie import label_frame
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
+from bridgetrack.pipeline.finding import Finding, chosen_as
 from bridgetrack.pipeline.mask_doubts import MaskDoubt, mask_doubts
-from bridgetrack.pipeline.masks import LearnedMasks, MaskSettings, learn_masks
+from bridgetrack.pipeline.masks import MaskSettings
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.segmentation.movie import movie_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -102,27 +101,24 @@ class MaskQuestions:
         nearest = min(left, key=lambda t: abs(t - self.frame))
         first = nearest - nearest % BLOCK
         frames = range(first, min(first + BLOCK, masks.labels.n_frames))
-        image, labels, answers, model = movie.image, masks.labels, masks.answers, self._movie.model
+        image, labels, model = movie.image, masks.labels, self._movie.model
+        channel = movie.channel
         known, learned = self._settings, self._movie.learned
-        found = movie.found if chosen_here(movie.found) else None
-        how = found or Finding()
-        seen = GivenMasks(pixels=how.pixels, network=how.network, answers=answers)
-        # Little speaks for masks that were found here beyond what was seen then.
-        settings = MaskSettings() if found is None else MaskSettings(loyalty=READING_LOYALTY)
+        how = chosen_as(labels, movie.found, self._movie.taught)
+        how, said = replace(how, learned=learned or how.learned), self._movie.said_of_masks()
 
-        def work() -> Steps[tuple[SegmentationSettings, LearnedMasks, tuple[MaskDoubt, ...]]]:
+        def work() -> Steps[tuple[SegmentationSettings, Finding, tuple[MaskDoubt, ...]]]:
             yield Progress("Looking where masks may be wrong", 0.0)
-            complete = known or movie_settings(image, how.settings)
-            given, taught = replace(seen, labels=(labels,)), learned
-            if taught is not None and not taught.holds_for(answers):
-                taught = None
-            if taught is None and found is not None:
-                # As they were chosen, also where they come from the disk, which keeps no score.
-                taught = (yield from found.taught(image, answers, model)).learned
-            if taught is None:
-                taught = yield from learn_masks(image, complete, settings, given, model)
-            given = replace(given, score=taught.score)
-            doubts = yield from mask_doubts(image, labels, frames, complete, settings, given, model)
+            complete = known or movie_settings(image, how.settings, channel=channel)
+            answers = yield from said
+            # As they were chosen, also where they come from the disk, which keeps no score.
+            taught = yield from replace(how, settings=complete).taught(
+                image, answers, model, channel=channel
+            )
+            doubts = yield from mask_doubts(
+                image, labels, frames, complete, MaskSettings(loyalty=how.loyalty),
+                taught.known(answers), model, channel=channel,
+            )  # fmt: skip
             return complete, taught, doubts
 
         self._movie.run(JOB, work, lambda result: self._looked(frames, *result), self._failed)
@@ -131,10 +127,10 @@ class MaskQuestions:
         self,
         frames: range,
         settings: SegmentationSettings,
-        learned: LearnedMasks,
+        taught: Finding,
         doubts: tuple[MaskDoubt, ...],
     ) -> None:
-        self._settings, self._movie.learned = settings, learned
+        self._settings, self._movie.learned = settings, taught.learned
         self._seen |= set(frames)
         self._found = [q for q in self._found if q.frame not in frames]
         self._found += mask_questions(doubts)
@@ -149,8 +145,8 @@ class MaskQuestions:
     def _on_movie(self) -> None:
         self._movie.cancel(JOB)
         self._forget()
-        movie = self._movie.movie
-        self.on = self.possible and movie is not None and chosen_here(movie.found)
+        found = None if self._movie.movie is None else self._movie.movie.found
+        self.on = self.possible and found is not None and found.chosen_here
         self.changed.emit()
 
     def _on_masks(self, frames: set[int]) -> None:
@@ -246,8 +242,3 @@ class MaskQuestions:
         while self._answered and self._answered[-1][1].id not in have:
             back, _ = self._answered.pop()
         return back
-
-
-def chosen_here(found: Finding | None) -> bool:
-    """Whether masks were chosen by the image alone; those that were repaired were brought along."""
-    return found is not None and found.chooses and found.given is None

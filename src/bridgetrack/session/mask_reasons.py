@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation import CellRef
 from bridgetrack.errors import InputError
 from bridgetrack.pipeline.explain_masks import MaskExplanation, explain_mask
-from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.mask_candidates import READING_LOYALTY, GivenMasks
+from bridgetrack.pipeline.finding import chosen_as
 from bridgetrack.pipeline.masks import MaskSettings
-from bridgetrack.session.mask_questions import chosen_here
+from bridgetrack.progress import Steps
 from bridgetrack.session.mended_movie import MendedMovie
 
 JOB = "explain mask"
@@ -61,25 +62,31 @@ class MaskReasons:
                 if movie is not None
                 else "there is no movie in this session; open one first"
             )
-        image, labels, answers = movie.image, masks.labels, masks.answers
+        image, labels, said = movie.image, masks.labels, self._movie.said_of_masks()
         if image is None:
             raise InputError(
                 "why a cell is drawn so is told by the image that the masks were made from, which "
                 "is not there; choose it as well"
             )
-        here = chosen_here(movie.found)
-        how = movie.found if movie.found is not None and here else Finding()
-        learned, model = self._movie.learned, self._movie.model
-        score = learned.score if learned is not None and learned.holds_for(answers) else None
-        given = GivenMasks(pixels=how.pixels, network=how.network, answers=answers, score=score)
-        # Little speaks for masks that were found here beyond what was seen then.
-        settings = MaskSettings(loyalty=READING_LOYALTY) if here else MaskSettings()
+        how, model = chosen_as(labels, movie.found, self._movie.taught), self._movie.model
+        how, channel = replace(how, learned=self._movie.learned), movie.channel
+        settings = MaskSettings(loyalty=how.loyalty)
+
+        def work() -> Steps[MaskExplanation]:
+            answers = yield from said
+            # what else a cell could be is told, also where a confirmed event holds it as drawn
+            answers = replace(answers, held=tuple(a for a in answers.held if a.wrong))
+            return (
+                yield from explain_mask(
+                    image, labels, cell.frame, cell.label, how.settings, settings,
+                    how.known(answers), model, channel=channel,
+                )
+            )  # fmt: skip
+
         self.cell, self.found, self.problem = cell, None, ""
         self._movie.run(
             JOB,
-            lambda: explain_mask(
-                image, labels, cell.frame, cell.label, how.settings, settings, given, model
-            ),
+            work,
             self._take,
             self._failed,
             unfinished="Why the cell is drawn so was not worked out, as its movie or its cells are "

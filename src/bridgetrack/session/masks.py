@@ -29,8 +29,9 @@ from bridgetrack.regions.same_mend import same_mend
 from bridgetrack.regions.score import RegionScore, starting_score
 from bridgetrack.regions.taught import MovieScore
 from bridgetrack.segmentation.builtin import complete_settings
+from bridgetrack.segmentation.pixel_features import Box
 from bridgetrack.segmentation.pixels import PixelModel
-from bridgetrack.segmentation.probability import cell_and_edge
+from bridgetrack.segmentation.probability import cell_alone, cell_and_edge
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.segmentation.signal import Image
 
@@ -107,6 +108,10 @@ class MovieMasks:
     chosen
         File of the changes that no answer tells of, such as masks that were chosen anew; None to
         keep them in memory alone.
+    settings
+        Those that the cells were found with, where they are known.
+    channel
+        Number of the channel of the image that shows the cells.
 
     Raises
     ------
@@ -121,16 +126,20 @@ class MovieMasks:
         pixels: NDArray[Any] | None,
         path: Path | None,
         chosen: Path | None = None,
+        settings: SegmentationSettings | None = None,
+        channel: int = 0,
     ) -> None:
         self.labels = labels  # with what was changed since
-        self._image, self._pixels = image, pixels
+        self._image, self._channel, self._pixels = image, channel, pixels
         self._store = MaskStore(path, labels.geometry)
         self._chosen = MaskStore(chosen, labels.geometry, "the masks chosen anew")
         self.resumed = len(self._store.answers)  # how many answers were in the file already
         self._edited: _EditedFrames | None = None
         self._done: list[MaskStep] = []
         self._undone: list[MaskStep] = []
+        self._found = settings or SegmentationSettings()
         self._settings: SegmentationSettings | None = None
+        self._seen: tuple[tuple[Any, ...], NDArray[np.float32]] | None = None  # of one frame
 
     @property
     def answers(self) -> MaskAnswers:
@@ -240,17 +249,33 @@ class MovieMasks:
                 f"there is no frame {t}; the movie has 0 to {self.labels.n_frames - 1}"
             )
         labels = self._frame(t)
-        image = None if self._image is None else self._image.channel_frame(t)
+        image = None if self._image is None else self._image.channel_frame(t, self._channel)
         if self._settings is None:
-            width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
-            known = SegmentationSettings(diameter=max(width, 2.0))
-            flat = image is None or np.ptp(image) == 0
-            self._settings = known if flat or image is None else complete_settings([image], known)
+            self._settings = self._complete(image, detections)
         free, scale = self._free(labels, detections), self.labels.geometry.scale
         judge = _judge(learned or MovieScore(self._score), self._settings, scale)
-        probable = None if pixels is None else partial(_cellness, pixels)
+        probable = None
+        if pixels is not None and image is not None:
+            probable = partial(self._probable, t, image, pixels)
         ratio = usual_ratio(self.answers.outline_ratios, few=_FEW_OUTLINES)
         return MendSite(t, labels, self._settings, free, image, scale, probable, judge, ratio)
+
+    def _probable(self, t: int, image: NDArray[Any], pixels: PixelModel, place: Box) -> Image:
+        """What strokes taught of a part of a frame; what takes the whole frame is done once."""
+        key, seen = (t, pixels.diameter, pixels.sampling), self._seen
+        if seen is None or seen[0] != key:
+            seen = self._seen = (key, pixels.views(image))
+        said = pixels.probability_in(seen[1], place)
+        return cell_alone(cell_and_edge(image[place], pixels, said))
+
+    def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
+        """What cells were found with; what that leaves open is decided by them and by a frame."""
+        width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
+        # cells at the edge are left out where cells are found, not where somebody points at one
+        known = replace(
+            self._found, diameter=self._found.diameter or max(width, 2.0), clear_border=False
+        )
+        return known if image is None or np.ptp(image) == 0 else complete_settings([image], known)
 
     def _free(self, labels: NDArray[Any], detections: Detections) -> int:
         """A number that no cell ever had."""
@@ -419,15 +444,22 @@ class MovieMasks:
 
     # ------------------------------------------------------------------ the same elsewhere
 
-    def same(self, mend: Mend, detections: Detections, far: int = _FAR) -> Steps[list[Mend]]:
+    def same(
+        self,
+        mend: Mend,
+        detections: Detections,
+        pixels: PixelModel | None = None,
+        learned: MovieScore | None = None,
+        far: int = _FAR,
+    ) -> Steps[list[Mend]]:
         """The same change in frames before and after, as far as their masks show the same.
 
         Parameters
         ----------
         mend
             A change that was made.
-        detections
-            The cells of the movie.
+        detections, pixels, learned
+            As in `site`.
         far
             Frames on either side to look at.
 
@@ -443,7 +475,7 @@ class MovieMasks:
                 yield Progress("Looking for the same in other frames", 0.0)
                 if not 0 <= t < self.labels.n_frames:
                     break
-                free = self.site(t, detections)
+                free = self.site(t, detections, pixels, learned)
                 following = same_mend(replace(free, free=free.free + len(found)), seen)
                 if following is None:
                     break
@@ -479,12 +511,6 @@ class MovieMasks:
         frame = self._edited.frame(t).copy()
         frame[0][where] = labels
         self._edited.changed[t] = frame
-
-
-def _cellness(pixels: PixelModel, image: NDArray[Any]) -> Image:
-    """Probability of a cell, less that of an edge between cells."""
-    cell, edge = cell_and_edge(image, pixels)
-    return np.nan_to_num(cell if edge is None else cell - edge)
 
 
 def _judge(score: MovieScore, settings: SegmentationSettings, scale: tuple[float, ...]) -> Judge:

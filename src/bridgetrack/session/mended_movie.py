@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from psygnal import Signal
 
-from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.annotations.annotation import Annotation, CellRef
+from bridgetrack.annotations.event_masks import with_events
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.notes import plural
 from bridgetrack.pipeline.masks import LearnedMasks
+from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, MendSite, Place
+from bridgetrack.regions.taught import MovieScore
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.background import Runner
 from bridgetrack.session.choosing import chosen_again, highest_named
 from bridgetrack.session.masks import MaskStep, MovieMasks
@@ -68,7 +73,8 @@ class MendedMovie(TrackedMovie):
         Raises
         ------
         InputError
-            Where that cannot be done; the message says why and what to do.
+            Where that cannot be done, or a verified track is locked against it; the message says
+            why and what to do.
         OutputError
             Where the answer cannot be saved; then nothing has changed.
         """
@@ -93,14 +99,19 @@ class MendedMovie(TrackedMovie):
             Where there is no such frame, or there are no masks.
         """
         masks, detections = self._mendable()
+        return masks.site(frame, detections, *self._judged_by)
+
+    @property
+    def _judged_by(self) -> tuple[PixelModel | None, MovieScore | None]:
+        """What strokes taught, and what the movie did, which masks are mended by."""
         found = None if self.movie is None else self.movie.found
-        pixels = None if found is None else found.pixels
-        learned = None if self.learned is None else self.learned.score
-        return masks.site(frame, detections, pixels, learned)
+        pixels = (None if found is None else found.pixels) or self.taught
+        return pixels, None if self.learned is None else self.learned.score
 
     def accept(self, mend: Mend) -> Mend:
         """Make a change of masks that was proposed; returns and raises as `mend`."""
         masks, detections = self._mendable()
+        self._refuse_locked([mend])
         made = masks.make(mend, detections)
         self.cancel("propose")
         mine = any(m is mend for m in self.proposed)
@@ -115,8 +126,36 @@ class MendedMovie(TrackedMovie):
     def accept_all(self, mends: Sequence[Mend]) -> None:
         """Make changes that were prepared one after the other, as one step; raises as `mend`."""
         masks, _ = self._mendable()
+        self._refuse_locked(mends)
         if mends:
             self._take(masks.several(mends))
+
+    def _refuse_locked(self, mends: Iterable[Mend], going: Collection[str] = ()) -> None:
+        """Complain where masks would change that a verified track rests on.
+
+        Answers about events that are `going` lock nothing any more.
+        """
+        if self.answers is not None:
+            self.answers.refuse_locked(a for a in self._about(mends) if a.id not in going)
+
+    def _is_locked(self, *mends: Mend) -> bool:
+        """Whether a verified track is locked against one of these changes of masks."""
+        return self.answers is not None and any(map(self.answers.locked, self._about(mends)))
+
+    def _about(self, mends: Iterable[Mend]) -> Iterator[Annotation]:
+        """Answers about events of cells whose masks would change."""
+        changed = {(m.frame, k) for m in mends for k in np.union1d(m.before, m.after).tolist()}
+        frames, scene = {t for t, _ in changed}, self.scene
+        rows = {} if scene is None else scene.anchored.rows
+
+        def concerned(cell: CellRef) -> bool:
+            if cell.frame not in frames:
+                return False
+            row = rows.get(cell)  # its label is another one where cells were found anew
+            label = cell.label if scene is None or row is None else scene.detections.label[row]
+            return (cell.frame, int(label)) in changed
+
+        return (a for a in self.annotations or () if any(map(concerned, a.cells)))
 
     def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
         """Take answers about events and about masks back, by their ids, as one step.
@@ -128,6 +167,8 @@ class MendedMovie(TrackedMovie):
 
         Raises
         ------
+        InputError
+            Where a verified track is locked against what that changes in the masks.
         OutputError
             Where that cannot be saved.
         """
@@ -136,7 +177,9 @@ class MendedMovie(TrackedMovie):
         events = [a.id for a in self.answers.annotations if a.id in set(annotations)]
         said = [] if self.masks is None else [a.id for a in self.masks.answers if a.id in masks]
         if said and self.masks is not None:
-            self._remove(events, self.masks, self.masks.removing(said))
+            step = self.masks.removing(said)
+            self._refuse_locked(step.mends, going=events)
+            self._remove(events, self.masks, step)
         elif events:
             self.answers.remove(*events)
         return len(events) + len(said)
@@ -160,10 +203,7 @@ class MendedMovie(TrackedMovie):
     def remove_mask_answers(self, *ids: str) -> None:
         """Take answers about masks back, as one step; the masks are as before where they can be.
 
-        Raises
-        ------
-        OutputError
-            Where that cannot be saved; then nothing has changed.
+        Raises as `remove`; then nothing has changed.
         """
         self._mendable()
         self.remove((), ids)
@@ -221,6 +261,26 @@ class MendedMovie(TrackedMovie):
         self._on_masks(frames)
         return done
 
+    def said_of_masks(self) -> Steps[MaskAnswers]:
+        """All that was said of the masks until now, also by answers about events.
+
+        Every frame that was answered is looked at, where it is asked for.
+
+        Raises
+        ------
+        InputError
+            Where there are no masks.
+        """
+        masks, base, annotations = self.masks or self._mendable()[0], self._base, self.annotations
+        answers, labels = masks.answers, masks.labels
+
+        def steps() -> Steps[MaskAnswers]:
+            if base is None or annotations is None:  # the cells are still being measured
+                return answers
+            return (yield from with_events(answers, annotations, base.detections, labels))
+
+        return steps()
+
     def choose_again(self) -> None:
         """Choose the masks of all frames anew with the answers about them, as one step.
 
@@ -230,7 +290,7 @@ class MendedMovie(TrackedMovie):
         Raises
         ------
         InputError
-            Where there are no masks, or no image.
+            Where there are no masks, or no image, or no cell would be left.
         """
         masks, _ = self._mendable()
         movie, weights, answers = self.movie, self.model, masks.answers
@@ -241,9 +301,15 @@ class MendedMovie(TrackedMovie):
                 "choose it as well"
             )
         named, learned = highest_named(answers, self.annotations or ()), self.learned
+        taught, said = self.taught, self.said_of_masks()
+
+        def work() -> Steps[tuple[list[Mend], LearnedMasks | None]]:
+            everything = yield from said
+            return (yield from chosen_again(movie, everything, weights, named, learned, taught))
+
         self.run(
             "choose",
-            lambda: chosen_again(movie, answers, weights, named, learned),
+            work,
             lambda chosen: self._on_chosen(answers, *chosen),
             unfinished="Choosing the masks again ended before it was done, as its movie or its "
             "cells are not open any more; the masks are as they were.",
@@ -257,7 +323,9 @@ class MendedMovie(TrackedMovie):
         said = {a.id: a.frame for a in (*answers, *masks.answers)}
         old, new = ({a.id for a in each} for each in (answers, masks.answers))
         since = {said[i] for i in old ^ new}
-        mends = tuple(m for m in changes if m.frame not in since and masks.fits(m))
+        fit = [m for m in changes if m.frame not in since and masks.fits(m)]
+        locked = self._is_locked(*fit)  # by a track that was verified meanwhile
+        mends = tuple(m for m in fit if not locked or not self._is_locked(m))
         if mends:
             with self.telling():
                 self._take(MaskStep(mends))
@@ -267,11 +335,12 @@ class MendedMovie(TrackedMovie):
                 )
         elif not changes:
             self.message.emit("info", "The masks are as they were: nothing better was found.")
-        if len(mends) < len(changes):
-            self.message.emit(
-                "warning",
-                f"In {len(changes) - len(mends)} frame(s) you changed masks meanwhile; these stay.",
-            )
+        for stay, why in (
+            (len(changes) - len(fit), "you changed masks meanwhile"),
+            (len(fit) - len(mends), "a verified track is locked against the change"),
+        ):
+            if stay:
+                self.message.emit("warning", f"In {stay} frame(s) {why}; these stay.")
 
     def propose_same(self, mend: Mend) -> list[Mend]:
         """The same change of masks in frames before and after, as far as they show the same.
@@ -279,7 +348,8 @@ class MendedMovie(TrackedMovie):
         Nothing is changed; `accept` makes one of them.
         """
         masks, detections = self._mendable()
-        self.run("propose", lambda: masks.same(mend, detections), self._on_proposed)
+        taught = self._judged_by
+        self.run("propose", lambda: masks.same(mend, detections, *taught), self._on_proposed)
         return self.proposed
 
     def forget_proposed(self) -> None:
@@ -287,7 +357,7 @@ class MendedMovie(TrackedMovie):
         self._on_proposed([])
 
     def _on_proposed(self, found: list[Mend]) -> None:
-        self.proposed = found
+        self.proposed = [mend for mend in found if not self._is_locked(mend)]
         self.answers_changed.emit()
 
     def note_painting(self, frame: int, pixels: Any, before: Any) -> None:

@@ -48,6 +48,8 @@ class MovieAndCells:
         How the masks were found, where they were found here.
     kept
         Whether the masks are those that were kept when the movie was open before.
+    channel
+        Number of the channel of the image that shows the cells.
     """
 
     labels: Movie | None
@@ -60,6 +62,7 @@ class MovieAndCells:
     pixels: Any = None
     found: Finding | None = None
     kept: bool = False
+    channel: int = 0
 
     def __post_init__(self) -> None:
         if (self.labels is None) == (self.table is None):

@@ -36,6 +36,8 @@ _PIXELS = "pixel_model"
 """Under which note a project keeps what strokes taught."""
 _FOUND = "cells_found"
 """Under which note a project keeps how its cells were found."""
+_CHANNEL = "channel"
+"""Under which note a project keeps the number of the channel that shows the cells."""
 
 
 def saving(
@@ -93,9 +95,11 @@ def saving(
         yield Progress("Saving the project", 0.9)
         extent = (known.n_frames, tuple(known.shape or ()), known.scale, known.unit)
         what = (history, model, formats or ("csv",), preset)
-        taught = {} if pixels is None else {_PIXELS: pixel_model_to_json(pixels)}
+        taught: dict[str, Any] = {} if pixels is None else {_PIXELS: pixel_model_to_json(pixels)}
         if movie.found is not None:
             taught[_FOUND] = finding_to_json(movie.found)
+        if movie.channel:
+            taught[_CHANNEL] = movie.channel
         project = Project(
             labels,
             image,
@@ -157,6 +161,12 @@ def found_of(project: Project, file: Path) -> Finding | None:
     return FINDING_FILE.check(project.notes[_FOUND], str(file))
 
 
+def channel_of(project: Project) -> int | str:
+    """The channel of a project's image that shows the cells."""
+    said = project.notes.get(_CHANNEL, 0)
+    return said if isinstance(said, int | str) else 0
+
+
 def _digest_of(path: Path) -> str | None:
     """Tells one content of a file from another; None where there is no file."""
     try:
@@ -214,7 +224,7 @@ def _file_of(
 ) -> MovieFile:
     """The movie's file where it still holds these pixels, else a copy."""
     labels = copy.suffix == ".tif"
-    axes = "TZYX" if movie.geometry.ndim == 3 else "TYX"
+    axes = f"T{'C' * (len(movie.channels) > 1)}{'Z' * (movie.geometry.ndim == 3)}YX"
     names = () if labels else movie.channels
     if known is not None:
         for guess in (None, axes):
@@ -243,8 +253,9 @@ def _same(movie: Movie, path: Path, axes: str | None, labels: bool) -> bool:
 
 
 def _save_array(movie: Movie, path: Path) -> None:
-    """Write the first channel as .npy in one step."""
-    pixels = np.asarray(movie.array[:, 0].compute())
+    """Write a movie as .npy in one step; one of one channel without an axis for it."""
+    several = len(movie.channels) > 1
+    pixels = np.asarray((movie.array if several else movie.array[:, 0]).compute())
     _write(path, lambda file: np.save(file, pixels, allow_pickle=False))
 
 

@@ -18,6 +18,7 @@ from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.repair import repair_masks
 from bridgetrack.progress import Steps
 from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.movie import MovieAndCells
 
 
@@ -35,17 +36,20 @@ class Repaired:
         What was cut, joined, added, dropped and outlined anew, in order of time.
     gap
         By how much the score of what was chosen may fall short of the best choice.
+    pixels
+        What strokes had taught.
     """
 
     given: MovieAndCells
     labels: NDArray[np.uint32]
     changes: tuple[MaskChange, ...]
     gap: float = 0.0
+    pixels: PixelModel | None = None
 
     @property
     def finding(self) -> Finding:
         """How these masks were found."""
-        return Finding(given=self.given.labels, gap=self.gap)
+        return Finding(given=self.given.labels, model=self.pixels, gap=self.gap)
 
     def all_back(self, changes: Iterable[MaskChange], present: Movie) -> dict[MaskChange, Mend]:
         """What takes several changes back, one after the other, those that can be.
@@ -119,28 +123,38 @@ def repair(
     answers: MaskAnswers | None = None,
     *,
     outlines: bool = False,
+    pixels: PixelModel | None = None,
 ) -> Steps[Repaired]:
     """Repair the masks of a movie by its image; they stay where the image does not object.
 
-    With `outlines` cells that stay may be outlined anew as well.
+    With `outlines` cells that stay may be outlined anew as well; with `pixels`, what strokes
+    taught, more cells are looked for.
 
     Raises
     ------
     InputError
-        Where there are no masks, or no image.
+        Where there are no masks, or no image, or no cell would be left.
     """
     if movie.labels is None or movie.image is None:
         raise InputError(
             "to repair cells, both their masks and the movie that they were made from are needed; "
             "choose both layers"
         )
-    frames: list[NDArray[np.uint32]] = []
+    shape = (movie.labels.n_frames, *(movie.labels.geometry.shape or ()))
+    masks = np.zeros(shape, dtype=np.uint32)
+    free = iter(masks)
+
+    def keep(frame: NDArray[np.int32]) -> None:
+        next(free)[...] = frame
+
     mended = yield from repair_masks(
         movie.labels,
         movie.image,
-        lambda f: frames.append(f.astype(np.uint32)),
+        keep,
         model,
         answers,
+        channel=movie.channel,
         outlines=outlines,
+        pixels=pixels,
     )
-    return Repaired(movie, np.stack(frames), mended.changes, mended.gap)
+    return Repaired(movie, masks, mended.changes, mended.gap, pixels)

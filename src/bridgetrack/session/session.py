@@ -35,7 +35,7 @@ from bridgetrack.session.link_scores import GivenLinkScores
 from bridgetrack.session.mask_reasons import MaskReasons
 from bridgetrack.session.mended_movie import MendedMovie
 from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.project import found_of, resume, saving
+from bridgetrack.session.project import channel_of, found_of, resume, saving
 from bridgetrack.session.questions import Question, Questions
 from bridgetrack.session.results import TracksData, layer_data
 from bridgetrack.session.start_choice import StartChoice
@@ -55,6 +55,9 @@ class Session(MendedMovie):
         `open` a movie later.
     image
         Intensities, as an array, a path or a `Movie`; optional.
+    channel
+        Number or name of the channel of the image that shows the cells, by which masks are mended,
+        chosen, asked about and explained; the first where none is named. Tracks go by all.
     answers
         File in which answers are kept, each from the moment it is given; answers in it are
         resumed. None to keep them in memory until the session is saved.
@@ -83,6 +86,7 @@ class Session(MendedMovie):
         labels: Any = None,
         image: Any = None,
         *,
+        channel: int | str = 0,
         answers: str | os.PathLike[str] | None = None,
         model: Model | None = None,
         options: SessionOptions | None = None,
@@ -99,7 +103,9 @@ class Session(MendedMovie):
         if model is not None:
             self.set_model(model)
         if labels is not None:
-            self._open(_movie_of(labels, image), None if answers is None else Path(answers))
+            self._open(
+                _movie_of(labels, image, channel), None if answers is None else Path(answers)
+            )
 
     @classmethod
     def from_project(cls, path: str | os.PathLike[str]) -> Session:
@@ -114,7 +120,7 @@ class Session(MendedMovie):
         project = load_project(file)
         cells, image = project.open()
         known = None if project.image is None else project.image.path
-        movie = _movie_of(cells, image, project.labels.path, known)
+        movie = _movie_of(cells, image, channel_of(project), project.labels.path, known)
         resume(made, replace(movie, found=found_of(project, file)), file)
         return made
 
@@ -268,19 +274,25 @@ class Session(MendedMovie):
 
 
 def _movie_of(
-    labels: Any, image: Any, labels_path: Path | None = None, image_path: Path | None = None
+    labels: Any,
+    image: Any,
+    channel: int | str,
+    labels_path: Path | None = None,
+    image_path: Path | None = None,
 ) -> MovieAndCells:
     """Cells and image, opened where they are paths or arrays."""
     files = image_path or _path(image), labels_path or _path(labels)
     path = files[0] or files[1]
     table = labels if isinstance(labels, Detections) else None
+    pixels = None if image is None else open_movie(image)
     return MovieAndCells(
         None if table is not None else open_labels(labels),
-        None if image is None else open_movie(image),
+        pixels,
         "movie" if path is None else path.stem,
         path,
         files,
         table=table,
+        channel=0 if pixels is None else pixels.channel_number(channel),
     )
 
 

@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from bridgetrack.annotations.anchor import cell_refs, event_refs
-from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import VERIFIED, CellRef, EventRef, Kind
 from bridgetrack.annotations.taken_over import TakenOver, taken_over
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.tracks import read_tracks
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.session.answers import VERIFIED
 from bridgetrack.session.tracked_movie import TrackedMovie
 from bridgetrack.tracks.verified import verified_tracks
 

@@ -5,11 +5,13 @@ scores best may be a kind that nobody mentioned: a true cell is called none, or 
 merge, because an end and a beginning cost more than before. So what people say is wrong with masks
 (`ODD`) may be chosen, over all movies and under their annotations, at most
 
-    n_k <= n_k(start) + ALIKE confirmed_k
+    n_k <= n_k(start) + vouched(confirmed_k),    vouched(n) = max(ALIKE, n) n
 
 times, where ``n_k(start)`` is how often the starting weights choose kind k there, and
 ``confirmed_k`` how many events of this kind the annotations confirm: without any there are no more
-than before. The other kinds happen in every movie, and each takes the place of others of them.
+than before, and the more agree the more each of them vouches for. A speck that lies there for many
+frames counts once, in the movie and among the annotations. The other kinds happen in every movie,
+and each takes the place of others of them.
 
 The best choice of events under such limits is found by prices (Lagrange multipliers): every event
 of a kind costs ``price_k >= 0`` more, which lowers the weight of its constant feature and so holds
@@ -43,7 +45,7 @@ ODD = (Event.FALSE, Event.SKIP, Event.MERGE, Event.SPLIT)
 """Kinds of events by which cells and their masks differ."""
 
 ALIKE = 9
-"""Events of a kind that may be new for every one that the annotations confirm."""
+"""Events of a kind that may be new for every one that the annotations confirm, at least."""
 
 GRID = 1 / 4
 """Prices are whole multiples of it, in contradicted annotations."""
@@ -79,9 +81,10 @@ def most_of_each(
     for scene in (*scenes, *sources):
         said = scene.constraints
         one = np.flatnonzero(np.diff(said.indptr) == 1)
-        columns = np.unique(said.indices[said.indptr[one]])
-        confirmed += np.bincount(scene.hypotheses.event[columns], minlength=len(Event))
-    most = population_of(scenes, before) + ALIKE * confirmed
+        sure = np.zeros(len(scene.hypotheses), dtype=bool)
+        sure[said.indices[said.indptr[one]]] = True
+        confirmed += _frequency([scene], [sure])
+    most = _frequency(scenes, before) + vouched(confirmed)
     most[np.setdiff1d(np.arange(len(Event)), ODD)] = np.inf
     return most
 
@@ -118,7 +121,7 @@ def price_kinds(
 
     def too_many(found: Sequence[Solution]) -> Mask:
         """Kinds that are chosen more often than they may be."""
-        count = population_of(scenes, [one.chosen for one in found])
+        count = _frequency(scenes, [one.chosen for one in found])
         return np.asarray((count > most) & has_constant)
 
     for _ in range(ROUNDS):
@@ -144,6 +147,23 @@ def price_kinds(
     for kind, place in constant.items():
         priced[place] -= price[kind]
     return Priced(priced, solutions, tuple(kind for kind in constant if price[kind]))
+
+
+def vouched(count: Array | float) -> Array:
+    """How many events so many answers of one kind vouch for; the more agree, the more each does."""
+    return np.asarray(np.maximum(ALIKE, count) * count, dtype=np.float64)
+
+
+def _frequency(scenes: Sequence[Scene], chosen: Sequence[Mask]) -> Array:
+    """As `population_of`, but a speck counts once for all the frames that it lies there."""
+    count = population_of(scenes, chosen)
+    for scene, mine in zip(scenes, chosen, strict=True):
+        events, following = scene.hypotheses, scene.evidence.match_next
+        speck = np.zeros(len(following) + 1, dtype=bool)  # the last: nothing follows
+        rows = events.sources[mine & (events.event == Event.FALSE), 0]
+        speck[rows] = True
+        count[Event.FALSE] -= speck[following[rows]].sum()
+    return count
 
 
 def _constant(features: FeatureSet) -> dict[Event, int]:

@@ -11,7 +11,8 @@ the answers themselves overturn. Both are counted by what they bring (`TELLING`)
 two moves for a speck, an end and a beginning brings a speck, one that takes a move for an end and
 a beginning breaks a track. The rule:
 
-1. Every part that the answers overturn vouches for nine others that bring the same (`ALIKE`).
+1. Every part that the answers overturn vouches for nine others that bring the same, and for more
+   where they are many (`kinds.vouched`).
 2. Every two of them vouch for one that brings something else (`UNLIKE`).
 3. Where more answers overturn something in one way than confirm anything that the starting weights
    are sure of, these are wrong there, and all that brings the same is vouched for.
@@ -52,7 +53,7 @@ from bridgetrack.notes import Note, NoteKind
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, choose_events
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.training.kinds import STAGE, most_of_each, price_kinds
+from bridgetrack.training.kinds import STAGE, most_of_each, price_kinds, vouched
 from bridgetrack.training.sure import SURE, SureEvents
 
 Array = NDArray[np.float64]
@@ -60,11 +61,8 @@ Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 There = TypeVar("There")
 
-ALIKE = 9
-"""Parts that learning may overturn for every one that the answers overturn in the same way."""
-
 UNLIKE = 0.5
-"""The same for those that it overturns in other ways."""
+"""Parts that learning may overturn for every one that the answers overturn in another way."""
 
 STEPS = (1.0, 3 / 4, 1 / 2, 3 / 8, 1 / 4, 3 / 16, 1 / 8, 1 / 16)
 """Shares of the way that may be gone; the last is in any case."""
@@ -233,7 +231,7 @@ def _solved(scenes: Sequence[Scene], weights: Array) -> Steps[tuple[Solution, ..
 def _vouched_for(found: Counter[Event], vouching: Counter[Event], confirming: int) -> bool:
     """Whether what the answers overturn, and confirm, vouches for what learning overturns."""
     limited = {kind: n for kind, n in found.items() if vouching[kind] <= confirming}
-    others = sum(max(0, n - ALIKE * vouching[kind]) for kind, n in limited.items())
+    others = sum(max(0.0, n - float(vouched(vouching[kind]))) for kind, n in limited.items())
     return others <= UNLIKE * vouching.total()
 
 

@@ -6,7 +6,15 @@ from pathlib import Path
 
 from magicgui.types import FileDialogMode
 from magicgui.widgets import FileEdit
-from qtpy.QtWidgets import QFormLayout, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from qtpy.QtGui import QShowEvent
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QFormLayout,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from bridgetrack.cli.batch import TABLE, BatchRun, batch_steps
 from bridgetrack.export.results import ExportOptions
@@ -56,6 +64,9 @@ class BatchBox(QWidget):
         box.addLayout(where)
         self.choose = SettingsForm(MaskChoice, {"choose": "Find cells"}, words=_WORDS)
         box.addWidget(self.choose.native)
+        self.taught = QCheckBox()
+        self.taught.setToolTip("Use the strokes that were painted in step 1 to find cells")
+        box.addWidget(self.taught)
         self.formats = SettingsForm(
             ExportOptions,
             {"csv": "CSV", "ctc": "CTC", "geff": "GEFF", "zarr": "OME-Zarr"},
@@ -77,6 +88,16 @@ class BatchBox(QWidget):
         self.words.setMinimumHeight(6 * line)
         box.addWidget(self.words)
 
+    def showEvent(self, event: QShowEvent | None) -> None:  # noqa: N802
+        """Offer what was taught by now."""
+        kept = self._panel.session.pixels
+        usable = kept is not None and "cell" in kept.classes
+        self.taught.setEnabled(usable)
+        self.taught.setChecked(usable and self.taught.isChecked())
+        on = f" on {kept.name}" if kept is not None and usable else " by painting"
+        self.taught.setText(f"Find them with what was taught{on}")
+        super().showEvent(event)
+
     def begin(self) -> None:
         """Track the folder in the background; what is done stays where it is cancelled."""
         folder, out = _path(self.folder), _path(self.out)
@@ -91,7 +112,8 @@ class BatchBox(QWidget):
         if doer.busy("batch"):
             return  # pressed twice
         choose = self.choose.applied_to(MaskChoice())
-        given = BatchRun(folder, out, model, _path(self.labels), formats, choose)
+        pixels = self._panel.session.pixels if self.taught.isChecked() else None
+        given = BatchRun(folder, out, model, _path(self.labels), formats, choose, pixels=pixels)
         self.words.setText("Tracking…")
         doer.run(
             "batch", lambda: batch_steps(given), lambda rows: self._show(rows, out),

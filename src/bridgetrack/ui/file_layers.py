@@ -20,17 +20,20 @@ from bridgetrack.ui.layers import IMPORTED, KEY, LayerData, placement, points_da
 Reader = Callable[[str | list[str]], list[LayerData]]
 
 
-def image_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
-    """A movie as the data of an image layer."""
+def image_data(
+    movie: Movie, name: str, path: Path, channel: int | str = 0, **more: Any
+) -> LayerData:
+    """A channel of a movie as the data of an image layer."""
+    k = movie.channel_number(channel)
     meta = tag("image", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
     where = placement(movie.geometry)
-    look = {"colormap": "gray", **_contrast(movie)}
-    return movie.array[:, 0], {"name": name, "metadata": meta, **look, **where}, "image"
+    look = {"colormap": "gray", **_contrast(movie, k)}
+    return movie.array[:, k], {"name": name, "metadata": meta, **look, **where}, "image"
 
 
-def _contrast(movie: Movie) -> dict[str, tuple[float, float]]:
+def _contrast(movie: Movie, channel: int) -> dict[str, tuple[float, float]]:
     """Limits that a few bright pixels do not darken, from one plane in the middle."""
-    plane = movie.array[movie.n_frames // 2, 0]
+    plane = movie.array[movie.n_frames // 2, channel]
     if plane.ndim == 3:
         plane = plane[plane.shape[0] // 2]
     low, high = np.percentile(np.asarray(plane.compute()), (1.0, 99.7)).tolist()
@@ -197,7 +200,7 @@ def project_reading(path: str | list[str]) -> Reader | None:
 
 def _read_project(path: str | list[str]) -> list[LayerData]:
     from bridgetrack.pipeline.project import load_project
-    from bridgetrack.session.project import found_of
+    from bridgetrack.session.project import channel_of, found_of
 
     file = Path(path if isinstance(path, str) else path[0])
     project = load_project(file)
@@ -209,7 +212,8 @@ def _read_project(path: str | list[str]) -> list[LayerData]:
     else:
         layers = [labels_data(cells, "Cells", where, **own, found=found_of(project, file))]
     if image is not None and project.image is not None:
-        layers.insert(0, image_data(image, project.image.path.stem, project.image.path, **own))
+        seen, channel = project.image.path, channel_of(project)
+        layers.insert(0, image_data(image, seen.stem, seen, channel, **own))
     return layers
 
 

@@ -357,8 +357,8 @@ class FindCells(QWidget):
 
     def _show_decided(self, found: SettingsEstimate) -> None:
         if not self._own_size:
-            size = min(max(round(found.settings.diameter or 20), 4), 120)
-            self.looks.show(replace(self.looks.applied_to(Appearance()), diameter=float(size)))
+            size = self._shown_size(found.settings.diameter or 20)
+            self.looks.show(replace(self.looks.applied_to(Appearance()), diameter=size))
         self.estimate.setText(_told(found))
         self.teach.look_again()
 
@@ -375,6 +375,11 @@ class FindCells(QWidget):
         self.words.setText(str(error))
 
     # ------------------------------------------------------------------ size
+
+    def _shown_size(self, diameter: float) -> float:
+        """The size of cells that the form shows, in whole pixels."""
+        box = self.looks["diameter"]
+        return float(min(max(round(diameter), box.min), box.max))
 
     def _on_size_set(self) -> None:
         """A person set the size, which no estimate changes from now on."""
@@ -418,10 +423,9 @@ class FindCells(QWidget):
                 "slider, or teach by painting."
             )
             return
-        size = min(max(round(found.diameter), 4), 120)
         self._clicked = found.foreground
         self.expert["foreground"].value = found.foreground
-        self.looks["diameter"].value = float(size)
+        self.looks["diameter"].value = self._shown_size(found.diameter)
         self._on_size_set()
         self._decided = None  # what was told of the cells before is no longer so
         self.estimate.setText("")
@@ -488,19 +492,20 @@ class FindCells(QWidget):
         session, layer = self._panel.session, self._source.image.layer
         self._wanted = None
         finding, weights = replace(self._finding(), settings=settings), session.model
-        try:
-            answers = self._source.said_of_masks()
-        except BridgetrackError as error:
-            self._failed(error)
-            return
+        said = self._source.said_of_masks()
         before = self._search if self._looked_in is layer else None
         search = self._search = CellSearch.of(movie, finding, before)
         if search.done:
             self.words.setText(f"Going on after {len(search.done)} frames.")
         self._searched = self._looked_in = layer
+
+        def work() -> Steps[tuple[NDArray[Any], Finding]]:
+            answers = yield from said
+            return (yield from search.steps(answers, weights))
+
         session.run(
             "segment",
-            lambda: search.steps(answers, weights),
+            work,
             lambda found: self._add(layer, *found),
             self._failed,
         )

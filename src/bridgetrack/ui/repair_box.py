@@ -19,6 +19,7 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.pipeline.mask_changes import ChangeKind, MaskChange
+from bridgetrack.progress import Steps
 from bridgetrack.regions.mend import Mend
 from bridgetrack.session.repair import Repaired, repair
 from bridgetrack.ui.event_looks import GHOST, rgba
@@ -226,11 +227,16 @@ class RepairBox(QWidget):
         if movie is None:
             return
         layer, model = movie.layers[1], session.model
-        answers = None if session.masks is None else session.masks.answers
-        outlines = self.outlines.isChecked()
+        said, outlines = session.said_of_masks(), self.outlines.isChecked()
+        taught = session.taught
+
+        def work() -> Steps[Repaired]:
+            answers = yield from said
+            return (yield from repair(movie, model, answers, outlines=outlines, pixels=taught))
+
         session.run(
             "repair",
-            lambda: repair(movie, model, answers, outlines=outlines),
+            work,
             lambda found: self._add(found, layer, outlines),
             self._failed,
             unfinished=f"The repair of “{layer.name}” ended before it was done, as these cells or "

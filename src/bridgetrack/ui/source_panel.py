@@ -18,8 +18,10 @@ from superqt.utils import qdebounced
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.mask_store import MaskStore
 from bridgetrack.errors import BridgetrackError
+from bridgetrack.movie import Geometry
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.finding_record import how_found
+from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.answers import autosave_path, masks_path
 from bridgetrack.session.kept_cells import kept_cells
 from bridgetrack.session.movie import MovieAndCells
@@ -300,23 +302,21 @@ class SourceChooser(QWidget):
             bool(tags_of(labels).get("kept")),
         )
 
-    def said_of_masks(self) -> MaskAnswers | None:
+    def said_of_masks(self) -> Steps[MaskAnswers]:
         """What was said of the masks of the image chosen, now or before.
 
         Raises
         ------
         InputError
-            Where the file that has it is not valid.
+            Where the file that has it is not valid, once it is read.
         """
         session, image = self._panel.session, self.image.layer
-        if image is None:
-            return None
         open_now = session.movie is not None and session.movie.layers[0] is image
         if open_now and session.masks is not None:
-            return session.masks.answers
+            return session.said_of_masks()
         geometry = movie_of(image).geometry
         kept = autosave_path(path_of(image), name_of(image), geometry)
-        return MaskStore(masks_path(kept), geometry).answers
+        return _kept_answers(masks_path(kept), geometry)
 
     def _watch(self, labels: Any) -> None:
         """Follow painting in the chosen layer, or points that are moved, added and removed."""
@@ -375,6 +375,11 @@ class SourceChooser(QWidget):
             return
         self.notice.say("", "")
         session.measure(replace(session.movie, table=table))
+
+
+def _kept_answers(path: Path, geometry: Geometry) -> Steps[MaskAnswers]:
+    yield Progress("Looking at your answers", 0.0)
+    return MaskStore(path, geometry).answers
 
 
 def how_found_of(labels: Any) -> Finding | None:

@@ -73,6 +73,7 @@ class TeachPixels(QWidget):
         self.size: float | None = None  # of cells, where strokes of an earlier time tell
         self._path: Path | None = None  # where strokes on the image chosen are kept
         self._kept: Strokes | None = None  # what stands there
+        self._forgotten: Strokes | None = None  # what was forgotten last of the image chosen
         self._problem = ""  # why they are not kept, empty where they are
         self._left = ""  # what is still to be told of those on another image
         self.changed: list[Callable[[], None]] = []
@@ -100,11 +101,16 @@ class TeachPixels(QWidget):
             "Forget the strokes", "Remove all strokes, and find cells without them", self.clear,
             icon="delete",
         )  # fmt: skip
+        self.back = button(
+            "Bring the strokes back", "Undo Forget: what was painted teaches again", self.unforget,
+            icon="undo",
+        )  # fmt: skip
         box.addWidget(self.next)
         box.addWidget(self.again)
         self.file = TaughtFile(panel, image, movie, self.begin_with)
         box.addWidget(self.file)
         box.addWidget(self.forget)
+        box.addWidget(self.back)
         # What suits the movie is looked for before the first strokes can be learned from.
         self.work = Work(
             panel, "pixels", "next pixels", "settings", OPENING, cancel=False,
@@ -154,7 +160,7 @@ class TeachPixels(QWidget):
             self._left = self._put_aside() or self._left
             self._unwatch()
             self._of, self._start, self.size = image, None, None
-            self._path, self._kept, self._problem = None, None, ""
+            self._path, self._kept, self._forgotten, self._problem = None, None, None, ""
             self._known, self._touched = Taught({}, {}), set()
             self.words.setText(self._left)
         self._refresh()
@@ -198,18 +204,25 @@ class TeachPixels(QWidget):
             self._problem = str(error)
             self._panel.session.tell(error)
             return ""
-        self._path, self._kept, self._start = path, kept, kept.start
-        self.size = kept.diameter if kept.start is None else None
-        if kept.frames:
-            marks = np.zeros(shape, dtype=np.uint8)
-            for t, drawn in kept.frames.items():
-                marks[t] = drawn
-            active = viewer.layers.selection.active
-            self._watch(self._add_layer(marks))
-            viewer.layers.selection.active = active
-            self._touched = set(kept.frames)
-        self._learn_soon()
+        self._path, self._kept = path, kept
+        self._show_strokes(kept)
         return "" if kept.empty else "what you painted to teach the pixels"
+
+    def _show_strokes(self, kept: Strokes) -> None:
+        """Begin with strokes as they were; what was painted since stays above them."""
+        layer, viewer = self._watched, self._panel.state.viewer
+        self._start, self.size = kept.start, kept.diameter if kept.start is None else None
+        if kept.frames:
+            if layer is None:
+                active = viewer.layers.selection.active
+                self._watch(self._add_layer(np.zeros(kept.shape, dtype=np.uint8)))
+                viewer.layers.selection.active = active
+            marks = self._watched.data
+            for t, drawn in kept.frames.items():
+                marks[t] = np.where(marks[t] > 0, marks[t], drawn)
+            self._watched.refresh()
+            self._touched |= set(kept.frames)
+        self._learn_soon()
 
     def _keep(self) -> None:
         """Write down what is painted and what it began with, where that has changed."""
@@ -220,13 +233,18 @@ class TeachPixels(QWidget):
             if self._start is not kept.start:
                 self._write(replace(kept, start=self._start), path)
             return
-        drawn = {t: np.array(layer.data[t]) for t in sorted({*self._known.marks, *self._touched})}
-        frames = {t: marks for t, marks in drawn.items() if marks.any()}
-        learned = self._known.settings
-        size = kept.diameter if learned is None else learned.diameter
-        now = Strokes(kept.shape, frames, size, self._start)
+        now = self._painted(kept)
         if not now.same(kept):
             self._write(now, path)
+
+    def _painted(self, kept: Strokes) -> Strokes:
+        """What is painted now and what it began with; what is `kept` knows of the movie."""
+        layer, frames = self._watched, {*self._known.marks, *self._touched}
+        drawn = {} if layer is None else {t: np.array(layer.data[t]) for t in sorted(frames)}
+        learned = self._known.settings
+        size = kept.diameter if learned is None else learned.diameter
+        painted = {t: marks for t, marks in drawn.items() if marks.any()}
+        return Strokes(kept.shape, painted, size, self._start)
 
     def _write(self, strokes: Strokes, path: Path) -> None:
         try:
@@ -252,6 +270,7 @@ class TeachPixels(QWidget):
         self.file.show_taught(self.model, self._start)
         there = (self.strokes, self.model, self._start)
         self.forget.setVisible(any(each is not None for each in there))
+        self.back.setVisible(self._forgotten is not None)
 
     # ------------------------------------------------------------------ brushes
 
@@ -352,13 +371,28 @@ class TeachPixels(QWidget):
             self._learn_soon()
 
     def clear(self) -> None:
-        """Remove the strokes and what they taught."""
+        """Remove the strokes and what they taught, which `unforget` brings back."""
         self._panel.session.cancel("pixels")
+        if self._kept is not None and not (now := self._painted(self._kept)).empty:
+            self._forgotten = now
         self._known, self._start, self.size = Taught({}, {}), None, None
         self._drop_layers()
         if self._path is not None and self._kept is not None:
             self._write(Strokes(self._kept.shape), self._path)
         self._told()
+        if self._forgotten is not None:
+            self.words.setText("Forgotten. Until another movie is chosen it can be brought back.")
+
+    def unforget(self) -> None:
+        """Bring back what was forgotten last; what was painted since stays."""
+        forgotten, self._forgotten = self._forgotten, None
+        if forgotten is None or self._panel.state.viewer is None:
+            return
+        if self._start is not None:  # of another movie, and begun with since
+            forgotten = replace(forgotten, start=self._start)
+        self._show_strokes(forgotten)
+        self._keep()
+        self._refresh()
 
     # ------------------------------------------------------------------ learning
 
@@ -426,12 +460,12 @@ class TeachPixels(QWidget):
         if found.model is not None:
             named = replace(found.model, name=str(image.name))
             self._known = replace(found, model=named)
-            self._panel.session.pixels = named
         self._show_probability()
         self._told()
 
     def _told(self) -> None:
         model = self.model
+        self._panel.session.teach(model, self._of)
         painted = {CLASSES[k - 1] for m in self._known.marks.values() for k in np.unique(m) if k}
         if model is not None and "cell" in model.classes:
             self.words.setText(

@@ -1,0 +1,312 @@
+"""Find, repair and explain masks in one call: arrays, movies or paths in, masks or reasons out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bridgetrack.annotations.mask_answers import MaskAnswers
+from bridgetrack.annotations.mask_store import load_mask_answers
+from bridgetrack.api import Report, open_cells, open_model
+from bridgetrack.errors import InputError
+from bridgetrack.models.model import Model
+from bridgetrack.models.shipped import shipped_model
+from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.pipeline.explain_masks import MaskExplanation
+from bridgetrack.pipeline.explain_masks import explain_mask as explain_steps
+from bridgetrack.pipeline.finding import Finding, chosen_as, open_beside
+from bridgetrack.pipeline.finding_record import channel_found, how_found
+from bridgetrack.pipeline.mask_changes import MaskChange
+from bridgetrack.pipeline.masks import MaskSettings
+from bridgetrack.pipeline.repair import repair_masks
+from bridgetrack.progress import Kept, Progress, Steps, run
+from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
+from bridgetrack.segmentation.probability import open_probability
+from bridgetrack.segmentation.settings import Choose, MaskChoice, SegmentationSettings
+from bridgetrack.spread import on
+
+Answers = MaskAnswers | Path | str | None
+Pixels = PixelModel | Path | str | None
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Masks of a movie, and how they came about.
+
+    Parameters
+    ----------
+    labels
+        A number for every cell in every frame, as a label movie in memory; `track` and
+        `save_labels` take it.
+    finding
+        How they were found, with the settings that suited the movie; `explain_mask` goes by it.
+    channel
+        Number or name of the channel that showed the cells.
+    changes
+        What a repair cut, joined, added, dropped and outlined anew, in order of time.
+    margins
+        How sure each cell is, where masks were found by choosing: a table of ``frame``, ``label``,
+        ``score`` and ``margin_at_least``, see `SegmentedFrame`.
+    """
+
+    labels: Movie
+    finding: Finding
+    channel: int | str = 0
+    changes: tuple[MaskChange, ...] = ()
+    margins: pd.DataFrame | None = None
+
+    @property
+    def words(self) -> str:
+        """How they were found, as a sentence."""
+        return self.finding.sentence
+
+
+def find_cells(
+    image: Any,
+    settings: SegmentationSettings | None = None,
+    *,
+    choose: Choose | None = None,
+    pixels: Pixels = None,
+    answers: Answers = None,
+    labels: Sequence[Any] = (),
+    probability: Any = None,
+    backend: str = "builtin",
+    network: str | None = None,
+    model: Model | Path | str | None = None,
+    channel: int | str = 0,
+    client: Any = None,
+    progress: Report | None = None,
+    **reading: Any,
+) -> Masks:
+    """Find the cells of a movie, as ``bridgetrack segment`` does.
+
+    Where one reading of a frame would join two cells and another cut one in two, both are
+    candidates, and those are chosen that make the best movie together with their tracks.
+
+    Parameters
+    ----------
+    image
+        The movie: an array of shape (T, [Z,] Y, X) (numpy, dask), a path (see `open_movie`) or an
+        opened movie.
+    settings
+        What cells look like; what they leave open is decided by the movie.
+    choose
+        ``"jointly"``: among candidates, together with their tracks; ``"frame"``: frame by frame;
+        ``"plain"``: one reading of each frame, about five times as fast. None is ``"jointly"``,
+        and ``"plain"`` for the cells of a network.
+    pixels
+        What strokes taught (see `learn_pixels`), or its file.
+    answers
+        Answers about masks, which hold and teach what a cell looks like; or their file.
+    labels
+        Label movies of other programs, see `open_labels`; their cells are candidates, too. Cells
+        that stay keep the numbers of the first.
+    probability
+        How probably each pixel belongs to a cell, as another program says; see
+        `bridgetrack.segmentation.probability.open_probability`. In the place of `pixels`.
+    backend, network
+        ``"cellpose"`` or ``"stardist"`` where installed, and the name of its network.
+    model
+        Weights of events: a model, its file, or its name in the library; the shipped ones where
+        None.
+    channel
+        Number or name of the channel that shows the cells.
+    client
+        A dask client, over whose cluster the frames are spread.
+    progress
+        Called with every step, ``print`` for instance.
+    **reading
+        ``scale``, ``unit``, ``frame_interval`` and ``axes``, where the file does not say them.
+
+    Returns
+    -------
+    Masks
+        With numbers of their own in every frame.
+
+    Raises
+    ------
+    BridgetrackError
+        Where the input cannot be used; the message says why and what to do.
+    """
+    movie, way = open_movie(image, **reading), choose or _usual(backend)
+    MaskChoice(way)  # refuses others
+    beside = tuple(open_beside(each, movie) for each in labels)
+    foreign = None if probability is None else open_probability(probability, movie)
+    if way == "plain" and (beside or foreign is not None):
+        raise InputError(
+            "labels and probability give candidates to choose among; choose 'jointly' or 'frame'"
+        )
+    how = Finding(
+        settings, way, backend, _pixels(pixels, movie) or network, beside=beside,
+        probability=foreign,
+    )  # fmt: skip
+    said, weights = _answers(answers, movie), open_model(model)
+
+    def steps() -> Steps[Masks]:
+        finding, _ = yield from how.prepared(
+            movie, said, weights, channel=channel, workers=on(client)
+        )
+        frames: list[NDArray[np.int32]] = []
+        tables: list[pd.DataFrame] = []
+        work = Kept(finding.steps(movie, said, weights, channel=channel, workers=on(client)))
+        for step in work:
+            if isinstance(step, Progress):
+                yield step
+            else:
+                frames.append(step.labels)
+                tables += [] if step.margins is None else [step.margins]
+        margins = pd.concat(tables, ignore_index=True) if tables else None
+        return Masks(_labels(frames, movie), work.result or finding, channel, margins=margins)
+
+    return run(steps(), progress)
+
+
+def repair(
+    labels: Any,
+    image: Any,
+    *,
+    answers: Answers = None,
+    pixels: Pixels = None,
+    outlines: bool = False,
+    model: Model | Path | str | None = None,
+    channel: int | str = 0,
+    client: Any = None,
+    progress: Report | None = None,
+    **reading: Any,
+) -> Masks:
+    """Repair masks of a movie by its image, as ``bridgetrack track --repair`` does.
+
+    Cells are cut, joined, added and dropped where the image and the frames before and after say
+    so; all others keep their numbers.
+
+    Parameters
+    ----------
+    labels, image
+        The masks and what they were made from, see `track`.
+    answers, pixels, model, channel, client, progress
+        See `find_cells`.
+    outlines
+        Whether cells that stay may be outlined anew; else they are drawn as they were.
+    **reading
+        See `track`.
+
+    Returns
+    -------
+    Masks
+        With what was changed.
+
+    Raises
+    ------
+    BridgetrackError
+        Where the input cannot be used; the message says why and what to do.
+    """
+    cells, movie = _opened(labels, image, reading)
+    taught, said = _pixels(pixels, movie), _answers(answers, movie)
+    frames: list[NDArray[np.int32]] = []
+    work = repair_masks(
+        cells, movie, frames.append, open_model(model) or shipped_model(), said, on(client),
+        channel=channel, outlines=outlines, pixels=taught,
+    )  # fmt: skip
+    mended = run(work, progress)
+    finding = Finding(model=taught, given=cells, gap=mended.gap)
+    return Masks(_labels(frames, cells), finding, channel, mended.changes)
+
+
+def explain_mask(
+    labels: Any,
+    image: Any,
+    frame: int,
+    cell: int,
+    *,
+    answers: Answers = None,
+    pixels: Pixels = None,
+    model: Model | Path | str | None = None,
+    channel: int | str | None = None,
+    progress: Report | None = None,
+    **reading: Any,
+) -> MaskExplanation:
+    """Why a cell is drawn as it is, and not cut, joined, outlined otherwise or left out.
+
+    Masks of `find_cells`, and files of ``bridgetrack segment``, are judged as they were found;
+    others as brought along, for which more speaks as they are.
+
+    Parameters
+    ----------
+    labels
+        `Masks`, or a label movie, see `track`.
+    image
+        What they were made from.
+    frame, cell
+        Number of the frame, from 0, and of the cell in it.
+    answers, model, progress
+        See `find_cells`.
+    pixels
+        What strokes taught, for masks that were brought along.
+    channel
+        The one that shows the cells; that in which they were found, or the first, where None.
+    **reading
+        See `track`.
+
+    Returns
+    -------
+    MaskExplanation
+        How probably it is a cell, which features weigh, and what could be there instead;
+        ``words()`` tells it.
+
+    Raises
+    ------
+    BridgetrackError
+        Where there is no such cell, or the input cannot be used.
+    """
+    found, seen = None, 0 if channel is None else channel
+    if isinstance(labels, Masks):
+        found, seen, labels = labels.finding, labels.channel, labels.labels
+    elif isinstance(labels, Path | str):
+        found, seen = how_found(Path(labels)), channel_found(Path(labels))
+    cells, movie = _opened(labels, image, reading)
+    how = chosen_as(cells, found, _pixels(pixels, movie))
+    work = explain_steps(
+        movie, cells, frame, cell, how.settings, MaskSettings(loyalty=how.loyalty),
+        how.known(_answers(answers, movie)), open_model(model),
+        channel=seen if channel is None else channel,
+    )  # fmt: skip
+    return run(work, progress)
+
+
+def _usual(backend: str) -> Choose:
+    """A network's cells stay as they are, unless somebody asks for more."""
+    return "jointly" if backend == "builtin" else "plain"
+
+
+def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Movie]:
+    cells, movie = open_cells(labels, image, **reading)
+    if not isinstance(cells, Movie) or movie is None:
+        raise InputError(
+            "masks are judged by the image that they were made from: give a label movie, not a "
+            "table, and the image"
+        )
+    return cells, movie
+
+
+def _pixels(given: Pixels, movie: Movie) -> PixelModel | None:
+    taught = load_pixel_model(given) if isinstance(given, Path | str) else given
+    return None if taught is None else taught.fitted_to(movie.geometry)
+
+
+def _answers(given: Answers, movie: Movie) -> MaskAnswers | None:
+    return load_mask_answers(given, movie.geometry) if isinstance(given, Path | str) else given
+
+
+def _labels(frames: list[NDArray[np.int32]], movie: Movie) -> Movie:
+    """Label frames as a movie like another one."""
+    known = movie.geometry
+    return open_labels(
+        np.stack(frames), scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
+    )

@@ -1,0 +1,84 @@
+"""A movie of several channels: masks go by the one that shows the cells, wherever it stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bridgetrack as bt
+from bridgetrack.annotations.annotation import CellRef
+from bridgetrack.errors import InputError
+from bridgetrack.movie import Movie, open_labels, open_movie
+from bridgetrack.pipeline.explain_masks import explain_mask
+from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.mask_changes import ChangeKind
+from bridgetrack.progress import run
+from bridgetrack.regions.mend import MendKind
+from bridgetrack.session.movie import MovieAndCells
+from bridgetrack.session.repair import repair
+from bridgetrack.ui.file_layers import layers_of
+from drawn_movie import drawn
+
+T = 1
+
+
+@pytest.fixture(scope="module")
+def movie() -> tuple[Movie, np.ndarray]:
+    """Noise and nuclei, two of which are drawn as one in frame T."""
+    images, labels = drawn()
+    labels[T][labels[T] == 2] = 1
+    noise = np.random.default_rng(1).normal(100, 4, images.shape)
+    both = np.stack([noise, images], axis=1)
+    return open_movie(both, axes="TCYX", channels=["other", "nuclei"]), labels
+
+
+@pytest.fixture
+def session(movie: tuple[Movie, np.ndarray]) -> bt.Session:
+    """A session on both channels."""
+    return bt.Session(movie[1].copy(), movie[0], channel="nuclei")
+
+
+def test_masks_are_mended_by_the_channel_with_the_cells(session, movie) -> None:
+    image = session.site(T).image
+    np.testing.assert_array_equal(image, movie[0].channel_frame(T, 1))
+    with pytest.raises(InputError, match="no channel 'actin'"):
+        bt.Session(movie[1], movie[0], channel="actin")
+
+
+def test_masks_are_chosen_again_by_it(movie) -> None:
+    image, labels = movie
+    alone, found = replace(image, array=image.array[:, 1:], channels=("nuclei",)), []
+    for seen, channel in ((image, 1), (alone, 0)):
+        array, session = labels.copy(), bt.Session()
+        cells = open_labels(array, axes="TYX")
+        how = Finding(choose="frame")
+        session._open(MovieAndCells(cells, seen, pixels=array, found=how, channel=channel), None)
+        session.choose_again()
+        assert len(np.unique(array[T])) == 6
+        found.append(array)
+    np.testing.assert_array_equal(*found)
+
+
+def test_they_are_repaired_asked_about_and_explained_by_it(session) -> None:
+    done = run(repair(session.movie, session.model))
+    assert (T, ChangeKind.CUT) in [(c.frame, c.kind) for c in done.changes]
+    assert not [c for c in done.changes if c.kind == ChangeKind.DROPPED]
+    session.questions.masks.turn(True)
+    assert (T, MendKind.CUT) in [(q.frame, q.kind) for q in session.questions.masks.open]
+    session.learned = None
+    session.mask_reasons.ask(CellRef(T, 1, (20.0, 26.0)))
+    here = session.movie
+    why = run(explain_mask(here.image, here.labels, T, 1, channel=1)).words()
+    assert session.mask_reasons.words == why
+
+
+def test_a_project_keeps_all_channels_and_which_shows_the_cells(session, tmp_path: Path) -> None:
+    session.save(tmp_path / "movie.json")
+    again = bt.Session.from_project(tmp_path / "movie.json")
+    assert again.movie.channel == 1 and again.movie.image.channels == ("other", "nuclei")
+    np.testing.assert_array_equal(again.movie.image.array, session.movie.image.array)
+    image, *_ = layers_of(tmp_path / "movie.json")
+    np.testing.assert_array_equal(image[0], session.movie.image.array[:, 1])

@@ -1,0 +1,112 @@
+"""Masks found, repaired and explained from Python, as by the commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+
+import bridgetrack as bt
+from bridgetrack.cli.main import main
+from drawn_movie import answered, strokes_on, textured
+
+
+@pytest.fixture(scope="module")
+def sample() -> tuple[np.ndarray, np.ndarray]:
+    """Four frames of a part of the sample movie, and its true labels."""
+    folder, part = bt.sample_folder(), np.s_[:4, 60:220, 60:220]
+    image, truth = bt.open_movie(folder / "01"), bt.open_labels(folder / "01_GT" / "TRA")
+    seen, true = (np.asarray(movie.array[:, 0][part]) for movie in (image, truth))
+    return seen, true
+
+
+@pytest.fixture(scope="module")
+def found(sample: tuple[np.ndarray, np.ndarray]) -> bt.Masks:
+    """Cells found in it."""
+    return bt.find_cells(sample[0], scale=(0.6, 0.6), frame_interval=5)
+
+
+def stack(path: Path, frames: np.ndarray) -> Path:
+    tifffile.imwrite(path, frames, imagej=True, metadata={"axes": "TYX"})
+    return path
+
+
+def pixels_of(movie: bt.Movie) -> np.ndarray:
+    return np.asarray(movie.array[:, 0])
+
+
+def told(*words: Any) -> None:
+    assert main([str(word) for word in words]) == 0
+
+
+def test_cells_are_found_as_by_the_command(
+    sample: tuple[np.ndarray, np.ndarray], found: bt.Masks, tmp_path: Path
+) -> None:
+    image, truth = sample
+    labels = tmp_path / "labels.tif"
+    told("segment", stack(tmp_path / "image.tif", image), "--out", labels)
+    np.testing.assert_array_equal(pixels_of(found.labels), tifffile.imread(labels))
+    geometry = found.labels.geometry
+    assert (geometry.scale, geometry.frame_interval) == ((0.6, 0.6), 5)
+    assert "together with their tracks" in found.words and not found.changes
+    many = len(np.unique(truth[0])) - 1
+    assert abs(len(np.unique(pixels_of(found.labels)[0])) - 1 - many) <= 2
+    assert bt.track(found.labels, image).tracks.n_tracks
+    sure = pd.read_csv(tmp_path / "labels.masks.csv")
+    mine = found.margins.sort_values(["margin_at_least", "frame", "label"], ignore_index=True)
+    pd.testing.assert_frame_equal(mine, sure, check_dtype=False, atol=1e-3)
+    plain = bt.find_cells(image[:1], bt.SegmentationSettings(diameter=20), choose="plain")
+    assert plain.margins is None
+    assert "by the plain segmentation" in plain.words and "20 pixels" in plain.words
+
+
+def test_strokes_answers_and_weights_count(tmp_path: Path) -> None:
+    images, truth, labels = textured()
+    model = bt.learn_pixels(images, strokes_on(truth), diameter=14.0)
+    file = bt.save_pixel_model(model, tmp_path / "taught.json")
+    steps: list[bt.Progress] = []
+    for pixels in None, file, model:
+        mended = bt.repair(labels, images, pixels=pixels, progress=steps.append)
+        added = [c.frame for c in mended.changes if c.kind.value == "added"]
+        assert sorted(added) == ([] if pixels is None else [0, 1, 2, 3])
+    assert steps and mended.labels.geometry == bt.open_labels(labels).geometry
+    stays = (labels > 0) & (truth != 4)
+    np.testing.assert_array_equal(pixels_of(mended.labels)[stays], labels[stays])
+    outlined = bt.repair(labels, images, outlines=True)
+    assert {c.kind.value for c in outlined.changes} == {"outline"}
+    one = answered(tmp_path / "said.masks.json", one=True)
+    kept = pixels_of(bt.find_cells(images, answers=one, choose="frame").labels)[1]
+    assert len(np.unique(kept[(truth[1] == 1) | (truth[1] == 2)])) == 1
+    assert len(np.unique(kept)) > 3
+
+
+def test_a_mask_is_judged_as_it_was_found(
+    sample: tuple[np.ndarray, np.ndarray], found: bt.Masks, tmp_path: Path
+) -> None:
+    image, _ = sample
+    cell = int(np.unique(pixels_of(found.labels)[1])[1])
+    why = bt.explain_mask(found, image, 1, cell)
+    assert why.loyalty == 1.0 and why.chosen and why.words().startswith(f"cell {cell} of frame 1")
+    brought = bt.explain_mask(found.labels, image, 1, cell)
+    assert brought.loyalty == 2.0
+    labels = tmp_path / "labels.tif"
+    told("segment", stack(tmp_path / "image.tif", image), "--out", labels)
+    again = bt.explain_mask(labels, image, 1, cell)
+    assert (again.loyalty, again.log_odds) == (1.0, pytest.approx(why.log_odds))
+
+
+def test_what_cannot_be_done_is_said(sample: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    image, truth = sample
+    (tmp_path / "cells.csv").write_text("t,y,x\n0,1,1\n")
+    with pytest.raises(bt.BridgetrackError, match="plain"):
+        bt.find_cells(image, choose="often")  # type: ignore[arg-type]
+    with pytest.raises(bt.BridgetrackError, match="same"):
+        bt.repair(truth[:2], image)
+    with pytest.raises(bt.BridgetrackError, match="table"):
+        bt.repair(tmp_path / "cells.csv", image)
+    with pytest.raises(bt.BridgetrackError, match="no cell 999"):
+        bt.explain_mask(truth, image, 0, 999)
