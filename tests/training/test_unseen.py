@@ -11,6 +11,7 @@ import pytest
 from bridgetrack.active.options import LearnOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.update import judge_unseen, learn
+from bridgetrack.annotations.annotation import RANDOM, UNIFORM
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.hypotheses.events import Event
@@ -163,6 +164,21 @@ def test_the_estimate_is_of_models_that_go_as_far_as_the_one_kept(
     right = sum(share for *_, share in found.per_event) / found.n_annotations
     assert right == pytest.approx(1 - begun.error)
     assert right < sum(share for *_, share in whole.per_event) / whole.n_annotations
+
+
+@pytest.mark.parametrize(("source", "chances"), [(RANDOM, {2, 3}), (UNIFORM, {1})])
+def test_answers_that_were_drawn_are_weighed_by_how_they_were(
+    source: str, chances: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, estimate = [], train.estimate_accuracy
+
+    def watched(*args, chance=None):  # type: ignore[no-untyped-def]
+        given.append((args[3], set(chance.tolist())))
+        return estimate(*args, chance=chance)
+
+    monkeypatch.setattr(train, "estimate_accuracy", watched)
+    run(strategy_steps("target", confirmed(SCENE, some_true(15), source=source), (), bad_prior()))
+    assert given == [(True, chances)]
 
 
 def test_a_session_that_begins_with_answers_weighs_kinds_as_the_movie_has_them() -> None:

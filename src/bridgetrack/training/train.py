@@ -338,11 +338,13 @@ def _estimated(
 ) -> ErrorEstimate:
     """How right the kept model of some weights (d,) is."""
     data, seen = target.data, judge(target, weights).wrong
-    unbiased, part = bool(data.unbiased.all()), data.annotation_sample
-    if data.drawn.all():
-        # Drawn one by one, they are independent however errors lie together in the movie.
-        part = np.arange(data.n_annotations)
-    return estimate_accuracy(held_out.wrong, data.event, population, unbiased, part, seen)
+    if not data.drawn.all():
+        part = data.annotation_sample
+        return estimate_accuracy(held_out.wrong, data.event, population, False, part, seen)
+    # Drawn one by one, they are independent however errors lie together in the movie.
+    return estimate_accuracy(
+        held_out.wrong, data.event, population, True, None, seen, chance=data.drawn
+    )
 
 
 def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:
