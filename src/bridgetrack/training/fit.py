@@ -156,7 +156,7 @@ class Movies:
             rows = np.arange(len(data.samples)) if rows is None else rows
             n = float(np.isin(data.annotation_sample, rows).sum())
             domains.append(Domain(self.target, [data.samples[i] for i in rows.tolist()], n))
-        how = {"loss": options.loss, "treatment": options.treatment, "options": options.optimiser}
+        how = {"loss": options.loss, "treatment": options.treatment, "options": options.learning}
         if not isinstance(hold, Tie):
             (mine,) = domains
             result = yield from train(
