@@ -10,10 +10,11 @@ unless the annotations set aside speak for one of the ends:
 1. The weights halfway are wrong on `LOSES` more, net, than the starting ones: these are kept.
 2. The learned weights are right on more than those halfway, and chance alone brings as much in
    `CLEARLY` of cases at most (where the start is far off, half of the way is not enough; answers
-   in fewer than four parts of the movie never show as much): these are kept. Where there are enough annotations to choose λ by, which says how far to go, they need
-   only be no worse than those halfway, and right on more than the starting ones. Where `SEVERAL` or
-   more are lost against the starting weights, `EXCESS` times as many have to be gained: learning
-   that is as often wrong as right does no good elsewhere.
+   in fewer than four parts of the movie never show as much): these are kept. Where there are enough
+   annotations to choose λ by, which says how far to go, they need only be no worse than those
+   halfway, and right on more than the starting ones. Where `SEVERAL` or more are lost against the
+   starting weights, `EXCESS` times as many have to be gained: learning that is as often wrong as
+   right does no good elsewhere.
 
 A tie with the start speaks for neither end, and goes halfway: over development movies that left
 less wrong than the end that is more right, with ties to the start
