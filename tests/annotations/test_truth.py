@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from annotations.annotation_cases import table_of
 from bridgetrack.annotations.anchor import anchor
-from bridgetrack.annotations.annotation import RANDOM, Kind
+from bridgetrack.annotations.annotation import UNIFORM, Kind
 from bridgetrack.annotations.constraints import compile_constraints, required_events
 from bridgetrack.annotations.contradictions import find_contradictions
 from bridgetrack.annotations.store import load_annotations, save_annotations
@@ -162,9 +162,9 @@ def test_draws_repeat_with_the_seed_and_only_with_it(tmp_path):
     assert keys(load_annotations(tmp_path / "a")) != keys(load_annotations(tmp_path / "c"))
 
 
-def test_uniform_draws_are_marked_as_random():
+def test_uniform_draws_are_marked_as_such():
     found = draw_annotations(TRUTH, CELLS, fraction=0.5, stratified=False)
-    assert {a.source for a in found} == {RANDOM}
+    assert {a.source for a in found} == {UNIFORM}
     assert len(found) == round((len(TRUTH) - 2) / 2)
     assert found.counts()[Event.MOVE] > 0.8 * len(found)
     assert {a.source for a in draw_annotations(TRUTH, CELLS, count=5)} == {"simulated"}

@@ -59,7 +59,6 @@ def assert_same(whole: TrainingSet, quick: TrainingSet) -> None:
         "event",
         "single",
         "scene",
-        "unbiased",
         "drawn",
         "importance",
     ):

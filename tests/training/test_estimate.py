@@ -173,6 +173,22 @@ def test_answers_that_leave_several_events_weigh_what_the_others_do(random: bool
     assert only.accuracy == pytest.approx(1 / 3)
 
 
+def test_events_drawn_by_their_slots_weigh_less_the_more_slots_they_cover() -> None:
+    """Of 300 moves none is wrong, of 40 divisions half are; a slot is drawn, not an event."""
+    event = np.repeat([Event.MOVE, Event.DIVIDE], [300, 40]).astype(np.int8)
+    wrong, width = np.zeros(340), np.repeat([2, 3], [300, 40])
+    wrong[300::2] = 1
+    rng, of, found = np.random.default_rng(2), np.repeat(np.arange(340), width), []
+    for _ in range(300):
+        drawn = np.unique(rng.permutation(of)[:40])
+        args = wrong[drawn], event[drawn], POPULATION, True
+        estimates = (estimate_accuracy(*args, chance=c) for c in (width[drawn], None))
+        found.append([e.accuracy for e in estimates])
+    weighed, alike = np.mean(found, axis=0)
+    assert weighed == pytest.approx(1 - 20 / 340, abs=0.004)
+    assert alike < weighed - 0.01
+
+
 def test_words() -> None:
     wrong, event = np.zeros(25), np.zeros(25, dtype=np.int8)
     wrong[0] = 1

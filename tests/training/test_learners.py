@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bridgetrack.errors import InputError
 from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.learning.options import LearnerName
 from bridgetrack.models.model import load_model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
+from bridgetrack.training import fit as fitting
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.tracking_model import TrackingModel
@@ -82,6 +84,41 @@ def test_one_component_is_fitted_to_the_end(learner: LearnerName, most: int, ben
         assert found.converged
         count += found.n_inferences
     assert count < most
+
+
+@pytest.mark.parametrize(
+    ("options", "learner"),
+    [
+        (TrainingOptions(strength=0.1), "n-slack"),
+        (TrainingOptions(strength=0.1, optimiser=LearningOptions(learner="bundle")), "bundle"),
+        (TrainingOptions(strength=0.1, learner="bundle"), "bundle"),
+        (
+            TrainingOptions(
+                strength=0.1, learner="n-slack", optimiser=LearningOptions(learner="bundle")
+            ),
+            "n-slack",
+        ),
+        (replace(TrainingOptions(strength=0.1), regularizer="l1"), "bundle"),
+    ],
+    ids=["open", "optimiser", "learner", "both", "l1"],
+)
+def test_the_learner_that_somebody_chose_is_taken(
+    options: TrainingOptions, learner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, calls = [], fitting.train
+
+    def watched(*given, **named):  # type: ignore[no-untyped-def]
+        taken.append(named["options"].learner)
+        return calls(*given, **named)
+
+    monkeypatch.setattr(fitting, "train", watched)
+    run(train_steps(confirmed(plain_scene(), some_true(4)), None, options))
+    assert taken == [learner]
+
+
+def test_a_learner_that_does_not_go_with_the_regulariser_is_refused() -> None:
+    with pytest.raises(InputError, match="needs the l2 regularizer"):
+        TrainingOptions(regularizer="l1", optimiser=LearningOptions(learner="n-slack"))
 
 
 @pytest.fixture(scope="module")

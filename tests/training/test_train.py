@@ -12,6 +12,7 @@ from bridgetrack.annotations.annotation import RANDOM
 from bridgetrack.annotations.store import load_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.importing.ctc import read_ctc
+from bridgetrack.learning import LearningOptions
 from bridgetrack.models.model import Model, load_model, save_model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import prepare, propose
@@ -210,6 +211,18 @@ def test_a_training_is_checked_once_there_is_enough() -> None:
     assert more.validation is not None
     assert more.estimate is not None
     assert len(build_training_set([scene]).samples) < more.estimate.parts == 15
+
+
+def test_it_is_told_that_models_which_choose_were_not_fitted_to_the_end() -> None:
+    scene = confirmed(plain_scene(), some_true(15))
+    found = run(train_steps(scene, bad_prior()))
+    assert found.choice.unfinished == 0
+    assert not any("wanted precision" in note.words for note in found.notes)
+    hasty = TrainingOptions(optimiser=LearningOptions(max_inferences=4))
+    found = run(train_steps(scene, bad_prior(), hasty))
+    assert found.choice.unfinished == 5
+    (note,) = [note.words for note in found.notes if "wanted precision" in note.words]
+    assert note.startswith("5 models that")
 
 
 def test_with_enough_annotations_lambda_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bridgetrack.annotations.annotation import Annotation, Kind
+from bridgetrack.annotations.annotation import RANDOM, UNIFORM, Annotation, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.training.components import build_training_set
@@ -61,9 +61,10 @@ def test_annotations_lie_in_their_samples(data: TrainingSet) -> None:
 
 
 def test_what_annotations_say_of_themselves() -> None:
-    scene, rows = plain_scene(), some_true(8)
+    scene, rows = plain_scene(), some_true(8, divisions=2)
     others = [
-        *says(scene, rows[:4], prefix="r", source="random"),
+        *says(scene, rows[:3], prefix="r", source=RANDOM),
+        *says(scene, rows[3:4], prefix="u", source=UNIFORM),
         *says(scene, rows[4:5], prefix="c"),
         *says(scene, rows[5:6], prefix="i", source="import"),
         *says(scene, rows[6:], Kind.REJECT, prefix="n"),
@@ -71,8 +72,12 @@ def test_what_annotations_say_of_themselves() -> None:
     annotated = with_annotations(scene, others)
     found = build_training_set([annotated])
     ids = np.array([i[0] for i in annotated.constraints.ids])
-    np.testing.assert_array_equal(found.unbiased, (ids == "r") | (ids == "i"))
-    np.testing.assert_array_equal(found.drawn, ids == "r")
+    slots = np.diff(scene.problem.incidence.indptr)
+    assert len(set(slots[rows[:3]])) > 1, "divisions and moves among them"
+    np.testing.assert_array_equal(found.drawn[ids == "r"], slots[rows[:3]])
+    np.testing.assert_array_equal(found.drawn[ids == "u"], 1)
+    # what was taken over from elsewhere is what differs from these tracks
+    np.testing.assert_array_equal(found.drawn[np.isin(ids, list("cin"))], 0)
     np.testing.assert_array_equal(found.single, ids != "n")
     np.testing.assert_array_equal(found.event[ids == "n"], -1)
     np.testing.assert_array_equal(

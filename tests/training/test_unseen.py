@@ -11,6 +11,7 @@ import pytest
 from bridgetrack.active.options import LearnOptions
 from bridgetrack.active.session import ActiveSession
 from bridgetrack.active.update import judge_unseen, learn
+from bridgetrack.annotations.annotation import RANDOM, UNIFORM
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.hypotheses.events import Event
@@ -165,6 +166,21 @@ def test_the_estimate_is_of_models_that_go_as_far_as_the_one_kept(
     assert right < sum(share for *_, share in whole.per_event) / whole.n_annotations
 
 
+@pytest.mark.parametrize(("source", "chances"), [(RANDOM, {2, 3}), (UNIFORM, {1})])
+def test_answers_that_were_drawn_are_weighed_by_how_they_were(
+    source: str, chances: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, estimate = [], train.estimate_accuracy
+
+    def watched(*args, chance=None):  # type: ignore[no-untyped-def]
+        given.append((args[3], set(chance.tolist())))
+        return estimate(*args, chance=chance)
+
+    monkeypatch.setattr(train, "estimate_accuracy", watched)
+    run(strategy_steps("target", confirmed(SCENE, some_true(15), source=source), (), bad_prior()))
+    assert given == [(True, chances)]
+
+
 def test_a_session_that_begins_with_answers_weighs_kinds_as_the_movie_has_them() -> None:
     scene, prior = confirmed(SCENE, some_true(15)), bad_prior()
     population = population_of([scene], choices([SCENE], prior.aligned(scene.matrix.features)))
@@ -294,3 +310,27 @@ def test_nor_do_they_in_sessions(held: list[tuple[set[int], int]]) -> None:
     learned = run(learn(scene, prior, KINDS, LearnOptions(), components=pieces))
     run(judge_unseen(scene, learned, scene.constraints.ids, LearnOptions(), folds=2))
     assert [n > 0 for _, n in held] == [False, True, False]
+
+
+def test_models_that_begin_anew_are_fitted_as_those_that_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From a start that is far off, the calls of an update do not lead there at once."""
+    results, calls = [], fit.train
+
+    def watched(*given, **named):  # type: ignore[no-untyped-def]
+        result = yield from calls(*given, **named)
+        results.append(result)
+        return result
+
+    monkeypatch.setattr(fit, "train", watched)
+    scene, prior = confirmed(SCENE, some_true(15)), bad_prior()
+    options = LearnOptions(strength=1e-4, precision=1e-3)
+    learned = run(learn(scene, prior, None, options))
+    run(judge_unseen(scene, learned, scene.constraints.ids, options))
+    assert max(r.n_inferences for r in results) > options.most_calls
+    assert all(r.converged for r in results)
+    # an update after an answer goes on from the last, and takes no longer
+    more = confirmed(SCENE, some_true(20))
+    run(learn(more, bad_prior(), None, replace(options, precision=1e-9), learned))
+    assert results[-1].n_inferences == options.most_calls

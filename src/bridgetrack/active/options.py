@@ -87,7 +87,10 @@ class LearnOptions:
     precision
         Duality gap that is enough, in task loss per annotation.
     most_calls
-        Inferences over all annotated components at most.
+        Inferences over all annotated components at most, of an update that goes on from the last.
+    most_calls_anew
+        The same of a fit that begins at the starting weights: the first, and those without some
+        answers, which are judged on these. They are as near to the optimum only with more.
     """
 
     strength: float | None = None
@@ -96,15 +99,16 @@ class LearnOptions:
     hold_sure: bool = TrainingOptions.hold_sure
     precision: float = 5e-3
     most_calls: int = 60
+    most_calls_anew: int = 300
 
     def strength_for(self, annotations: int) -> float:
         """The factor lambda for a number of annotations."""
         return TIGHTER * default_strength(annotations) if self.strength is None else self.strength
 
-    @property
-    def training(self) -> TrainingOptions:
-        """The same as options of training."""
-        optimiser = LearningOptions(precision=self.precision, max_inferences=self.most_calls)
+    def training(self, *, anew: bool = True) -> TrainingOptions:
+        """The same as options of training, that begins ``anew`` or goes on."""
+        most = self.most_calls_anew if anew else self.most_calls
+        optimiser = LearningOptions(precision=self.precision, max_inferences=most)
         return TrainingOptions(
             balance=self.balance, hold_sure=self.hold_sure, optimiser=optimiser, learner="bundle"
         )

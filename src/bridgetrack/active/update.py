@@ -201,7 +201,7 @@ def learn(
         data,
         population,
         start,
-        options.training,
+        options.training(),
         earlier=before,
         known=None if last is None else last.sure,
     )
@@ -225,9 +225,9 @@ def _fit_part(
     """Fit some of the samples of a movie; ``anew``: not from the weights of the state."""
     assert movies.target is not None
     count = int(np.isin(movies.target.data.annotation_sample, rows).sum())
-    strength = options.strength_for(count)
-    steps = movies.fit(strength, options.training, rows=rows, states=(state,), anew=anew)
-    most = options.most_calls
+    strength, how = options.strength_for(count), options.training(anew=anew or state is None)
+    steps = movies.fit(strength, how, rows=rows, states=(state,), anew=anew)
+    most = how.optimiser.max_inferences
     return relayed(steps, lambda s: Progress("Learning", min(s.n_inferences / most, 1.0)))
 
 

@@ -21,7 +21,11 @@ EventKey = tuple[Event, tuple[Cell, ...], tuple[Cell, ...]]
 """What makes two events the same, positions left aside."""
 
 RANDOM = "random"
-"""Source of answers about events drawn at random: only these give an unbiased accuracy."""
+"""Source of answers about slots drawn at random, as sessions ask them: the more slots an event
+covers, the more often it is met. Only these, and `UNIFORM`, give an unbiased accuracy."""
+
+UNIFORM = "uniform"
+"""Source of answers about events drawn at random, all alike."""
 
 VERIFIED = "verified"
 """Source of answers that a verified track rests on."""
@@ -181,7 +185,7 @@ class Annotation:
         Time in ISO 8601 with the zone, None where no clock was involved.
     source
         Where the answer came from: ``click``, ``review``, ``correction``, ``import``,
-        ``simulated``, or `RANDOM` for a randomly drawn event.
+        ``simulated``, or `RANDOM` or `UNIFORM` where it was drawn at random.
     seconds
         Time that the answer took, None where unknown.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.annotation import RANDOM, Annotation, Kind
+from bridgetrack.annotations.annotation import UNIFORM, Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
@@ -280,7 +280,7 @@ def draw_annotations(
     stratified
         Whether rare kinds are drawn more often than they occur: by count as `allot` says, by
         fraction the share of each kind but at least one. Otherwise events are drawn uniformly
-        and noted as `RANDOM`, which allows an unbiased estimate of accuracy.
+        and noted as `UNIFORM`, which allows an unbiased estimate of accuracy.
     wrong
         Rate of wrong answers (`bridgetrack.annotations.truth.Mistakes`); they never make
         the set contradictory, so in crowded draws a few stay right.
@@ -316,7 +316,7 @@ def draw_annotations(
     slips = np.flatnonzero(mood[chosen] < wrong)
     unsure = (mood[chosen] >= wrong) & (mood[chosen] < wrong + cannot_tell)
     refs = event_refs(detections, _mistaken(rows.take(chosen), slips, detections))
-    source = "simulated" if stratified else RANDOM
+    source = "simulated" if stratified else UNIFORM
     listed = (
         Annotation(f"s{k}", Kind.CANNOT_TELL if u else Kind.CONFIRM, (ref,), source=source)
         for k, (ref, u) in enumerate(zip(refs, unsure.tolist(), strict=True), 1)

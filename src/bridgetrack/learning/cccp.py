@@ -259,7 +259,7 @@ def learner_for(
 ) -> Learner:
     """The learner that the options name."""
     name = options.learner
-    if name == "bundle" or isinstance(regularizer, Coupling):
+    if name is None or name == "bundle" or isinstance(regularizer, Coupling):
         return CuttingPlanes(penalties, regularizer, options)
     if not isinstance(regularizer, L2):
         raise InputError(f"the learner {name!r} needs the l2 regulariser; choose bundle for l1")

@@ -40,7 +40,8 @@ def difficulties(
     """Difficulty of every sample, not negative, shape (n,).
 
     Slack and entropy are divided by the size of the sample: a large one is not difficult because
-    it is large.
+    it is large. Entropy is what the model's ``hidden_entropies(samples, w)`` says, shape (n,): that
+    of the compatible outputs under ``p(y) ~ exp(f(x, y; w))``.
     """
     if criterion == "novelty":
         return novelties(risk, regularizer, w)
@@ -56,14 +57,14 @@ def difficulties(
 
 
 def sizes_of(risk: Risk) -> FloatArray:
-    """Size of every sample, shape (n,)."""
+    """Size of every sample, shape (n,), such as its annotations: the model's ``sizes``, else 1."""
     measure = getattr(risk.model, "sizes", None)
     found = np.ones(len(risk.samples)) if measure is None else measure(risk.samples)
     return np.asarray(found, dtype=float)
 
 
 def kinds_of(risk: Risk) -> NDArray[np.bool_]:
-    """Which kinds occur in each sample, shape (n, k)."""
+    """Which kinds occur in each sample, shape (n, k): the model's ``kinds(samples)``, else none."""
     measure = getattr(risk.model, "kinds", None)
     n = len(risk.samples)
     return np.zeros((n, 0), dtype=bool) if measure is None else np.asarray(measure(risk.samples))
@@ -286,7 +287,10 @@ def nearest(slopes: FloatArray, offsets: FloatArray) -> FloatArray | None:
 
 
 def _each(risk: Risk, weights: FloatArray) -> InferredBatch:
-    """Loss-augmented inference of each sample at weights of its own."""
+    """Loss-augmented inference of each sample at weights of its own, shape (n, d).
+
+    The model's ``loss_augmented_each(samples, weights)`` finds an `InferredBatch` at once.
+    """
     batch = getattr(risk.model, "loss_augmented_each", None)
     risk.effort.penalty_calls += 1
     if batch is not None:

@@ -190,7 +190,8 @@ class StructuredModel(Protocol):
 class BatchModel(Protocol):
     """Optional additions to `StructuredModel`: all samples in one call.
 
-    Each method is used where the model has it, alone or together with the others.
+    Each method is used where the model has it, alone or together with the others. Others that a
+    model may have are described where they are used: `blocks_of`, and in `curriculum`.
     """
 
     def inference_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
@@ -205,37 +206,6 @@ class BatchModel(Protocol):
 
     def compatible_batch(self, samples: Sequence[Sample], w: FloatArray) -> InferredBatch:
         """Maximise ``f`` over Y*."""
-        ...
-
-
-class BlockModel(Protocol):
-    """Optional addition to `StructuredModel`: samples that cost less together."""
-
-    def blocks(self, samples: Sequence[Sample]) -> Sequence[IntArray]:
-        """Positions in ``samples``, divided into parts that one inference solves together."""
-        ...
-
-
-class PacedModel(Protocol):
-    """Optional additions to `StructuredModel` for self-paced learning.
-
-    Only ``hidden_entropies`` is needed, and only by the criterion of that name.
-    """
-
-    def hidden_entropies(self, samples: Sequence[Sample], w: FloatArray) -> FloatArray:
-        """Entropy of the compatible outputs under ``p(y) ~ exp(f(x, y; w))``, shape (n,)."""
-        ...
-
-    def sizes(self, samples: Sequence[Sample]) -> FloatArray:
-        """How much each sample counts, such as its annotations, shape (n,); else 1."""
-        ...
-
-    def kinds(self, samples: Sequence[Sample]) -> NDArray[np.bool_]:
-        """Which kinds occur in each sample, shape (n, k); else none."""
-        ...
-
-    def loss_augmented_each(self, samples: Sequence[Sample], weights: FloatArray) -> InferredBatch:
-        """Maximise ``f + Delta`` of each sample at weights of its own, shape (n, d)."""
         ...
 
 
@@ -260,7 +230,11 @@ class LikelihoodModel(Protocol):
 
 
 def blocks_of(model: StructuredModel, samples: Sequence[Sample]) -> Sequence[IntArray]:
-    """The model's blocks, or one sample each."""
+    """Samples that cost less together, as positions in ``samples``.
+
+    The model's ``blocks(samples)`` says which one inference solves together; where it has no such
+    method, each is a block.
+    """
     divide = getattr(model, "blocks", None)
     if divide is None:
         return [np.array([i], dtype=np.intp) for i in range(len(samples))]

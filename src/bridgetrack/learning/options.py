@@ -86,7 +86,8 @@ class LearningOptions:
         Limits.
     learner
         What minimises each convex problem, see `cccp.learner_for`: ``"bundle"`` is the cutting
-        plane method with one slack. ``"perceptron"`` minimises no objective at all.
+        plane method with one slack, and taken where None. ``"perceptron"`` minimises no objective
+        at all.
     curriculum
         Learn from easy samples first; None: from all at once. A training that goes on from an
         earlier state does not begin with the easy ones again.
@@ -105,13 +106,13 @@ class LearningOptions:
     max_bounds: int = 200
     max_inferences: int = 2000
     max_cccp_iterations: int = 50
-    learner: LearnerName = "bundle"
+    learner: LearnerName | None = None
     curriculum: Curriculum | None = None
     form: Form = "primal"
     backend: str | None = None
 
     def __post_init__(self) -> None:
-        if self.learner not in LEARNERS:
+        if self.learner is not None and self.learner not in LEARNERS:
             raise InputError(
                 f"there is no learner {self.learner!r}; choose one of {', '.join(LEARNERS)}"
             )

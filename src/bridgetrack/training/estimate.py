@@ -111,19 +111,21 @@ def estimate_accuracy(
     random: bool,
     part: Index | None = None,
     seen: Array | None = None,
+    chance: Index | None = None,
 ) -> ErrorEstimate:
     """Estimate the share of right events of a movie from errors (A,) on held-out annotations.
 
     Annotations rarely occur in the proportions of the movie: rare events are sought out. So
     every annotation of a kind weighs what the tracked movie has of that kind (``population``, shape
-    (len(Event),)) divided by the annotations of it; drawn at random all weigh alike. Kinds without
+    (len(Event),)) divided by the annotations of it; drawn at random all weigh alike, or in inverse
+    proportion to their ``chance`` (A,) of being drawn. Kinds without
     any annotation are taken to err as the others do, and annotations whose ``event`` (A,) is -1, as
     they leave several, weigh what the others do on average. ``part`` (A,) says which annotations
     are not independent: for those that people chose, the component of each, since they answer about
     cells side by side, where errors hang together; for those drawn one by one, nothing. ``seen``
     (A,) are the errors of the final model, which has learned from them. See `right_share`.
     """
-    weight = np.ones(len(wrong))
+    weight = np.ones(len(wrong)) if chance is None else 1.0 / chance
     known = event >= 0
     if not random and known.any():
         counts = np.bincount(event[known], minlength=len(population))

@@ -156,7 +156,7 @@ class Movies:
             rows = np.arange(len(data.samples)) if rows is None else rows
             n = float(np.isin(data.annotation_sample, rows).sum())
             domains.append(Domain(self.target, [data.samples[i] for i in rows.tolist()], n))
-        how = {"loss": options.loss, "treatment": options.treatment, "options": options.optimiser}
+        how = {"loss": options.loss, "treatment": options.treatment, "options": options.learning}
         if not isinstance(hold, Tie):
             (mine,) = domains
             result = yield from train(
@@ -272,8 +272,8 @@ def _without_fold(
     sources = tuple(TrackingModel(m.data, m.exact, like=m) for m in movies.sources)
     movies = replace(movies, target=target, sources=sources)
     fitted = yield from movies.fit(hold, options, rows=rows, states=states, anew=True)
-    w = fitted.w[None]
-    held = replace(judge(target, fitted.w, here), learned=w)
+    w, unfinished = fitted.w[None], int(not fitted.converged)
+    held = replace(judge(target, fitted.w, here), learned=w, unfinished=unfinished)
     if not isinstance(hold, Tie):
         middle = movies.prior + HALFWAY * (fitted.w - movies.prior)
         held = replace(held, halfway=replace(judge(target, middle, here), learned=w))
@@ -318,6 +318,14 @@ class HoldChoice:
     # weights of the sources alone, shape (d,), where they were learned
     earlier: Array | None = None
     start: Array | None = None  # weights to start from, shape (d,); None: the prior
+
+    @property
+    def unfinished(self) -> int:
+        """Models by which it was chosen that were not fitted to the wanted precision."""
+        tried = [trial.held_out for trial in self.trials]
+        if self.validation is not None and not tried:
+            tried = list(self.validation.held_out)
+        return sum(one.unfinished for one in tried)
 
     @property
     def tie(self) -> Tie:

@@ -72,8 +72,9 @@ class TrainingOptions:
     optimiser
         Switches and limits of the optimisation.
     learner
-        What minimises each convex problem; left open, the quickest that applies: n-slack (L2,
-        exact treatment, with a cache), since it asks for inference least often, else the bundle.
+        What minimises each convex problem; left open, what ``optimiser`` says, and where that is
+        open, too, the quickest that applies: n-slack (L2, exact treatment, with a cache), since it
+        asks for inference least often, else the bundle.
     curriculum
         Learn from easy cells first, by this measure of what is easy.
 
@@ -98,19 +99,20 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         names = ("loss", "treatment", "regularizer", "strength", "balance", "folds", "seed")
         check_options(self, "the training option", *names)
-        if self.learner in ("n-slack", "frank-wolfe", "subgradient") and self.regularizer == "l1":
-            raise InputError(f"the learner {self.learner!r} needs the l2 regularizer")
-        chosen = self.learner or self._quickest()
+        chosen = self.learning.learner
+        if chosen in ("n-slack", "frank-wolfe", "subgradient") and self.regularizer == "l1":
+            raise InputError(f"the learner {chosen!r} needs the l2 regularizer")
+
+    @property
+    def learning(self) -> LearningOptions:
+        """The optimiser with the learner and the curriculum that come of all choices."""
         pace = self.optimiser.curriculum
         if self.curriculum is not None and (pace is None or pace.criterion != self.curriculum):
             pace = Curriculum(self.curriculum)
-        optimiser = replace(self.optimiser, learner=chosen, curriculum=pace)
-        object.__setattr__(self, "optimiser", optimiser)
+        learner = self.learner or self.optimiser.learner or self._quickest()
+        return replace(self.optimiser, learner=learner, curriculum=pace)
 
     def _quickest(self) -> LearnerName:
-        """The optimiser's learner, of the two cutting plane methods the quicker that applies."""
-        given = self.optimiser.learner
-        if given not in ("bundle", "n-slack"):
-            return given
+        """Of the two cutting plane methods the quicker that applies."""
         applies = self.regularizer == "l2" and self.treatment == "exact" and self.optimiser.cache
         return "n-slack" if applies else "bundle"

@@ -16,7 +16,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import TrainingResult
 from bridgetrack.models.model import Model
-from bridgetrack.notes import Note, NoteKind
+from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import allowed_by, explain_contradiction
 from bridgetrack.progress import Progress
@@ -196,6 +196,17 @@ def notes_about(scenes: Sequence[Scene], data: TrainingSet) -> tuple[Note, ...]:
         *(Note(NoteKind.UNUSED, words) for words in unused),
         *(Note(NoteKind.REMARK, words) for words in notes),
     )
+
+
+def unfinished_notes(unfinished: int) -> tuple[Note, ...]:
+    """A remark where models that were tested on answers set aside were not fitted to the end."""
+    if not unfinished:
+        return ()
+    words = (
+        f"{plural(unfinished, 'model')} that should tell how far to go by answers set aside ended "
+        "before the wanted precision was reached; what was chosen by them is less sure"
+    )
+    return (Note(NoteKind.REMARK, words),)
 
 
 def common_features(scenes: Sequence[Scene]) -> FeatureSet:

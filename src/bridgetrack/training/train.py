@@ -65,6 +65,7 @@ from bridgetrack.training.outcome import (
     plain_model,
     population_of,
     trained_model,
+    unfinished_notes,
 )
 from bridgetrack.training.reach import Reached, within_reach
 from bridgetrack.training.sources import (
@@ -285,6 +286,7 @@ def _train(
     validation = choice.validation or decision.validation(strength)
     doubtful = () if sure is None else sure.doubtful(targets)
     notes = () if known is None else notes_about(targets, known)
+    notes = (*notes, *unfinished_notes(choice.unfinished), *reached.notes)
     model = prior
     if decision.share:
         plain, step = plain_model(reached.weights, features), decision.share * reached.step
@@ -299,7 +301,7 @@ def _train(
         changes=per_kind(population_of(targets, before), population),
         exchanged=per_kind(*(population_of(targets, c) for c in exchanged(before, reached.chosen))),
         n_annotations=count,
-        notes=(*notes, *reached.notes, *(() if sure is None else sure.notes(doubtful))),
+        notes=(*notes, *(() if sure is None else sure.notes(doubtful))),
         doubtful=doubtful,
         suited=sure is None or sure.trusted,
         held=0 if known is None else known.n_held,
@@ -336,11 +338,13 @@ def _estimated(
 ) -> ErrorEstimate:
     """How right the kept model of some weights (d,) is."""
     data, seen = target.data, judge(target, weights).wrong
-    unbiased, part = bool(data.unbiased.all()), data.annotation_sample
-    if data.drawn.all():
-        # Drawn one by one, they are independent however errors lie together in the movie.
-        part = np.arange(data.n_annotations)
-    return estimate_accuracy(held_out.wrong, data.event, population, unbiased, part, seen)
+    if not data.drawn.all():
+        part = data.annotation_sample
+        return estimate_accuracy(held_out.wrong, data.event, population, False, part, seen)
+    # Drawn one by one, they are independent however errors lie together in the movie.
+    return estimate_accuracy(
+        held_out.wrong, data.event, population, True, None, seen, chance=data.drawn
+    )
 
 
 def _check(targets: Sequence[Scene], sources: Sequence[Scene], options: TrainingOptions) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bridgetrack.annotations.annotation import RANDOM
+from bridgetrack.annotations.annotation import RANDOM, UNIFORM
 from bridgetrack.learning.model import Sample
 from bridgetrack.pipeline.scene import Scene
 
@@ -53,9 +53,9 @@ class TrainingSet:
         shape (A,).
     scene
         Movie of every annotation, shape (A,).
-    unbiased, drawn
-        Whether an annotation belongs to a sample in which events are as frequent as in the movie,
-        and whether it was drawn at random by itself, shapes (A,).
+    drawn
+        How often each annotation's event could be drawn at random: once where events were drawn,
+        by any of its slots where slots were; 0 where somebody chose it. Shape (A,).
     importance
         Factor of every sample's joint features and task loss, shape (n,); see `balanced`.
     samples
@@ -85,8 +85,7 @@ class TrainingSet:
     pair: Index
     event: NDArray[np.int8]
     scene: Index
-    unbiased: Mask
-    drawn: Mask
+    drawn: Index
     importance: Array
     samples: tuple[Sample, ...]
     names: tuple[bytes, ...] = ()
@@ -184,8 +183,12 @@ def labelled(
     allowed[left_out[left_out >= 0]] = False
     single = np.flatnonzero(np.diff(constraints.indptr) == 1)
     event = np.full(len(constraints), -1, dtype=np.int8)
-    event[single] = scene.hypotheses.event[constraints.indices[constraints.indptr[single]]]
-    source = [scene.anchored.listed[k].source for k in constraints.annotation]
+    said = constraints.indices[constraints.indptr[single]]
+    event[single] = scene.hypotheses.event[said]
+    source = np.asarray([scene.anchored.listed[k].source for k in constraints.annotation])
+    drawn = np.isin(source, (RANDOM, UNIFORM)).astype(np.int64)
+    slots = np.diff(scene.problem.incidence.indptr)[said]
+    drawn[single] = np.where(source[single] == RANDOM, slots, drawn[single])
     n_cells = len(scene.detections)
     frame = scene.detections.frame[constraints.slot % n_cells]
     part = TrainingSet(
@@ -199,8 +202,7 @@ def labelled(
         pair=np.asarray(frame - (constraints.slot >= n_cells), dtype=np.int64),
         event=event,
         scene=np.full(len(constraints), number, dtype=np.int64),
-        unbiased=np.asarray([s in (RANDOM, "import") for s in source], dtype=bool),
-        drawn=np.asarray([s == RANDOM for s in source], dtype=bool),
+        drawn=drawn,
         importance=np.ones(int(annotation_sample.max()) + 1),
         samples=(),
     )
@@ -216,7 +218,7 @@ def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
     for name in ("column_sample", "slot_sample", "annotation_sample"):
         values = [getattr(p, name) + shift for p, shift in zip(parts, shifts, strict=False)]
         arrays[name] = np.concatenate(values)
-    each = ("allowed", "pair", "event", "scene", "unbiased", "drawn", "importance")
+    each = ("allowed", "pair", "event", "scene", "drawn", "importance")
     for name in each:
         arrays[name] = np.concatenate([getattr(p, name) for p in parts])
     whole = TrainingSet(

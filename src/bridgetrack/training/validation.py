@@ -37,6 +37,7 @@ class HeldOut:
     # the weights that were learned without every fold, shape (F, d), where they are kept; one row
     # where they were learned without any of the annotations
     learned: Array | None = None
+    unfinished: int = 0  # of the models, how many ended before the wanted precision was reached
 
     @property
     def error(self) -> float:
@@ -130,6 +131,7 @@ def together(judged: Sequence[HeldOut], fold: Index) -> HeldOut:
         loss,
         together(halfway, fold) if halfway else None,
         np.concatenate(learned) if learned else None,
+        sum(one.unfinished for one in judged),
     )
 
 
