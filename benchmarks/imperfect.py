@@ -5,10 +5,11 @@
 Events that the truth settles are asked about in the first half of the movie and scored in the
 second, as in ``learning_curve.py``; here splits, merges and false detections are among them. Cells
 that no mask shows are nobody's event: they are lost whatever is learned. *Suggested* are those of a
-session (one in five random), *stratified* those that know the kind of event beforehand. Learned by
-``bridgetrack train``. The 25 pixels at the border that the truth leaves out are not scored. Models
-*learned elsewhere* are from the first half of one movie, and are scored as they are on the second
-half of another. Finished rows are kept in ``--log``. Draws ``docs/evidence/data/imperfect.svg``.
+session (one in five random), which goes on until 50 are answered; *stratified* those that know the
+kind of event beforehand. Learned by ``bridgetrack train``. The 25 pixels at the border that the
+truth leaves out are not scored. Models *learned elsewhere* are from the first half of one movie,
+and are scored as they are on the second half of another. Finished rows are kept in ``--log``. Draws
+``docs/evidence/data/imperfect.svg``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from common import Score, Task, arguments, header, load_task, row, save_figure, 
 
 SETS = ("HeLa, 01_AUTO", "HeLa, plain masks", "PSC, plain masks")
 CLICKS = (20, 50, 100)
+ANSWERED = 50  # what a session is asked on until so many are
+MOST = 200
 METHODS = ("suggested", "suggested, 5 % wrong", "stratified")
 Rows = list[dict[str, Any]]
 Tasks = tuple[Task, ...]
@@ -86,9 +89,9 @@ def session_rows(task: Task, seed: int, wrong: float, others: Tasks) -> Rows:
     session.adopt(run(session.update()))
     found: Rows = []
     told = slips = 0
-    for clicks in range(1, max(CLICKS) + 1):
+    for clicks in range(1, MOST + 1):
         suggestion = session.next()
-        if suggestion is None:
+        if suggestion is None or (told >= ANSWERED and clicks > max(CLICKS)):
             break
         reply = annotator.reply(suggestion)
         told, slips = told + (reply.event is not None), slips + reply.wrong
@@ -98,11 +101,15 @@ def session_rows(task: Task, seed: int, wrong: float, others: Tasks) -> Rows:
             session.answer(suggestion, reply.event)
         if session.wants_update:
             session.adopt(run(session.update()))
-        if clicks in CLICKS:
+        answered = reply.event is not None and told == ANSWERED
+        if clicks in CLICKS or answered:
             model = trained(task, session.annotations)
             also = others if clicks == max(CLICKS) and not wrong else ()
-            entry = {"clicks": clicks, "told": told, "slips": slips}
-            found.append({**entry, **figures_of(task, model, also)})
+            entry = {"told": told, "slips": slips, **figures_of(task, model, also)}
+            if clicks in CLICKS:
+                found.append({"clicks": clicks, **entry})
+            if answered:
+                found.append({"clicks": f"{ANSWERED} answered", "asked": clicks, **entry})
     return found
 
 
@@ -141,7 +148,7 @@ def measure(task: Task, seeds: int, log: Path, others: Tasks) -> Rows:
     return [r for r in rows if r["method"] not in METHODS or r["seed"] < seeds]
 
 
-def pick(rows: Rows, method: str, clicks: int | None, key: str) -> list[float]:
+def pick(rows: Rows, method: str, clicks: int | str | None, key: str) -> list[float]:
     """A figure over seeds."""
     return [
         r[key] for r in rows if r["method"] == method and (clicks is None or r["clicks"] == clicks)
@@ -152,31 +159,34 @@ def table(task: Task, rows: Rows) -> str:
     """Wrong events of every way of asking, and which kinds they are."""
     (plain,) = pick(rows, "untrained", None, "loss")
     (full,) = pick(rows, "all", None, "loss")
-    n_test = sum(len(p.events) for p in task.test)
+    n_test, told = sum(len(p.events) for p in task.test), f"{ANSWERED} answered"
     lines = [
         f"### {task.name}: {n_test:,} events scored, untrained {100 * plain:.2f} % wrong, with all "
         f"{len(task.train.events):,} answers {100 * full:.2f} %",
         "",
-        header("wrong events, %", *(f"{c} asked" for c in CLICKS)),
+        header("wrong events, %", *(f"{c} asked" for c in CLICKS), told),
     ]
     for method in METHODS:
-        lines.append(row(method, *(mean(pick(rows, method, c, "loss"), 2, 100.0) for c in CLICKS)))
+        each = [pick(rows, method, c, "loss") for c in (*CLICKS, told)]
+        lines.append(row(method, *(mean(v, 2, 100.0) if v else "" for v in each)))
     for what, method, key in (
         ("of the questions suggested: answered", METHODS[0], "told"),
         ("of those with slips: answered wrongly", METHODS[1], "slips"),
     ):
-        lines.append(row(what, *(mean(pick(rows, method, c, key)) for c in CLICKS)))
+        lines.append(row(what, *(mean(pick(rows, method, c, key)) for c in (*CLICKS, told))))
+    asked = mean(pick(rows, METHODS[0], told, "asked"))
+    lines.append(row(f"asked until {told}", *("" for _ in CLICKS), asked))
     lines += ["", header("wrong events by kind", "scored", "untrained", "50 suggested",
-                         "100 suggested", "all")]  # fmt: skip
+                         "100 suggested", told, "all")]  # fmt: skip
     event = np.concatenate([part.events.event for part in task.test])
-    asked = {c: [r["kinds"] for r in rows if (r["method"], r["clicks"]) == ("suggested", c)]
-             for c in CLICKS[1:]}  # fmt: skip
+    few = {c: [r["kinds"] for r in rows if (r["method"], r["clicks"]) == ("suggested", c)]
+           for c in (*CLICKS[1:], told)}  # fmt: skip
     (before,), (after,) = ([r["kinds"] for r in rows if r["method"] == m]
                            for m in ("untrained", "all"))  # fmt: skip
     for kind in Event:
         count = int((event == kind).sum())
         if count:
-            middle = [mean([float(k[kind.key]) for k in found]) for found in asked.values()]
+            middle = [mean([float(k[kind.key]) for k in found]) for found in few.values()]
             lines.append(row(kind.key, f"{count:,}", before[kind.key], *middle, after[kind.key]))
     return "\n".join(lines) + "\n"
 

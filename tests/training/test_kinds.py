@@ -11,7 +11,7 @@ import pytest
 
 from bridgetrack.active import update
 from bridgetrack.active.options import LearnOptions
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.events import ODD, Event
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
@@ -20,7 +20,7 @@ from bridgetrack.pipeline.tracking import allowed_by
 from bridgetrack.progress import run
 from bridgetrack.training import kinds, train
 from bridgetrack.training.keep import Decision, KeepReason
-from bridgetrack.training.kinds import ALIKE, GRID, ODD, Priced, most_of_each, price_kinds
+from bridgetrack.training.kinds import ALIKE, GRID, Priced, most_of_each, price_kinds
 from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.train import strategy_steps, train_steps
 from training.training_cases import (

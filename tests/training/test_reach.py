@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
@@ -140,6 +141,29 @@ def test_starting_weights_that_are_mostly_wrong_in_a_way_have_no_say_in_it() -> 
     assert reach(against, BREAKS).step == 1
     divided = np.concatenate([broken(scene, some), far_apart(7)[some:]])
     assert reach(confirmed(scene, divided), BREAKS).step < 1
+
+
+def test_kinds_that_the_starting_weights_know_too_little_of_are_believed() -> None:
+    """What learning overturns of them vouches, too, for half as much of something else."""
+    scene = confirmed(plain_scene(), far_apart(3))
+    moved = overturned(scene, AWAY)
+    before = choices([scene], START)
+    said = hold_sure(build_training_set([scene]), START)
+
+    def step(wrong: set[Event]) -> float:
+        sure = replace(said, wrong=frozenset(wrong))
+        return run(within_reach([scene], START, AWAY, before, sure, priced=False)).step
+
+    (after,) = choices([scene], AWAY)
+    kinds = brings(scene.problem, before[0], after, scene.hypotheses.event)
+    lost = regrets(scene.problem, scene.matrix.scores(START), before[0], after) >= SURE
+    count = Counter(Event(kind) for kind in kinds[lost].tolist())
+    assert moved == count.total()
+    (one, n), (two, m), *others = count.most_common()
+    assert 0 < sum(k for _, k in others) <= UNLIKE * (n + m)
+    assert step({one, two}) == 1
+    assert m > UNLIKE * n
+    assert step({one}) < 1
 
 
 def test_answers_that_are_probably_slips_vouch_for_nothing() -> None:

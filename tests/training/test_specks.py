@@ -12,10 +12,13 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model, untrained_model
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.progress import run
+from bridgetrack.training.components import LARGEST, build_training_set
 from bridgetrack.training.kinds import ALIKE, most_of_each, vouched
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.outcome import choices
+from bridgetrack.training.sure import OFTEN, as_seen, hold_sure
 from bridgetrack.training.train import train_steps
+from bridgetrack.training.training_set import TrainingSet
 from gallery import movie_of
 from scenes import simulated
 from training.training_cases import confirmed, says, with_annotations
@@ -81,6 +84,51 @@ def test_a_few_answers_turn_specks_in_all_frames() -> None:
     # a cell that the edge of the frame cuts may be as small
     inside = describe_cells(scene.evidence).border < 0.1
     assert gone[~specks & inside].mean() < 0.01
+
+
+def about_specks(count: int, largest: int = LARGEST) -> TrainingSet:
+    """Answers that so many specks are none, among moves that are sure, as training holds them."""
+    scene, specks = dirty()
+    events = scene.hypotheses
+    label, frame = scene.detections.label, scene.detections.frame
+    numbers = np.unique(label[specks])[:count]
+    rows = [np.flatnonzero((label == n) & (frame == 2 * t))[0] for t, n in enumerate(numbers)]
+    (before,) = choices([scene], START)
+    moves = np.flatnonzero(before & (events.event == Event.MOVE))
+    moves = moves[~specks[events.sources[moves, 0]]][::300]
+    told = np.append(false_columns(scene, np.array(rows)), moves)
+    return build_training_set([confirmed(scene, told)], largest)
+
+
+@pytest.mark.parametrize(("count", "wrong"), [(2, False), (OFTEN, True), (5, True)])
+def test_answers_that_specks_are_no_cells_cost_no_trust_in_moves(count: int, wrong: bool) -> None:
+    sure = hold_sure(about_specks(count), START)
+    assert sure.data.vouches is not None
+    # the starting model is sure that each of them is a cell
+    assert (sure.data.vouches < 0).sum() == count
+    assert sure.wrong == ({Event.FALSE} if wrong else set())
+    assert sure.against == (0 if wrong else count)
+    assert sure.trusted
+    assert sure.data.n_held
+
+
+def test_nothing_is_held_in_place_of_a_speck() -> None:
+    data = hold_sure(about_specks(OFTEN, 10**9), START).data
+    assert data.sure is not None
+    assert data.firm is not None
+    covered = data.incidence[data.kind == Event.FALSE].sum(axis=0).A1 > 0
+    rivals = data.incidence @ covered > 0
+    assert (data.firm & rivals).any()
+    assert not (data.sure & rivals).any()
+
+
+def test_who_has_not_seen_the_answers_about_specks_does_not_know_of_them() -> None:
+    data = hold_sure(about_specks(OFTEN), START).data
+    assert data.vouches is not None
+    against = data.annotation_sample[data.vouches < 0]
+    assert as_seen(data, against).n_held
+    # two are too few to tell that the model is wrong about them, and too many for slips
+    assert not as_seen(data, against[1:]).n_held
 
 
 def test_a_speck_counts_once_for_all_its_frames() -> None:

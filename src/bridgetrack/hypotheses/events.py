@@ -44,6 +44,9 @@ class Event(IntEnum):
         return cls[key.upper()]
 
 
+ODD = (Event.FALSE, Event.SKIP, Event.MERGE, Event.SPLIT)
+"""Kinds of events by which cells and their masks differ."""
+
 EventName = Literal["move", "divide", "split", "merge", "appear", "disappear", "skip", "false"]
 """What `Event.key` can be, for the schemas of files."""
 

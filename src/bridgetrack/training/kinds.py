@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.features.feature import FeatureSet
-from bridgetrack.hypotheses.events import Event
+from bridgetrack.hypotheses.events import ODD, Event
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.resolve import resolve
 from bridgetrack.pipeline.scene import Scene
@@ -40,9 +40,6 @@ from bridgetrack.training.outcome import common_features, population_of
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-ODD = (Event.FALSE, Event.SKIP, Event.MERGE, Event.SPLIT)
-"""Kinds of events by which cells and their masks differ."""
 
 ALIKE = 9
 """Events of a kind that may be new for every one that the annotations confirm, at least."""

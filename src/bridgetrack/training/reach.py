@@ -15,7 +15,9 @@ a beginning breaks a track. The rule:
    where they are many (`kinds.vouched`).
 2. Every two of them vouch for one that brings something else (`UNLIKE`).
 3. Where more answers overturn something in one way than confirm anything that the starting weights
-   are sure of, these are wrong there, and all that brings the same is vouched for.
+   are sure of, these are wrong there, and all that brings the same is vouched for. So it is for
+   kinds that most answers of several contradict (`SureEvents.wrong`); what is overturned of these
+   vouches, as what the answers overturn, for half as much of something else.
 4. Answers that are probably slips (`sure`) vouch for nothing: what they say is learned, but what
    they alone overturn counts for no other part.
 
@@ -185,12 +187,12 @@ def within_reach(
     if sure.suspected:
         believed = _without(scenes, scores, free, sure.suspected)
     vouching = _overturned(scenes, scores, [one.chosen for one in free], believed)
-    if _vouched_for(found, vouching, sure.vouching):
+    if _vouched_for(found, vouching, sure):
         return replace(reached, overturned=first)
 
     def allowed(there: Reached) -> bool:
         found = _overturned(scenes, scores, before, there.chosen)
-        return _vouched_for(found, vouching, sure.vouching)
+        return _vouched_for(found, vouching, sure)
 
     shorter = yield from longest(STEPS, gone, allowed)
     return replace(shorter, overturned=first)
@@ -228,11 +230,13 @@ def _solved(scenes: Sequence[Scene], weights: Array) -> Steps[tuple[Solution, ..
     return tuple(found)
 
 
-def _vouched_for(found: Counter[Event], vouching: Counter[Event], confirming: int) -> bool:
+def _vouched_for(found: Counter[Event], vouching: Counter[Event], sure: SureEvents) -> bool:
     """Whether what the answers overturn, and confirm, vouches for what learning overturns."""
-    limited = {kind: n for kind, n in found.items() if vouching[kind] <= confirming}
+    wrong = sure.wrong | {kind for kind in found if vouching[kind] > sure.vouching}
+    limited = {kind: n for kind, n in found.items() if kind not in wrong}
     others = sum(max(0.0, n - float(vouched(vouching[kind]))) for kind, n in limited.items())
-    return others <= UNLIKE * vouching.total()
+    said = vouching | Counter({kind: found[kind] for kind in sure.wrong})
+    return others <= UNLIKE * said.total()
 
 
 def _without(

@@ -11,6 +11,11 @@ for `VOUCHED` of them, so each of H that are held weighs ``min(1, VOUCHED vouchi
 task loss, where an annotation weighs 1 (rounded down to half an octave, so that what was cached
 mostly stays good). Without an annotation that vouches nothing is held.
 
+A model may be wrong about what is wrong with masks alone: it takes specks for cells, say, where
+there are many. Where several annotations of a kind by which cells and their masks differ (`ODD`)
+contradict what it is sure of, and most of those that are about such events, they say nothing of
+other kinds: they cost no trust, and nothing is held in whose place an event of the kind may be.
+
 Margins are those within the annotated components as training cuts them (`components.LARGEST`):
 without the skips and false detections that tie a huge component together, some events look surer
 than they are.
@@ -30,6 +35,7 @@ from scipy.special import betainc
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.words import describe
 from bridgetrack.errors import InfeasibleError
+from bridgetrack.hypotheses.events import ODD, Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
@@ -83,7 +89,11 @@ class SureEvents:
         Rows of annotations that contradict the starting model by a margin of `DOUBT` or more, and
         are probably slips.
     against, asked
-        How many contradict what it is sure of, and how many are about such events.
+        How many contradict what it is sure of, and how many are about such events; those of kinds
+        that it is ``wrong`` about do not count.
+    wrong
+        Kinds by which cells and masks differ whose annotations mostly contradict what it is sure
+        of.
     margins, agreeing
         What was found, by the content of samples and of their annotations, for the next time.
     """
@@ -93,6 +103,7 @@ class SureEvents:
     doubted: tuple[int, ...] = ()
     against: int = 0
     asked: int = 0
+    wrong: frozenset[Event] = frozenset()
     margins: _Known = field(default_factory=dict, repr=False)
     agreeing: _Known = field(default_factory=dict, repr=False)
 
@@ -139,7 +150,8 @@ class SureEvents:
 def hold_sure(data: TrainingSet, w: Array, earlier: SureEvents | None = None) -> SureEvents:
     """Find the events that starting weights (d,) are sure of, and hold them.
 
-    None is held where more of the annotations of sure events contradict them than slips explain.
+    None is held where more of the annotations of sure events contradict them than slips explain,
+    and none where an event of a kind may be of which most annotations do.
     ``earlier`` was found for other annotations of the same movie; of use with the same weights.
     """
     scores = np.asarray(data.phi @ w)
@@ -157,13 +169,17 @@ def hold_sure(data: TrainingSet, w: Array, earlier: SureEvents | None = None) ->
         ),
     )
     asked, against = _contradicted(data, margin, SURE)
-    doubted = _probably_slips(data, _contradicted(data, margin, DOUBT)[1])
+    differ = _contradicted(data, margin, DOUBT)[1]
+    doubted = differ & ~_often(data, np.ones(len(differ), dtype=bool), differ)
     rows = tuple(np.flatnonzero(doubted).tolist())
     annotated = np.asarray(data.sets.sum(axis=0)).ravel() > 0
     firm = (margin >= SURE) & agreeing & data.allowed & ~annotated
     vouches = (asked.astype(np.int8) - 2 * against).astype(np.int8)
-    held = _held(replace(data, firm=firm, vouches=vouches), np.arange(len(data.samples)))
-    return SureEvents(held, w, rows, int(against.sum()), int(asked.sum()), margins, known)
+    data = replace(data, firm=firm, vouches=vouches)
+    held = _held(data, np.arange(len(data.samples)))
+    speak, vouching, wrong = _trust(data, np.ones(len(vouches), dtype=bool))
+    kinds = frozenset(Event(k) for k in wrong.tolist())
+    return SureEvents(held, w, rows, speak, speak + vouching, kinds, margins, known)
 
 
 def explained_by_slips(against: int, vouching: int) -> bool:
@@ -194,17 +210,16 @@ def _contradicted(data: TrainingSet, margin: Array, wide: float) -> tuple[Mask, 
     return agree | differ, differ
 
 
-def _probably_slips(data: TrainingSet, differ: Mask) -> Mask:
-    """Contradicting annotations without those of kinds that mostly contradict, shape (A,).
+def _often(data: TrainingSet, asked: Mask, differ: Mask) -> Mask:
+    """Which annotations are of kinds that mostly contradict, of those that are asked; (A,).
 
     Where people say again and again what the starting model does not think of, such as that
     something is no cell, it is the model that is wrong. What leaves several events is of one kind.
     """
     kind = data.event + 1
-    count = np.bincount(kind)
-    against = np.bincount(kind, differ, minlength=len(count))
-    often = (against >= OFTEN) & (2 * against > count)
-    return np.asarray(differ & ~often[kind])
+    count = np.bincount(kind, asked)
+    against = np.bincount(kind, asked & differ, minlength=len(count))
+    return np.asarray(((against >= OFTEN) & (2 * against > count))[kind])
 
 
 def _found(
@@ -261,15 +276,34 @@ def _agreeing(problem: Problem, scores: Array, allowed: Mask, best: Mask, sample
 
 def _held(data: TrainingSet, rows: Index) -> TrainingSet:
     """The training set with the events that annotations of some samples vouch for."""
-    assert data.firm is not None and data.vouches is not None
-    vouches = data.vouches[np.isin(data.annotation_sample, rows)]
-    against, vouching = int((vouches < 0).sum()), int((vouches > 0).sum())
-    count = int(data.firm[np.isin(data.column_sample, rows)].sum())
+    assert data.firm is not None
+    against, vouching, wrong = _trust(data, np.isin(data.annotation_sample, rows))
+    firm = data.firm & ~_rivals(data, wrong)
+    count = int(firm[np.isin(data.column_sample, rows)].sum())
     trusted = explained_by_slips(against, vouching)
     weight = weight_of(count if trusted else 0, vouching)
-    if data.sure is not None and weight == data.sure_weight:
+    sure = firm & (weight > 0)
+    if data.sure is not None and weight == data.sure_weight and (sure == data.sure).all():
         return data
-    return _holding(data, data.firm & (weight > 0), weight)
+    return _holding(data, sure, weight)
+
+
+def _trust(data: TrainingSet, seen: Mask) -> tuple[int, int, NDArray[np.int8]]:
+    """How many annotations speak against the starting model and for it, but for some kinds.
+
+    These are the `ODD` ones that several annotations are of which mostly contradict it.
+    """
+    assert data.vouches is not None
+    against = seen & (data.vouches < 0)
+    wrong = _often(data, seen & (data.vouches != 0), against) & np.isin(data.event, ODD)
+    count = int((against & ~wrong).sum())
+    return count, int((seen & ~wrong & (data.vouches > 0)).sum()), np.unique(data.event[wrong])
+
+
+def _rivals(data: TrainingSet, wrong: NDArray[np.int8]) -> Mask:
+    """Columns in whose place an event of some kinds may be, shape (H,)."""
+    covered = np.asarray(data.incidence[np.isin(data.kind, wrong)].sum(axis=0)).ravel() > 0
+    return np.asarray(data.incidence @ covered.astype(np.float64)) > 0
 
 
 def _holding(data: TrainingSet, sure: Mask, weight: float) -> TrainingSet:

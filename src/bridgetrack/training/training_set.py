@@ -46,6 +46,8 @@ class TrainingSet:
         Sample of every annotation, shape (A,).
     allowed
         Columns that some compatible output may choose, shape (H,).
+    kind
+        The `Event` of every column, shape (H,).
     pair
         Earlier frame of the frame pair of every annotation's slot, shape (A,).
     event
@@ -82,6 +84,7 @@ class TrainingSet:
     sets: sp.csr_matrix
     annotation_sample: Index
     allowed: Mask
+    kind: NDArray[np.int8]
     pair: Index
     event: NDArray[np.int8]
     scene: Index
@@ -199,6 +202,7 @@ def labelled(
         sets=sets,
         annotation_sample=annotation_sample,
         allowed=allowed,
+        kind=scene.hypotheses.event[cut.columns],
         pair=np.asarray(frame - (constraints.slot >= n_cells), dtype=np.int64),
         event=event,
         scene=np.full(len(constraints), number, dtype=np.int64),
@@ -218,7 +222,7 @@ def join_sets(parts: Sequence[TrainingSet]) -> TrainingSet:
     for name in ("column_sample", "slot_sample", "annotation_sample"):
         values = [getattr(p, name) + shift for p, shift in zip(parts, shifts, strict=False)]
         arrays[name] = np.concatenate(values)
-    each = ("allowed", "pair", "event", "scene", "drawn", "importance")
+    each = ("allowed", "kind", "pair", "event", "scene", "drawn", "importance")
     for name in each:
         arrays[name] = np.concatenate([getattr(p, name) for p in parts])
     whole = TrainingSet(
