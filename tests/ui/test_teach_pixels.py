@@ -16,6 +16,12 @@ from bridgetrack.ui.layers import camera_of, find_role
 
 
 @pytest.fixture
+def pixels(pixels: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The middle of the short movie: its image and its cells."""
+    return tuple(array[:, 66:322, 66:322] for array in pixels)
+
+
+@pytest.fixture
 def segment(viewer: Any, qtbot: Any, pixels: tuple[np.ndarray, np.ndarray]) -> Any:
     """The panel of step 1 on three frames of the short movie."""
     viewer.add_image(pixels[0][:3].copy(), name="short")
