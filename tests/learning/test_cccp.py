@@ -100,7 +100,10 @@ def test_recycling_and_cache_save_inference() -> None:
     assert 5 * calls["with cache"] < calls["yu and joachims"]
 
 
-@pytest.mark.parametrize("learner", ["bundle", "n-slack", "frank-wolfe"])
+@pytest.mark.parametrize(
+    "learner",
+    ["bundle", "n-slack", pytest.param("frank-wolfe", marks=pytest.mark.thorough)],
+)
 def test_looking_beyond_ties_ends_lower(learner: Any) -> None:
     """CCCP as printed stays where completions tie; over some problems that costs a good deal."""
     ends = []
