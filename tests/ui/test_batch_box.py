@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,18 @@ def test_cells_are_found_with_what_was_taught_here(viewer, qtbot, tmp_path: Path
         qtbot.waitUntil(lambda: "Tracking" not in box.words.text(), timeout=20_000)
         found = how_found(out / "next" / "labels.tif")
         assert found is not None and (found.pixels is not None) == ticked
+
+
+def test_the_name_of_a_movie_does_not_widen_the_panel(viewer, qtbot):
+    images, labels = drawn(3)
+    widget, box = unfolded(viewer, qtbot)
+    before = box.sizeHint().width()
+    taught = bt.learn_pixels(images, strokes_on(labels), diameter=14.0)
+    state_of(viewer).session.pixels = replace(taught, name="a movie " * 12)
+    widget.open_step(0)
+    widget.open_step(3)
+    assert "a movie" in box.taught.text()
+    assert box.taught.sizeHint().width() <= before
 
 
 def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace):

@@ -342,6 +342,14 @@ def test_a_size_that_is_set_before_the_estimate_comes_stays(opened, viewer, qtbo
     assert find.looks["diameter"].value == 31 and "31 pixels wide" in find.estimate.text()
 
 
+def test_the_slider_of_the_size_is_wide_enough_to_drag(opened):
+    from qtpy.QtWidgets import QSlider
+
+    _, widget = opened
+    looks = widget.segment.find.looks
+    assert looks.native.findChild(QSlider).width() > looks["diameter"].native.width() / 2
+
+
 def test_cells_may_be_large(opened, viewer, qtbot, monkeypatch):
     state, widget = opened
     find = widget.segment.find

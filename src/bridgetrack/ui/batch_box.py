@@ -22,7 +22,7 @@ from bridgetrack.pipeline.batch import BatchRow, most_different
 from bridgetrack.segmentation.settings import MaskChoice
 from bridgetrack.ui.forms import SettingsForm
 from bridgetrack.ui.panel import Panel, Work
-from bridgetrack.ui.widgets import button, text
+from bridgetrack.ui.widgets import brief, button, text
 
 _ABOUT = (
     "Tracks every movie of a folder with the model in use. Movies without masks are segmented "
@@ -94,8 +94,8 @@ class BatchBox(QWidget):
         usable = kept is not None and "cell" in kept.classes
         self.taught.setEnabled(usable)
         self.taught.setChecked(usable and self.taught.isChecked())
-        on = f" on {kept.name}" if kept is not None and usable else " by painting"
-        self.taught.setText(f"Find them with what was taught{on}")
+        name = brief(kept.name) if kept is not None and usable else "this movie"
+        self.taught.setText(f"Find them as taught on {name}")
         super().showEvent(event)
 
     def begin(self) -> None:

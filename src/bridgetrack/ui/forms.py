@@ -21,6 +21,9 @@ _STEPS = 100
 _FAR = 100
 """How many times the lower limit the upper one is from which a slider goes by ratios."""
 
+_BUTTONS = 56
+"""Pixels beside the number in its box."""
+
 _LARGEST = 1_000_000
 """Stands for a limit that there is not."""
 
@@ -141,6 +144,8 @@ def _with_slider(made: Any) -> QWidget:
     row.addWidget(slider, 1)
     row.addWidget(box)
     box.setDecimals(1)
+    # as wide as its number and its buttons need; the slider has the rest
+    box.setMaximumWidth(box.fontMetrics().horizontalAdvance("0000.0") + _BUTTONS)
     slider.setToolTip(made.tooltip)
     slider.setRange(0, 2 * _STEPS)
     per_step = math.log(made.max / made.min) / slider.maximum()

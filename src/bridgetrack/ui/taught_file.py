@@ -13,7 +13,7 @@ from bridgetrack.segmentation.pixels import PixelModel
 from bridgetrack.session.teaching import open_taught, save_taught
 from bridgetrack.ui.layers import path_of
 from bridgetrack.ui.panel import Panel
-from bridgetrack.ui.widgets import SPACE, button, row
+from bridgetrack.ui.widgets import SPACE, brief, button, row
 
 JOB = "open pixels"
 """Name of the background work: reading a file."""
@@ -62,7 +62,7 @@ class TaughtFile(QWidget):
         self.save.setEnabled(model is not None and "cell" in model.classes)
         self.without.setVisible(start is not None)
         if start is not None:
-            self.without.setText(f"Do without what was taught on {start.name}")
+            self.without.setText(f"Do without what {brief(start.name)} taught")
 
     def ask_open(self) -> None:
         """Ask for a file and begin with what it holds."""

@@ -33,7 +33,7 @@ from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.source_panel import painted_frames
 from bridgetrack.ui.taught_file import JOB as OPENING
 from bridgetrack.ui.taught_file import TaughtFile
-from bridgetrack.ui.widgets import SPACE, button, row, text
+from bridgetrack.ui.widgets import SPACE, brief, button, row, text
 
 STROKES, PROBABILITY = "strokes", "probability"
 ASIDE = "strokes aside"
@@ -265,7 +265,7 @@ class TeachPixels(QWidget):
         )  # fmt: skip
         self.again.setVisible(offered)
         if offered and kept is not None:
-            self.again.setText(f"Use what was taught on {kept.name}")
+            self.again.setText(f"Use what was taught on {brief(kept.name)}")
         self.next.setEnabled(self.model is not None)
         self.file.show_taught(self.model, self._start)
         there = (self.strokes, self.model, self._start)
