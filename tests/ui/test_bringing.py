@@ -17,9 +17,12 @@ from qtpy.QtGui import QDropEvent
 from qtpy.QtWidgets import QApplication, QFileDialog, QRadioButton
 
 from bridgetrack.movie import looks_like_labels, open_labels, open_movie, save_labels
+from bridgetrack.pipeline.project import load_project
+from bridgetrack.progress import run
+from bridgetrack.session.project import saving
 from bridgetrack.ui.file_layers import layers_of
 from bridgetrack.ui.file_menu import folder_reader
-from bridgetrack.ui.layers import path_of, tags_of
+from bridgetrack.ui.layers import path_of, role_of, tags_of
 from bridgetrack.ui.panel import state_of
 from bridgetrack.ui.workflow import fill
 
@@ -303,3 +306,27 @@ def test_any_frame_of_a_folder_of_stacks_opens_the_folder(tmp_path):
     # Movies of several positions lie side by side, too, but each is opened by itself.
     [(movie, *_)] = layers_of(tmp_path / "positions" / "pos1.tif")
     np.testing.assert_array_equal(movie, stacks[1])
+
+
+def test_every_channel_of_a_movie_is_there_and_the_first_is_chosen(viewer, qtbot, files, tmp_path):
+    frames = np.stack([tifffile.imread(f) for f in sorted(files["frames"].glob("*.tif"))])
+    both, movie = np.stack([frames, frames.max() - frames], axis=1), tmp_path / "two.tif"
+    tifffile.imwrite(movie, both, imagej=True, metadata={"axes": "TCYX"})
+    widget = fill(viewer, movie, files["masks"] / "t000.tif")
+    state = state_of(viewer)
+    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    first, second = (x for x in viewer.layers if role_of(x) == "image")
+    assert chosen(widget, "image") is first
+    assert str(second.blending) == "additive" and first.name != second.name
+    for k, layer in enumerate((first, second)):
+        np.testing.assert_array_equal(layer.data, both[:, k])
+    # The cells are those of the movie, whichever of its channels shows them.
+    cells = chosen(widget, "labels")
+    widget.segment.source.image.choose(second)
+    qtbot.waitUntil(lambda: state.session.movie.layers[0] is second, timeout=20_000)
+    assert chosen(widget, "labels") is cells
+    np.testing.assert_array_equal(state.session.movie.image.frame(1)[0], both[1, 1])
+    # A project keeps the channel that was chosen.
+    run(saving(state.session, tmp_path / "project.json"))
+    _, image = load_project(tmp_path / "project.json").open()
+    np.testing.assert_array_equal(image.frame(1)[0], both[1, 1])

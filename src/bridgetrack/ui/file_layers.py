@@ -19,6 +19,9 @@ from bridgetrack.ui.layers import IMPORTED, KEY, LayerData, placement, points_da
 
 Reader = Callable[[str | list[str]], list[LayerData]]
 
+_COLOURS = ("gray", "green", "magenta", "cyan", "yellow", "red", "blue")
+"""Of the channels of a movie, in order."""
+
 
 def image_data(
     movie: Movie, name: str, path: Path, channel: int | str = 0, **more: Any
@@ -28,6 +31,9 @@ def image_data(
     meta = tag("image", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
     where = placement(movie.geometry)
     look = {"colormap": "gray", **_contrast(movie, k)}
+    if len(movie.channels) > 1:
+        name = f"{name}, {movie.channels[k]}"
+        look |= {"colormap": _COLOURS[k % len(_COLOURS)], "blending": "additive"}
     return movie.array[:, k], {"name": name, "metadata": meta, **look, **where}, "image"
 
 
@@ -87,11 +93,14 @@ def _read_movie(path: str | list[str]) -> list[LayerData]:
 
 
 def movie_layers(path: Path) -> list[LayerData]:
-    """A movie, or masks where its pixels look like cell numbers; with the masks that are in it."""
+    """A movie, or masks where its pixels look like cell numbers; with the masks that are in it.
+
+    Every channel is a layer, seen through each other as napari draws channels.
+    """
     movie, name = open_movie(path), _name(path)
     if looks_like_labels(movie):
         return [labels_data(movie, name, path)]
-    layers = [image_data(movie, name, path)]
+    layers = [image_data(movie, name, path, k) for k in range(len(movie.channels))]
     if (path / "labels").is_dir():
         layers.append(labels_data(open_labels(path), f"{name} cells", path))
     return layers

@@ -124,7 +124,10 @@ class SegmentPanel(Panel):
 
         def add(found: list[LayerData]) -> None:
             made = self.state.add_layers(found, self.source.image.layer)
+            first: dict[str, Any] = {}  # of several channels
             for layer, (*_, kind) in zip(made, found, strict=False):
+                first.setdefault(kind, layer)
+            for kind, layer in first.items():
                 if kind in choice:
                     choice[kind].choose(layer)
 
