@@ -151,6 +151,7 @@ FRAGILE = {
     "suggested",
     "track_flat",
     "train_curriculum_entropy",
+    "train_curriculum_novelty",
     "train_l1",
     "train_learner_bundle",
     "train_sample",
