@@ -8,7 +8,8 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled when they are used; most of what is installed never is.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 PYTEST_ARGS ?= -n 3 --dist worksteal
 
 # Solvers and arrays use one thread each: the tests run side by side.

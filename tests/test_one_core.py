@@ -15,7 +15,7 @@ import qpsolvers
 
 import bridgetrack as bt
 from bridgetrack.learning import cccp
-from bridgetrack.learning.options import LEARNERS
+from bridgetrack.learning.options import LEARNERS, LearningOptions
 from bridgetrack.learning.risk import Risk
 from bridgetrack.training.options import TrainingOptions
 from training.training_cases import bad_prior, confirmed, plain_scene, some_true
@@ -99,7 +99,10 @@ WAYS = {
     "literal": plain(treatment="literal"),
     "paced": plain(curriculum="slack"),
     "paced by novelty": plain(curriculum="novelty"),
-    **{learner: plain(learner=learner) for learner in LEARNERS},
+    **{
+        learner: plain(optimiser=LearningOptions(learner=learner, max_inferences=100))
+        for learner in LEARNERS
+    },
     **{s: helped(s) for s in ("union", "transfer", "delta")},
     "a session": lambda: asked().train(),
 }

@@ -16,7 +16,14 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return Bench(tmp_path_factory.mktemp("golden"))
 
 
-_LONG = ("python_training", "python_transfer", "train_lambda")
+_LONG = (
+    "python_training",
+    "python_transfer",
+    "train_l1",
+    "train_lambda",
+    "train_learner_subgradient",
+    "train_loss_ramp",
+)
 """Others of their kind are compared every time."""
 
 

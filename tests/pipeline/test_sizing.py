@@ -15,6 +15,7 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import colony, drawn, share_found
 
 
+@pytest.mark.thorough
 def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> None:
     images, labels = (frames[:2] for frames in colony(bright=True))
     movie = open_movie(images)

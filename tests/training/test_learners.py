@@ -74,7 +74,10 @@ def test_blocks_of_some_samples() -> None:
     assert sorted(np.concatenate(blocks).tolist()) == list(range(len(some)))
 
 
-@pytest.mark.parametrize(("learner", "most"), [("n-slack", 2600), ("bundle", 2000)])
+@pytest.mark.parametrize(
+    ("learner", "most"),
+    [("n-slack", 2600), pytest.param("bundle", 2000, marks=pytest.mark.thorough)],
+)
 def test_one_component_is_fitted_to_the_end(learner: LearnerName, most: int, bench: Bench) -> None:
     """Its one slack makes minimisers leap to and fro, and the start contradicts most answers."""
     start, count = load_model(bench.poor), 0

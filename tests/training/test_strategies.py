@@ -127,7 +127,7 @@ def misleading(seed: int = 2) -> Scene:
     return confirmed(scene, np.array(wrong))
 
 
-@pytest.mark.parametrize("count", [5, 40])
+@pytest.mark.parametrize("count", [5, pytest.param(40, marks=pytest.mark.thorough)])
 def test_misleading_movies_do_no_harm(count: int) -> None:
     training = run(strategy_steps("transfer", this_movie(count), [misleading()], None, QUICK))
     assert right(training.model) >= right(untrained_model()) - 1e-9
