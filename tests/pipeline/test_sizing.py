@@ -31,6 +31,7 @@ def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> Non
     assert recall["fitted"] > max(0.7, recall["estimate"] + 0.3), recall
 
 
+@pytest.mark.thorough
 def test_size_is_looked_for_where_masks_are_chosen() -> None:
     movie = open_movie(colony(bright=True)[0][:2])
     plain = run(Finding(choose="plain").decided(movie))
