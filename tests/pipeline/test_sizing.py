@@ -15,7 +15,6 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import colony, drawn, share_found
 
 
-@pytest.mark.thorough
 def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> None:
     images, labels = (frames[:2] for frames in colony(bright=True))
     movie = open_movie(images)
@@ -31,7 +30,7 @@ def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> Non
     assert recall["fitted"] > max(0.7, recall["estimate"] + 0.3), recall
 
 
-@pytest.mark.thorough
+@pytest.mark.thorough  # the test of what the window decides has as much
 def test_size_is_looked_for_where_masks_are_chosen() -> None:
     movie = open_movie(colony(bright=True)[0][:2])
     plain = run(Finding(choose="plain").decided(movie))

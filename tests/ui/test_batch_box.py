@@ -64,6 +64,7 @@ def test_the_name_of_a_movie_does_not_widen_the_panel(viewer, qtbot):
     widget.open_step(0)
     widget.open_step(3)
     assert "a movie" in box.taught.text()
+    assert "a movie " * 12 in box.taught.toolTip()
     assert box.taught.sizeHint().width() <= before
 
 

@@ -15,9 +15,9 @@ a beginning breaks a track. The rule:
    where they are many (`kinds.vouched`).
 2. Every two of them vouch for one that brings something else (`UNLIKE`).
 3. Where more answers overturn something in one way than confirm anything that the starting weights
-   are sure of, these are wrong there, and all that brings the same is vouched for. So it is for
-   kinds that most answers of several contradict (`SureEvents.wrong`); what is overturned of these
-   vouches, as what the answers overturn, for half as much of something else.
+   are sure of, these are wrong there, and all that brings the same is vouched for. The same holds
+   for kinds of which several answers contradict them, and most do (`SureEvents.wrong`); what
+   learning overturns of such a kind vouches, as what the answers overturn, by rule 2.
 4. Answers that are probably slips (`sure`) vouch for nothing: what they say is learned, but what
    they alone overturn counts for no other part.
 

@@ -150,8 +150,9 @@ class SureEvents:
 def hold_sure(data: TrainingSet, w: Array, earlier: SureEvents | None = None) -> SureEvents:
     """Find the events that starting weights (d,) are sure of, and hold them.
 
-    None is held where more of the annotations of sure events contradict them than slips explain,
-    and none where an event of a kind may be of which most annotations do.
+    None is held where more of the annotations of sure events contradict them than slips explain.
+    Annotations of kinds that they are wrong about (`SureEvents.wrong`) are left out of that count,
+    and nothing is held in whose place an event of such a kind may be.
     ``earlier`` was found for other annotations of the same movie; of use with the same weights.
     """
     scores = np.asarray(data.phi @ w)
@@ -291,7 +292,8 @@ def _held(data: TrainingSet, rows: Index) -> TrainingSet:
 def _trust(data: TrainingSet, seen: Mask) -> tuple[int, int, NDArray[np.int8]]:
     """How many annotations speak against the starting model and for it, but for some kinds.
 
-    These are the `ODD` ones that several annotations are of which mostly contradict it.
+    Left out are those `ODD` kinds, returned last, whose annotations mostly contradict it; what is
+    counted are the annotations that are ``seen`` (A,).
     """
     assert data.vouches is not None
     against = seen & (data.vouches < 0)

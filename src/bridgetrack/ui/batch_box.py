@@ -65,7 +65,6 @@ class BatchBox(QWidget):
         self.choose = SettingsForm(MaskChoice, {"choose": "Find cells"}, words=_WORDS)
         box.addWidget(self.choose.native)
         self.taught = QCheckBox()
-        self.taught.setToolTip("Use the strokes that were painted in step 1 to find cells")
         box.addWidget(self.taught)
         self.formats = SettingsForm(
             ExportOptions,
@@ -94,8 +93,9 @@ class BatchBox(QWidget):
         usable = kept is not None and "cell" in kept.classes
         self.taught.setEnabled(usable)
         self.taught.setChecked(usable and self.taught.isChecked())
-        name = brief(kept.name) if kept is not None and usable else "this movie"
-        self.taught.setText(f"Find them as taught on {name}")
+        name = kept.name if kept is not None and usable else "this movie"
+        self.taught.setText(f"Find them as taught on {brief(name)}")
+        self.taught.setToolTip(f"Find cells by the strokes painted on {name} in step 1")
         super().showEvent(event)
 
     def begin(self) -> None:

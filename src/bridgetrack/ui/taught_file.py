@@ -63,6 +63,9 @@ class TaughtFile(QWidget):
         self.without.setVisible(start is not None)
         if start is not None:
             self.without.setText(f"Do without what {brief(start.name)} taught")
+            self.without.setToolTip(
+                f"Learn from the strokes on this movie alone, without {start.name}; they stay"
+            )
 
     def ask_open(self) -> None:
         """Ask for a file and begin with what it holds."""

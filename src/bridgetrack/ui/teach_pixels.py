@@ -266,6 +266,7 @@ class TeachPixels(QWidget):
         self.again.setVisible(offered)
         if offered and kept is not None:
             self.again.setText(f"Use what was taught on {brief(kept.name)}")
+            self.again.setToolTip(f"Begin with the strokes on {kept.name}")
         self.next.setEnabled(self.model is not None)
         self.file.show_taught(self.model, self._start)
         there = (self.strokes, self.model, self._start)
