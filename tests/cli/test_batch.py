@@ -67,10 +67,14 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     assert "found by Bridgetrack" in (out / "raw" / "methods.txt").read_text(encoding="utf-8")
     assert content(many) == before
     (out / "raw" / "tracks.csv").write_text("mine")
-    again = run(*words)
+    divided = json.loads((out / "masks" / "run.json").read_text())["counts"]["divide"]
+    again = run(*words, "--without", "divide")
     assert "2 of 4 movies failed" in again.err, "what somebody changed is not written over"
     assert (out / "raw" / "tracks.csv").read_text() == "mine"
     assert "differs most: " in again.out
+    record = json.loads((out / "masks" / "run.json").read_text())
+    assert record["settings"]["without"] == ["divisions"]
+    assert record["counts"]["divide"] == 0 < divided
 
 
 def test_doubts_about_a_movie_are_told(
@@ -171,6 +175,7 @@ def test_folders_that_cannot_be_tracked(run: Run, many: Path, tmp_path: Path) ->
         ((many, "--out", tmp_path / "x", "--labels", many / "01_GT"), "there are no masks in"),
         ((many, "--out", many / "both.tif"), "both.tif"),
         ((many, "--out", tmp_path / "x", "--choose", "often"), "often"),
+        ((many, "--out", tmp_path / "x", "--without", "wonders"), "'wonders' is no kind of event"),
     ):
         before = content(tmp_path)
         shown = run("batch", *words)

@@ -24,6 +24,13 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
     found = json.loads(again.out)["suggestions"]
     assert [s["question"] in shown.out for s in found] == [True] * 4
     assert {"event", "alternatives", "beliefs", "reason", "position", "frame"} <= set(found[0])
+    rare = "divisions,skip,splits,merges,specks"
+    fewer = run("suggest", truth, "-n", 4, "--without", rare, "--json")
+    named, left = (
+        {e["event"] for s in some for e in (s["event"], *s["alternatives"])}
+        for some in (found, json.loads(fewer.out)["suggestions"])
+    )
+    assert left <= {"move", "appear", "disappear"} < named
 
 
 def test_masks_are_asked_about_where_there_is_an_image(run: Run, tmp_path: Path) -> None:
@@ -143,6 +150,7 @@ def test_an_undecided_annotator(run: Run, movie: Path, truth: Path, tmp_path: Pa
         ("suggest", "x.tif", "-n", 0),
         ("suggest", "x.tif", "--random-share", 2),
         ("suggest", "x.tif", "--seed", -1),
+        ("suggest", "x.tif", "--without", "wonders"),
         ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "-n", 0),
         ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "--wrong", 2),
         ("simulate-annotator", "x.tif", "--ground-truth", "g", "--out", "a", "--seed", -1),

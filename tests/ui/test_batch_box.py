@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,11 +49,15 @@ def test_cells_are_found_with_what_was_taught_here(viewer, qtbot, tmp_path: Path
     for k, ticked in enumerate((False, True)):
         box.out.value = out = tmp_path / f"out{k}"
         box.taught.setChecked(ticked)
+        widget.track.kinds["gaps"].value = not ticked
         box.begin()
+        assert ("without gaps" in box.words.text()) == ticked
         qtbot.waitUntil((out / "next" / "run.json").exists, timeout=60_000)
         qtbot.waitUntil(lambda: "Tracking" not in box.words.text(), timeout=20_000)
         found = how_found(out / "next" / "labels.tif")
         assert found is not None and (found.pixels is not None) == ticked
+        record = json.loads((out / "next" / "run.json").read_text())
+        assert record["settings"]["without"] == (["gaps"] if ticked else [])
 
 
 def test_the_name_of_a_movie_does_not_widen_the_panel(viewer, qtbot):

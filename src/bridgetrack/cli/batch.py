@@ -22,12 +22,14 @@ from bridgetrack.cli.options import (
     OutFolder,
     Repair,
     Weights,
+    Without,
     channel_option,
     check_file,
     make,
     one_option_each,
     parse_channel,
     parse_choices,
+    parse_kinds,
     pixel_model_option,
     reads_movie,
 )
@@ -44,6 +46,7 @@ from bridgetrack.cli.sources import (
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.export.may_write import signed
 from bridgetrack.files import lent_folder, replacing
+from bridgetrack.hypotheses.kinds import EVERYTHING, EventKinds
 from bridgetrack.notes import Note, NoteKind, plural
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.readable import resolved
@@ -97,6 +100,8 @@ class BatchRun:
         The one that shows the cells.
     repair
         Whether masks of movies that have some are mended first.
+    kinds
+        What can happen in the movies.
     reading
         How the files are read.
     """
@@ -111,6 +116,7 @@ class BatchRun:
     pixels: PixelModel | Path | None = None
     channel: int | str = 0
     repair: bool = False
+    kinds: EventKinds = EVERYTHING
     reading: MovieOptions = field(default_factory=MovieOptions)
 
     @property
@@ -159,6 +165,7 @@ def batch(
     ] = None,
     channel: Annotated[str | None, channel_option()] = None,
     repair: Repair = False,
+    without: Without = "",
     reading: MovieOptions,
     json: Json = False,
     **settings: Any,
@@ -172,11 +179,11 @@ def batch(
     from bridgetrack.export.results import FORMATS
     from bridgetrack.pipeline.batch import most_different
 
-    wanted = parse_choices(formats, FORMATS, "--format")
+    wanted, kinds = parse_choices(formats, FORMATS, "--format"), parse_kinds(without)
     choose = make(MaskChoice, choose=settings.pop("choose"))
     given = BatchRun(
         folder, out, model, labels, wanted, choose, make(SegmentationSettings, **settings),
-        pixel_model, parse_channel(channel), repair, reading,
+        pixel_model, parse_channel(channel), repair, kinds, reading,
     )  # fmt: skip
     rows = show(batch_steps(given))
     odd, failed = most_different(rows), [r for r in rows if r.problem]
@@ -272,7 +279,8 @@ def _track(
         repairs = given.repair and movie.labels is not None and movie.image is not None
         inputs = RunInputs(
             labels, movie.image, file, None, given.reading, given.formats, command="batch",
-            found_here=movie.labels is None, repair=repairs, channel=given.channel,
+            found_here=movie.labels is None, repair=repairs, without=given.kinds.words,
+            channel=given.channel,
             pixel_model=given.pixel_model if movie.labels is None or repairs else None,
         )  # fmt: skip
         check_run(out, inputs)
@@ -296,7 +304,8 @@ def _track(
             elif given.repair and movie.labels is not None:
                 words = "the masks were not repaired, as there is no image of them in the folder"
                 notes.append(Note(NoteKind.WARNING, words))
-            tracking = yield from _watched(track_steps(cells, pixels, model), watch)
+            tracked = track_steps(cells, pixels, model, kinds=given.kinds)
+            tracking = yield from _watched(tracked, watch)
             statistics = yield from _watched(statistics_steps(tracking.scene), watch)
         finish(tracking, out, inputs, watch, notes, beside, found, gap)
     told = tuple(n.words for n in notes if n.kind == NoteKind.WARNING)

@@ -16,6 +16,7 @@ from bridgetrack.cli.options import (
     Labels,
     MovieOptions,
     Weights,
+    Without,
     answers_option,
     at_least,
     channel_option,
@@ -23,6 +24,7 @@ from bridgetrack.cli.options import (
     make,
     one_option_each,
     parse_channel,
+    parse_kinds,
     reads_movie,
 )
 from bridgetrack.cli.sources import (
@@ -72,6 +74,7 @@ def suggest(
         ),
     ] = False,
     channel: Annotated[str | None, channel_option(" that --masks goes by")] = None,
+    without: Without = "",
     reading: MovieOptions,
     json: Json = False,
     **how: Any,
@@ -89,11 +92,12 @@ def suggest(
     refuse_masks_alone(annotations, "--masks", masks)
     options = make(SuggestOptions, **how)
     notes: list[Note] = []
+    kinds = parse_kinds(without)
     with collecting_warnings(notes):
         weights = open_weights(model) or shipped_model()
         events = about_events(annotations)
         answers = open_answers(events)
-        scene = open_scene(labels, image, answers, reading, notes, named=events)
+        scene = open_scene(labels, image, answers, reading, notes, named=events, kinds=kinds)
         answered = 0 if answers is None else len(answers)
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
         doubted: list[MaskQuestion] = []

@@ -26,7 +26,8 @@ from bridgetrack.ui.widgets import brief, button, text
 
 _ABOUT = (
     "Tracks every movie of a folder with the model in use. Movies without masks are segmented "
-    "first; NAME_labels, NAME_masks or NAME_cells are the masks of NAME."
+    "first; NAME_labels, NAME_masks or NAME_cells are the masks of NAME. "
+    "What is unticked under What can happen is left out in all of them."
 )
 _HEADER = ("Movie", "Cells", "Tracks", "Divide", "Certain", "Differs")
 _WORDS = {
@@ -48,7 +49,7 @@ class BatchBox(QWidget):
         about.setText(_ABOUT)
         # A folded section is as high as its contents say, which know no width to wrap words at.
         line = about.fontMetrics().lineSpacing()
-        about.setMinimumHeight(5 * line)
+        about.setMinimumHeight(6 * line)
         box.addWidget(about)
         self.folder, self.labels, self.out = (
             FileEdit(mode=FileDialogMode.EXISTING_DIRECTORY, nullable=True, name=name)
@@ -113,8 +114,12 @@ class BatchBox(QWidget):
             return  # pressed twice
         choose = self.choose.applied_to(MaskChoice())
         pixels = self._panel.session.pixels if self.taught.isChecked() else None
-        given = BatchRun(folder, out, model, _path(self.labels), formats, choose, pixels=pixels)
-        self.words.setText("Tracking…")
+        kinds = self._panel.session.kinds
+        given = BatchRun(
+            folder, out, model, _path(self.labels), formats, choose, pixels=pixels, kinds=kinds
+        )
+        left_out = ", ".join(kinds.words)
+        self.words.setText(f"Tracking without {left_out}…" if left_out else "Tracking…")
         doer.run(
             "batch", lambda: batch_steps(given), lambda rows: self._show(rows, out),
             lambda error: self.words.setText(str(error)),
