@@ -73,14 +73,15 @@ def measure(task: Task, seeds: int, log: Path, most: int) -> list[list[dict[str,
     if log.exists():
         for line in log.read_text().splitlines():
             entry = json.loads(line)
-            known[entry["set"], entry["seed"]] = entry["run"]
+            known[entry["set"], entry["seed"], entry["most"]] = entry["run"]
     for seed in range(seeds):
-        if (task.name, seed) not in known:
-            known[task.name, seed] = one_run(task, seed, most)
-            entry = {"set": task.name, "seed": seed, "run": known[task.name, seed]}
+        if (task.name, seed, most) not in known:
+            known[task.name, seed, most] = one_run(task, seed, most)
+            run_ = known[task.name, seed, most]
+            entry = {"set": task.name, "seed": seed, "most": most, "run": run_}
             with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
-    return [known[task.name, seed] for seed in range(seeds)]
+    return [known[task.name, seed, most] for seed in range(seeds)]
 
 
 def covered(entries: list[dict[str, Any]], way: str) -> list[bool]:

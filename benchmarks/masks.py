@@ -5,10 +5,13 @@
 
 Masks come from the image alone, weights are the shipped ones. For HeLa, as in the Cell Tracking
 Challenge, what lies wholly within 25 pixels of the border is left out on both sides, after
-tracking. Errors are counted by cause: a true link is lost because a cell has *no candidate* (none
-with an intersection over union above 0.5), because another candidate was chosen (*wrong
-candidate*), or because both cells are right and the link is not (*wrong link*: those that are lost
-beyond the others, which count cells of little overlap though they may be linked).
+tracking; for PSC both are scored. Lost are true links that the scores do not find again, by cause:
+one of the cells has *no candidate* (none with an intersection over union above 0.5), another
+candidate was chosen for it (*wrong candidate*: by the scores' own matching of cells it is not
+there), or both cells are there and the link is not (*wrong link*).
+
+Seconds are processor seconds a frame: all that finds and chooses masks, of these the joint choice
+without finding candidates, and tracking the chosen masks as a label movie.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,10 +34,13 @@ import tifffile
 from numpy.typing import NDArray
 
 import bridgetrack as bt
+from bridgetrack.evaluation.graph import LineageGraph, graph_of_ctc, match_cells
+from bridgetrack.importing.ctc import read_ctc
 from bridgetrack.movie.movie import Movie
+from bridgetrack.pipeline import masks as masks_module
 from bridgetrack.pipeline.mask_candidates import GivenMasks
 from bridgetrack.pipeline.masks import MaskSettings, choose_masks
-from bridgetrack.regions.regions import Regions, labels_of, no_regions, regions_of_labels
+from bridgetrack.regions.regions import Regions, labels_of, regions_of_labels
 from bridgetrack.regions.score import load_score
 from bridgetrack.segmentation.movie import segment_movie
 
@@ -48,6 +55,7 @@ class DataSet:
     folder: str
     border: int = 0
     sequence: str = "01"
+    also: int | None = None  # another border to score with
 
     @property
     def truth(self) -> str:
@@ -57,7 +65,7 @@ class DataSet:
 
 SETS = {
     "hela": DataSet("Fluo-N2DL-HeLa-01", 25),
-    "psc": DataSet("PhC-C2DL-PSC-01"),
+    "psc": DataSet("PhC-C2DL-PSC-01", also=25),
     "dic": DataSet("DIC-C2DH-HeLa-01"),
     "u373": DataSet("PhC-C2DH-U373-02", 0, "02"),
     "hl60": DataSet("HL60-3D-small"),
@@ -77,19 +85,71 @@ def of_frames(frames: list[Labels], image: Movie) -> Movie:
     return Movie(stack, image.geometry, ("labels",), "benchmark")
 
 
-def found(image: Movie, how: Any, given: GivenMasks) -> tuple[list[Labels], list[Regions], float]:
-    """Labels of every frame, the candidates there were, and seconds of processor time."""
+@dataclass(frozen=True)
+class Found:
+    """Masks of a movie.
+
+    Attributes
+    ----------
+    labels
+        Of every frame.
+    offered
+        The candidates there were.
+    seconds, choosing
+        Of processor time, in all and for the joint choice alone.
+    """
+
+    labels: list[Labels]
+    offered: list[Regions]
+    seconds: float
+    choosing: float = 0.0
+
+
+def found(image: Movie, how: Any, given: GivenMasks) -> Found:
+    """Find the cells of a movie in one of three ways."""
     start = time.process_time()
     if how == "plain":
         labels = [done.labels for done in segment_movie(image)]
         seconds = time.process_time() - start
-        return labels, [regions_of_labels(frame, t) for t, frame in enumerate(labels)], seconds
+        regions = [regions_of_labels(frame, t) for t, frame in enumerate(labels)]
+        return Found(labels, regions, seconds)
     choices: list[Any] = []
     settings = MaskSettings(choose=how)
-    bt.run(choose_masks(image, choices.append, settings=settings, given=given))
+    with timed_choice() as choosing:
+        bt.run(choose_masks(image, choices.append, settings=settings, given=given))
     seconds = time.process_time() - start
     labels = [labels_of(c.candidates.regions, c.chosen, c.frame) for c in choices]
-    return labels, [c.candidates.regions for c in choices], seconds
+    return Found(labels, [c.candidates.regions for c in choices], seconds, sum(choosing))
+
+
+@contextmanager
+def timed_choice() -> Iterator[list[float]]:
+    """Collect the seconds of joint choices, without those in which candidates are found."""
+    whole, spent = masks_module.choose_jointly, list[float]()
+
+    def timed(candidates: Any, *args: Any, **named: Any) -> Any:
+        def found_at(t: int) -> Any:
+            start = time.process_time()
+            one = candidates(t)
+            spent.append(start - time.process_time())
+            return one
+
+        work = whole(found_at, *args, **named)
+        while True:
+            start = time.process_time()
+            try:
+                step = next(work)
+            except StopIteration as end:
+                return end.value
+            finally:
+                spent.append(time.process_time() - start)
+            yield step
+
+    masks_module.choose_jointly = timed
+    try:
+        yield spent
+    finally:
+        masks_module.choose_jointly = whole
 
 
 def rows_of(masks: list[Labels], parent: dict[int, int], border: int) -> pd.DataFrame:
@@ -158,37 +218,38 @@ class Task:
     border: int
 
 
-def causes(task: Task, shown: list[Labels], offered: list[Regions], lost: int) -> dict[str, int]:
-    """Why so many links of true cells, those to daughters among them, are lost."""
-    counts = {"no candidate": 0, "wrong candidate": 0}
+def causes(
+    task: Task, offered: list[Regions], true: LineageGraph, result: LineageGraph
+) -> dict[str, int]:
+    """Why links of true cells, those to daughters among them, are lost."""
+    rows, columns, share = match_cells(true, result)
+    order = np.lexsort((-share, columns))  # a detection keeps the true cell that it covers best
+    best = order[np.r_[True, np.diff(columns[order]) != 0][: len(order)]]
+    match = np.full(len(true.frame), -1)
+    match[rows[best]] = columns[best]
+    there = {tuple(edge) for edge in result.edges.tolist()}
+    seen = has_candidate(task, offered)
+    counts = dict.fromkeys(CAUSES, 0)
+    for a, b in true.edges.tolist():
+        if match[a] >= 0 and match[b] >= 0:
+            counts["wrong link"] += (match[a], match[b]) not in there
+            continue
+        missing = [(int(true.frame[k]), int(true.label[k])) for k in (a, b) if match[k] < 0]
+        counts["wrong candidate" if seen.issuperset(missing) else "no candidate"] += 1
+    return counts
+
+
+def has_candidate(task: Task, offered: list[Regions]) -> set[tuple[int, int]]:
+    """Frames and labels of true cells with a candidate that overlaps well enough."""
     truth = [frame.copy() for frame in task.truth]
-    table = rows_of(truth, task.mothers, task.border)  # without what is not scored
-    mother = dict(zip(table["label"].tolist(), table["parent"].tolist(), strict=True))
-    state = []
-    for t, (true, labels, regions) in enumerate(zip(truth, shown, offered, strict=True)):
+    rows_of(truth, task.mothers, task.border)  # without what is not scored, and numbered as there
+    found: set[tuple[int, int]] = set()
+    for t, (true, regions) in enumerate(zip(truth, offered, strict=True)):
         cells = regions_of_labels(true, t)
-        names = np.unique(true[true > 0])
-
-        def seen(others: Regions, cells: Regions = cells) -> NDArray[np.bool_]:
-            if not len(others) or not len(cells):
-                return np.zeros(len(cells), dtype=bool)
-            return np.asarray(likeness(cells, others).max(axis=1).toarray().ravel() > 0.5)
-
-        chosen = seen(regions_of_labels(labels, t) if labels.any() else no_regions(labels.shape))
-        state.append(
-            dict(zip(names.tolist(), zip(seen(regions), chosen, strict=True), strict=True))
-        )
-    for before, after in zip(state, state[1:], strict=False):
-        for name in after:
-            earlier = name if name in before else mother[name]
-            if earlier not in before:
-                continue
-            (offered_a, chosen_a), (offered_b, chosen_b) = before[earlier], after[name]
-            if chosen_a and chosen_b:
-                continue
-            missing = not (offered_a and offered_b)
-            counts["no candidate" if missing else "wrong candidate"] += 1
-    return counts | {"wrong link": max(0, lost - sum(counts.values()))}
+        if len(cells) and len(regions):
+            good = likeness(cells, regions).max(axis=1).toarray().ravel() > 0.5
+            found |= {(t, label) for label in np.unique(true[true > 0])[good].tolist()}
+    return found
 
 
 def open_task(
@@ -207,20 +268,34 @@ def open_task(
     return Task(part(whole, first, last), truth, mothers, data.border if border is None else border)
 
 
-def scored(task: Task, frames: list[Labels]) -> dict[str, float]:
-    """Track masks with the shipped weights and score them; SEG, too."""
+def scored(
+    task: Task, frames: list[Labels], offered: list[Regions] | None = None
+) -> dict[str, float]:
+    """Track masks with the shipped weights and score them.
+
+    Beside the scores there are SEG, the seconds of tracking, and why links are lost where it is
+    known what the candidates were.
+    """
     true, border = [frame.copy() for frame in task.truth], task.border
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         labels = of_frames([frame.copy() for frame in frames], task.image)
-        bt.track(labels, task.image).save(root / "found", ["ctc"])
+        start = time.process_time()
+        tracked = bt.track(labels, task.image)
+        seconds = time.process_time() - start
+        tracked.save(root / "found", ["ctc"])
         result = read_masks(root / "found" / "ctc", "mask*.tif")
         table = rows_of(result, parents(root / "found" / "ctc" / "res_track.txt"), border)
         write_ctc(root / "RES" / "ctc", result, table, False)
         write_ctc(root / "01_GT" / "TRA", true, rows_of(true, task.mothers, border), True)
         score = bt.evaluate(root / "RES", root / "01_GT", chota=False)
+        why: dict[str, int] = {}
+        if offered is not None:
+            truth = graph_of_ctc(read_ctc(root / "01_GT"), markers=True)
+            shown = graph_of_ctc(read_ctc(root / "RES" / "ctc"), markers=False)
+            why = causes(task, offered, truth, shown)
     figures = {k: v for k, v in score.to_dict().items() if isinstance(v, int | float)}
-    return {**figures, "seg": seg(task.truth, frames)}
+    return {**figures, "seg": seg(task.truth, frames), "tracking": seconds, **why}
 
 
 def seg(truth: list[Labels], shown: list[Labels]) -> float:
@@ -246,27 +321,31 @@ def rows(args: argparse.Namespace) -> Iterator[list[str]]:
         task = open_task(SETS[name], args.data, args.frames, args.border)
         if task is None:
             continue
+        also = SETS[name].also if args.border is None else None
         for how in args.how.split(","):
-            frames, offered, seconds = found(task.image, how, given)
-            figures = scored(task, frames)
-            lost = round(figures["n_edges"] * (1 - figures["edge_recall"]))
-            why = causes(task, frames, offered, lost)
-            n_cells = sum(len(np.unique(t)) - 1 for t in task.truth)
-            yield [
-                name,
-                how,
-                *(f"{figures.get(k, np.nan):.3f}" for k in COLUMNS),
-                f"{sum(map(len, offered)) / max(n_cells, 1):.1f}",
-                *map(str, why.values()),
-                f"{seconds / task.image.n_frames:.2f}",
-            ]
+            one = found(task.image, how, given)
+            for border in dict.fromkeys((task.border, task.border if also is None else also)):
+                figures = scored(replace(task, border=border), one.labels, one.offered)
+                n_cells = sum(len(np.unique(t)) - 1 for t in task.truth)
+                yield [
+                    name if border == task.border else f"{name}, {border} pixels left out",
+                    how,
+                    *(f"{figures.get(k, np.nan):.3f}" for k in COLUMNS),
+                    f"{sum(map(len, one.offered)) / max(n_cells, 1):.1f}",
+                    *(str(figures[cause]) for cause in CAUSES),
+                    *(
+                        f"{seconds / task.image.n_frames:.2f}"
+                        for seconds in (one.seconds, one.choosing, figures["tracking"])
+                    ),
+                ]
 
 
+CAUSES = ("no candidate", "wrong candidate", "wrong link")
 COLUMNS = ("edge_f1", "division_f1", "complete_tracks", "tra", "det", "seg", "bio")
 HEAD = (
     "movie", "masks", "edge F1", "divisions", "complete", "TRA", "DET", "SEG", "BIO",
     "candidates/cell", "links lost: no candidate", "wrong candidate", "wrong link",
-    "s/frame",
+    "s/frame", "joint choice alone", "tracking",
 )  # fmt: skip
 
 

@@ -33,11 +33,18 @@ def within(frame: Labels, border: int) -> Labels:
     return np.where(np.isin(frame, inner), frame, 0).astype(np.int32)
 
 
-def state(true: Labels, shown: Labels, t: int) -> tuple[Mask, int]:
-    """Which true cells are right, and how many labels lie where nothing is."""
+def state(true: Labels, shown: Labels, t: int, border: int) -> tuple[Mask, NDArray[np.int64]]:
+    """Which true cells are right, and how many labels lie where nothing is.
+
+    Of these all, and those that reach into the border, in which the truth holds no cells.
+    """
     cells, found = regions_of_labels(true, t), regions_of_labels(shown, t)
     like = masks.likeness(cells, found).toarray()
-    return like.max(axis=1, initial=0) > 0.5, int((like.max(axis=0, initial=0) == 0).sum())
+    nothing = np.unique(shown[shown > 0])[like.max(axis=0, initial=0) == 0]
+    rim = shown.copy()
+    rim[border:-border, border:-border] = 0
+    both = np.array([len(nothing), np.isin(nothing, rim).sum()], dtype=np.int64)
+    return like.max(axis=1, initial=0) > 0.5, both
 
 
 def main() -> None:
@@ -72,17 +79,19 @@ def main() -> None:
 
 def told(truth: list[Labels], before: list[Labels], after: list[Labels], border: int) -> str:
     """What was mended and broken, in words."""
-    mended = broken = false_before = false_after = 0
+    mended = broken = 0
+    false_before, false_after = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
     for t, (true, old, new) in enumerate(zip(truth, before, after, strict=True)):
         cells = within(true, border)
-        right, wrong = state(cells, within(old, border), t)
-        right_now, wrong_now = state(cells, within(new, border), t)
+        right, wrong = state(cells, within(old, border), t, border)
+        right_now, wrong_now = state(cells, within(new, border), t, border)
         mended += int((right_now & ~right).sum())
         broken += int((right & ~right_now).sum())
         false_before, false_after = false_before + wrong, false_after + wrong_now
     return (
         f"true cells mended {mended}, broken {broken}, {mended / max(broken, 1):.1f} for one; "
-        f"labels where nothing is: {false_before} before, {false_after} after"
+        f"labels where nothing is: {false_before[0]} before, {false_after[0]} after, of which "
+        f"{false_before[1]} and {false_after[1]} reach into the border that is left out"
     )
 
 
