@@ -24,6 +24,8 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
     found = json.loads(again.out)["suggestions"]
     assert [s["question"] in shown.out for s in found] == [True] * 4
     assert {"event", "alternatives", "beliefs", "reason", "position", "frame"} <= set(found[0])
+    assert all(f"margin at least {s['margin_at_least']:.2f}\n" in shown.out for s in found)
+    assert not any("margin" in s for s in found)
     rare = "divisions,skip,splits,merges,specks"
     fewer = run("suggest", truth, "-n", 4, "--without", rare, "--json")
     named, left = (

@@ -105,12 +105,18 @@ def suggest(
             given = RunInputs(labels, image, model, annotations, reading)
             number = None if channel is None else parse_channel(channel)
             doubted = _about_masks(given, weights, number)[:count]
-    record: dict[str, Any] = {"suggestions": [s.to_json() for s in found]}
+    record: dict[str, Any] = {"suggestions": [_to_json(s) for s in found]}
     if masks:
         record["masks"] = [q.to_json() for q in doubted]
     record["notes"] = note_texts(notes)
     lines = [*suggestion_lines(found), *(mask_lines(doubted) if masks else [])]
     answer(json, record, lambda: [*lines, *note_lines(notes)])
+
+
+def _to_json(suggestion: Suggestion) -> dict[str, Any]:
+    """A suggestion as JSON values; its margin is called what it is in tables, a lower bound."""
+    found = suggestion.to_json()
+    return {("margin_at_least" if key == "margin" else key): v for key, v in found.items()}
 
 
 def _about_masks(given: RunInputs, weights: Model, channel: int | str | None) -> list[MaskQuestion]:
@@ -165,7 +171,7 @@ def suggestion_lines(found: list[Suggestion]) -> list[str]:
         lines.append(f"{number:>3}. {s.question}")
         place = ", ".join(f"{p:.0f}" for p in s.position)
         only = s.margin == float("inf")
-        sure = "nothing else is possible" if only else f"margin {s.margin:.2f}"
+        sure = "nothing else is possible" if only else f"margin at least {s.margin:.2f}"
         lines.append(f"     frames {s.frame} and {s.last_frame}, at {place}; {sure}")
         lines.append(f"     because {s.reason}" if not s.random else f"     {s.reason}")
     return lines
