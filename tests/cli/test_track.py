@@ -132,6 +132,8 @@ def test_exact_margins_are_those_that_explain_tells(run: Run, truth: Path, tmp_p
     assert (bounds["margin_at_least"][known] <= exact["margin"][known] + 1e-6).all()
     assert (bounds["margin_at_least"][known] < exact["margin"][known] - 0.1).mean() > 0.5
     assert exact["margin"].min() == pytest.approx(least[0]["margin"], abs=1e-6)
+    sure, at_least = (pd.read_csv(f / "tracks.csv")["certainty"] for f in (out, plain))
+    assert (at_least <= sure + 1e-6).all() and (at_least < sure - 0.01).any()
     cells = read_tracks_csv(out / "detections.csv").nodes.set_index("id")
     row = exact[exact["event"] == "move"].iloc[30]
     cell = cells.loc[row["sources"][0]]

@@ -33,9 +33,11 @@ class BatchRow:
     counts
         What was found, see `count_events`.
     certainty
-        Mean probability of the events that join cells, each against its best alternative.
+        Mean probability of the events that join cells, each against its best alternative; at least
+        that, where margins are lower bounds.
     doubtful
-        Share of them that are less probable than `DOUBTFUL`.
+        Share of them that are less probable than `DOUBTFUL`; at most that, where margins are lower
+        bounds.
     statistics
         What its likely events look like.
     apart
