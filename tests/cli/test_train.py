@@ -51,6 +51,7 @@ def test_clicks_to_a_model_that_tracks(
     assert record["lambda_chosen_by"] == "user"
     assert record["gap"] is not None
     assert record["kept"] == kept
+    assert record["prior"] == str(start)
     for change in record["changes"].values():
         assert change["after"] - change["before"] == change["gained"] - change["lost"]
     trained = load_model(model)
@@ -67,6 +68,7 @@ def test_a_summary_for_people(run: Run, truth: Path, clicks: Path, tmp_path: Pat
     assert shown.status == 0, shown.err
     for words in ("annotations used", "lambda 1 (user)", "gap ", "starting model", str(model)):
         assert words in shown.out
+    assert "starts from the shipped model\n" in shown.out
 
 
 def crossed(said: AnnotationSet) -> tuple[AnnotationSet, set[str]]:

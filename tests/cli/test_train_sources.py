@@ -36,6 +36,7 @@ def test_an_earlier_project_helps(
     assert shown.status == 0, shown.err
     record = json.loads(shown.out)
     assert record["strategy"] == "transfer"
+    assert record["prior"] == "shipped"
     assert record["rho"] == pytest.approx(1.0)
     assert record["sources"] == ["TRA (30 annotations)"]
     assert record["kept"] == "trained"
@@ -130,6 +131,7 @@ def test_a_model_of_the_library_is_a_source_by_its_name(
     for source in (file, "my nuclei"):
         shown = run("train", *given, tmp_path / "m.json", "--source", source)
         assert shown.status == 0, shown.err
+        assert f"starts from {source}\n" in shown.out
         found.append(load_model(tmp_path / "m.json").weights)
     np.testing.assert_array_equal(*found)
     shown = run("train", *given, tmp_path / "no.json", "--source", "nobody")

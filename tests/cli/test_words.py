@@ -69,7 +69,7 @@ def test_no_display_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_why_weights_were_kept_is_said() -> None:
     record: dict[str, Any] = {
-        "annotations": 3, "held": {"events": 40, "weight": 0.5}, "lambda": 1.0,
+        "prior": "shipped", "annotations": 3, "held": {"events": 40, "weight": 0.5}, "lambda": 1.0,
         "lambda_chosen_by": "user", "gap": None,
         "reason": "the answers agree with the starting model, which is kept",
         "estimate_words": None, "changes": {}, "seconds": {}, "model": "m.json",

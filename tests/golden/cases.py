@@ -122,7 +122,7 @@ class Bench:
         out = self.new("model.json")
         given = ("--image", self.flat / "01", "--annotations", clicks or self.clicks())
         shown = self.json("train", self.found, *given, "--out", out, *words)
-        del shown["model"]
+        del shown["model"], shown["prior"]
         return {"shown": shown, "model": self.read(out)}
 
     def track(self, *words: Any, graphs: bool = True) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def train_sample(bench: Bench) -> Any:
     sample, out = bt.sample_folder(), bench.new("model.json")
     given = ("--image", sample / "01", "--annotations", sample / "annotations.json")
     shown = bench.json("train", sample / "01_GT" / "TRA", *given, "--out", out)
-    del shown["model"]
+    del shown["model"], shown["prior"]
     return {"shown": shown, "model": bench.read(out)}
 
 
@@ -294,7 +294,7 @@ def train_chosen(bench: Bench) -> Any:
     masks = sample / "01_GT" / "TRA"
     bench.run("annotate", masks, "--ground-truth", masks.parent, "--count", 310, "--out", clicks)
     shown = bench.json("train", masks, "--annotations", clicks, "--out", out)
-    del shown["model"]
+    del shown["model"], shown["prior"]
     return {"shown": shown, "model": bench.read(out)}
 
 
@@ -322,7 +322,7 @@ def train_points(bench: Bench) -> Any:
     bench.run("annotate", masks, "--ground-truth", masks.parent, "--count", 40, "--out", clicks)
     given = ("--annotations", clicks, "--prior", bench.poor, "--out", out)
     shown = bench.json("train", bench.points, *given)
-    del shown["model"]
+    del shown["model"], shown["prior"]
     return {"shown": shown, "model": bench.read(out)}
 
 

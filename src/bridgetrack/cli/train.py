@@ -144,6 +144,7 @@ def train(
             start, tie = open_weights(prior), parse_positive(rho, "--rho")
             name = _strategy(source or [], strategy, tie, start)
             sources = _open_sources(name, source or [], watch)
+            called = _called(source[0] if source and name in ("prior", "delta") else prior)
             answers = open_answers(annotations)
             scene = open_scene(
                 labels,
@@ -159,7 +160,7 @@ def train(
         with cluster_at(scheduler) as workers:
             steps = strategy_steps(name, scene, sources, start, options, tie=tie, workers=workers)
             training = learn(steps, out, watch, options)
-    record = describe_training(training, out, watch, notes)
+    record = describe_training(training, out, watch, notes, called)
     answer(json, record, lambda: training_lines(record, [*notes, *training.notes]))
 
 
@@ -276,13 +277,21 @@ def _open_sources(name: Strategy, files: list[Path], watch: Stopwatch) -> tuple[
     return found
 
 
+def _called(model: Path | None) -> str:
+    """What a starting model was called: a file, a name in the library, or the shipped one."""
+    from bridgetrack.models.library import SHIPPED, find_model_file
+
+    return SHIPPED if model is None or find_model_file(model) is None else str(model)
+
+
 def describe_training(
-    training: Training, out: Path, watch: Stopwatch, notes: Sequence[Note]
+    training: Training, out: Path, watch: Stopwatch, notes: Sequence[Note], prior: str = "shipped"
 ) -> dict[str, Any]:
-    """What came of a training, as JSON values."""
+    """What came of a training that started from the model `prior`, as JSON values."""
     result, estimate = training.result, training.estimate
     return {
         "model": str(out),
+        "prior": prior,
         "kept": training.kept,
         "reason": training.reason,
         "annotations": training.n_annotations,
@@ -329,7 +338,9 @@ def _finite(value: float) -> float | None:
 def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
     """The same for people."""
     gap = "unknown" if record["gap"] is None else f"{record['gap']:.1e}"
+    prior = "the shipped model" if record["prior"] == "shipped" else record["prior"]
     lines = [
+        f"starts from {prior}",
         f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g} "
         f"({record['lambda_chosen_by']}), gap {gap}",
         str(record["reason"]),
