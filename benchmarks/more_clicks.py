@@ -10,6 +10,7 @@ changed; both by kind, means over seeds.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 
@@ -20,9 +21,11 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps
-from common import Task, arguments, header, load_task, row, score
+from common import Task, header, load_task, option, row, score
+from unseen import UNSEEN, load
 
 COUNTS = (20, 50, 100, 200)
+MOVIES = ("iPSC 01, every 2nd", "iPSC 04, every 2nd")
 
 
 def kinds(task: Task, numbers: set[int]) -> Counter[str]:
@@ -40,9 +43,10 @@ def told(counted: list[Counter[str]]) -> str:
 def main() -> None:
     """Print a table a movie."""
     warnings.simplefilter("ignore")
-    given = arguments(__doc__, 5, ("iPSC 01, every 2nd",))
-    for name in given.sets:
-        task = load_task(name, given.data)
+    seeds = int(option("--seeds", 5))
+    names = sys.argv[sys.argv.index("--sets") + 1 :] if "--sets" in sys.argv else list(MOVIES)
+    for name in names:
+        task = load(name) if name in UNSEEN else load_task(name)
         if task is None:
             continue
         start = set(score(task, shipped_model().aligned(task.train.scene.matrix.features)).wrong)
@@ -51,7 +55,7 @@ def main() -> None:
         print(header("answers", "wrong", "all the way", "lost", "won"), flush=True)
         for count in COUNTS:
             now, whole = [], []
-            for seed in range(given.seeds):
+            for seed in range(seeds):
                 given_answers = task.clicks(seed, count=count)
                 training = run(train_steps(annotate(task.train.scene, given_answers)))
                 weights = training.model.aligned(task.train.scene.matrix.features)
