@@ -263,6 +263,35 @@ def test_yes_keeps_the_masks_and_is_learned_from(asked, movie, tmp_path: Path) -
     assert "about masks" not in asked.questions.report.effort
 
 
+def test_the_same_is_proposed_in_frames_beside_after_a_no_alone(movie) -> None:
+    images, truth, labels = movie[0], movie[1], movie[2].copy()
+    labels[T + 1][labels[T + 1] == 2] = 1
+    session = bt.Session(labels, images)
+    session.questions.masks.turn(True)
+    question = until(session, MendKind.CUT)
+    [other] = {T, T + 1} - {question.frame}
+    session.answer(question, "yes")
+    assert session.proposed == []
+    session.undo()
+
+    def take_back(work: str, step: object) -> None:
+        if work == "propose" and step is not None:
+            session.undo()
+
+    session.progress.connect(take_back)
+    session.answer(question, "no")
+    assert session.proposed == [], "it was taken back while the others were looked through"
+    session.progress.disconnect(take_back)
+    session.answer(question, "no")
+    assert [(m.frame, m.kind) for m in session.proposed] == [(other, MendKind.CUT)]
+    np.testing.assert_array_equal(frame_of(session, other), labels[other])
+    session.accept(session.proposed[0])
+    for t in (T, T + 1):
+        assert min(pieces(frame_of(session, t), truth[t], (1, 2))) > 0.6
+    assert session.proposed == []
+    session.close()
+
+
 def test_a_missing_cell_is_drawn(asked, movie) -> None:
     truth, labels = movie[1], movie[2]
     question = until(asked, MendKind.GROW)

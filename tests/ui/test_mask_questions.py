@@ -18,11 +18,12 @@ T = 1
 
 @pytest.fixture
 def state(viewer, qtbot):
-    """A movie in which two cells are drawn as one in frame 1, with masks asked about."""
+    """A movie in which two cells are drawn as one in two frames, with masks asked about."""
     from bridgetrack.ui.panel import state_of
 
     images, labels = drawn()
-    labels[T][labels[T] == 2] = 1
+    for t in (T, T + 1):
+        labels[t][labels[t] == 2] = 1
     viewer.add_image(images, name="nuclei")
     viewer.add_labels(labels, name="cells")
     _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
@@ -122,8 +123,20 @@ def test_backspace_cuts_and_z_takes_it_back(asked, viewer, hand, qtbot):
     assert asked.session.questions.current is question
     assert asked.annotator.asking, "the next key answers it again"
     settled(asked, qtbot)
+    assert not asked.session.busy("propose") and not asked.session.proposed
     hand.key("2")
     assert len(np.unique(cells(viewer)[T])) == len(np.unique(before[T])) + 1
+    settled(asked, qtbot)
+    # The same is offered in the frame beside it, which is shown first.
+    same = asked.widget.suggest.same
+    qtbot.waitUntil(same.isVisible, timeout=20_000)
+    assert same.words.text() == f"The same cut in frame {T + 1} too?"
+    np.testing.assert_array_equal(cells(viewer)[T + 1], before[T + 1])
+    hand.key("P")
+    assert asked.canvas.frame == T + 1
+    hand.key("P")
+    assert len(np.unique(cells(viewer)[T + 1])) == len(np.unique(before[T + 1])) + 1
+    assert not same.isVisible()
     settled(asked, qtbot)
 
 

@@ -170,7 +170,7 @@ def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
     settled(state, qtbot)
     assert [m.frame for m in state.session.proposed] == [T - 1, T + 1]
     qtbot.waitUntil(widget.annotate.same.isVisible, timeout=20_000)
-    assert f"{T - 1}, {T + 1}" in widget.annotate.same_words.text()
+    assert f"{T - 1}, {T + 1}" in widget.annotate.same.words.text()
     np.testing.assert_array_equal(cells(viewer)[T - 1], before[T - 1])
     hand.key("P")
     assert state.canvas.frame in (T - 1, T + 1), "it is shown first"
@@ -185,7 +185,7 @@ def test_the_same_cut_is_offered_in_other_frames_until_taken_or_forgotten(
     hand.key("P")
     assert (cells(viewer)[first] != before[first]).any()
     settled(state, qtbot)
-    qtbot.mouseClick(widget.annotate.same_all, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(widget.annotate.same.all, Qt.MouseButton.LeftButton)
     settled(state, qtbot)
     assert (cells(viewer)[2 * T - first] != before[2 * T - first]).any()
     assert not state.session.proposed

@@ -219,6 +219,8 @@ class MaskQuestions:
     def answer(self, asked: MaskQuestion, right: bool) -> None:
         """The masks are right as drawn, or the alternative is: they change at once.
 
+        The same change is then proposed where frames before and after show the same.
+
         Raises
         ------
         InputError
@@ -228,9 +230,11 @@ class MaskQuestions:
         """
         movie = self._movie
         site = movie.site(asked.frame)
-        movie.accept(asked.mend(site.labels, right, site.free))
+        made = movie.accept(asked.mend(site.labels, right, site.free))
         assert movie.masks is not None
         self._answered.append((asked, movie.masks.answers.past[-1]))
+        if not right:
+            movie.propose_same(made)
         self.look()
 
     def taken_back(self) -> MaskQuestion | None:

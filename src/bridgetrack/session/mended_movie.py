@@ -195,7 +195,7 @@ class MendedMovie(TrackedMovie):
             finally:
                 self._stepping = False
         self._steps = self._steps.then("both" if events else "steps")
-        self.proposed = []
+        self._drop_proposed()
         self._on_masks(frames)
         if not done:
             self.message.emit("info", "The masks have changed there since and stay as they are.")
@@ -257,7 +257,7 @@ class MendedMovie(TrackedMovie):
         masks, _ = self._mendable()
         frames, done = masks.take(step)
         self._steps = self._steps.then("steps")
-        self.proposed = []
+        self._drop_proposed()
         self._on_masks(frames)
         return done
 

@@ -191,7 +191,8 @@ class Session(MendedMovie):
             From `ask`.
         answer
             ``"yes"``: the proposed event holds, or the masks are right as drawn; ``"no"``: it
-            does not, or the alternative is right; ``"cannot tell"``;
+            does not, or the alternative is right, and where other frames show the same, it is
+            proposed for `accept` (`proposed`); ``"cannot tell"``;
             ``"skip"``: ask something else first; a number: that of the event of
             ``question.alternatives`` which holds, from 0; or the event that holds.
 

@@ -385,10 +385,15 @@ class TrackedMovie(BackgroundWork):
             self.message.emit("info", "Done again. Undo (Z) takes it back.")
             self._step(self._steps.future[-1], "redo", self._steps.forth())
 
+    def _drop_proposed(self) -> None:
+        """Masks changed by another way: what was proposed, or is looked for, goes."""
+        self.cancel("propose")
+        self.proposed = []
+
     def _step(self, of: str, way: str, steps: UndoOrder) -> None:
         """Undo or redo an annotation, an answer about masks, or a step of several of these."""
         before, self._steps, self._stepping = self._steps, steps, True
-        self.proposed = []
+        self._drop_proposed()
         try:
             if of == "answers":
                 getattr(self.answers, way)()

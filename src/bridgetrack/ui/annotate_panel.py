@@ -30,6 +30,7 @@ from bridgetrack.ui.mask_reasons_box import MaskReasonsBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Answer, Panel, Work
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.same_box import SameBox
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import (
     Column,
@@ -39,7 +40,6 @@ from bridgetrack.ui.widgets import (
     folded,
     grid,
     heading,
-    row,
     text,
 )
 
@@ -146,7 +146,7 @@ class AnnotatePanel(Panel):
         self.column.addWidget(self._actions())
         # What comes and goes is below the buttons, which stay where they are.
         self.choosing = self.add(Work(self, "choose"))
-        self.same = self.add(self._same())
+        self.same = self.add(SameBox(self))
         self.reasons = self.add(MaskReasonsBox(self))
         self.add_notice()
         self.add(heading("Your answers"))
@@ -161,7 +161,6 @@ class AnnotatePanel(Panel):
         self.listen(annotator.mode_changed, self._on_mode)
         self.follow(self._show_proposals, annotator.changed, session.movie_changed)
         self.follow(self._list_answers, session.answers_changed, session.tracking_changed)
-        self.follow(self._show_same, session.answers_changed, session.movie_changed)
         self._on_mode()
 
     # ------------------------------------------------------------------ parts
@@ -195,18 +194,6 @@ class AnnotatePanel(Panel):
 
     def _mending(self) -> QWidget:
         return grid([self.modes[mode] for mode, _ in _MENDING], 3)
-
-    def _same(self) -> QWidget:
-        """What the last change of masks suggests for other frames; hidden where nothing."""
-        box = Column()
-        self.same_words = box.add(text())
-        key = shortcut("same")
-        self.same_next = button("Next", key.words, self.annotator.do_same, key=key, icon="next")
-        self.same_all = button("In all", "Do the same in all frames named",
-                               self.annotator.do_all_the_same, icon="yes")  # fmt: skip
-        box.column.addWidget(row(self.same_next, self.same_all))
-        box.hide()
-        return box
 
     def _mode_button(self, mode: Mode, words: str) -> QPushButton:
         key = shortcut(mode.value)
@@ -252,11 +239,6 @@ class AnnotatePanel(Panel):
         if words != shown:
             self.proposals.clear()
             self.proposals.addItems(words)
-
-    def _show_same(self) -> None:
-        words = self.annotator.same_words
-        self.same_words.setText(words)
-        self.same.setVisible(bool(words))
 
     def _no_proposals(self) -> str:
         if self.session.known is None:

@@ -22,6 +22,7 @@ from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.plots import AccuracyPlot
 from bridgetrack.ui.question_pictures import Picture, TwoFrames, mask_picture_steps, picture_steps
+from bridgetrack.ui.same_box import SameBox
 from bridgetrack.ui.shortcuts import shortcut
 from bridgetrack.ui.widgets import button, heading, row, text
 
@@ -72,6 +73,7 @@ class SuggestPanel(Panel):
             )
         )
         # What changes with every answer is below the buttons, which stay where they are.
+        self.same = self.add(SameBox(self))
         self.outcome = self.add(text())
         self.add_notice()
         self.progress = self.add(heading("How far you are"))
