@@ -32,6 +32,18 @@ def drawn(n_frames: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return images, labels
 
 
+def ringed() -> NDArray[np.float32]:
+    """Nine bright cells with dark rings, which may as well be many small dark ones; two frames."""
+    rng, side = np.random.default_rng(0), 32
+    yy, xx = np.indices((3 * side, 3 * side)) % side - side / 2
+    images = []
+    for t in range(2):
+        away = np.hypot(yy - t, xx)
+        image = 100.0 + 60 * (away < 6) - 80 * ((away >= 6) & (away < 9))
+        images.append(ndi.gaussian_filter(image, 1) + rng.normal(0, 3, image.shape))
+    return np.stack(images).astype(np.float32)
+
+
 def strokes_on(truth: np.ndarray) -> np.ndarray:
     """Strokes on the first frame: some lines of it, of cells and of background."""
     strokes = np.zeros(truth.shape, np.uint8)

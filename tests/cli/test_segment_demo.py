@@ -28,7 +28,7 @@ from bridgetrack.progress import run as run_steps
 from bridgetrack.segmentation.backends import Network
 from bridgetrack.segmentation.pixels import PixelModel, load_pixel_model
 from cli.conftest import Run, write_tiff
-from drawn_movie import colony, drawn
+from drawn_movie import colony, drawn, ringed
 from fake_networks import cellpose_that
 from short_sample import short_sample
 
@@ -314,6 +314,33 @@ def test_how_sure_each_mask_is_stands_beside_the_labels(run: Run, tmp_path: Path
     refused = run(*words)
     assert refused.status == 1 and "labels.masks.csv" in refused.err
     assert table.read_text() == "mine"
+
+
+def test_readings_that_disagree_are_told_and_kept(run: Run, tmp_path: Path) -> None:
+    image, out = write_tiff(tmp_path / "ringed.tif", ringed()), tmp_path / "labels.tif"
+    words = ("segment", image, "--out", out, "--choose", "plain")
+    shown = run(*words)
+    assert shown.status == 0, shown.err
+    assert "warning: cells are taken for structured and 19 pixels wide, but dark and" in shown.out
+    record = json.loads((tmp_path / "labels.run.json").read_text())
+    first, second = record["readings"]
+    assert (first["foreground"], second["foreground"]) == ("texture", "dark")
+    assert first["diameter"] == record["settings"]["diameter"]
+    assert (first["cells"], first["again"], first["likely"]) == (9, 1.0, True)
+    for reading in first, second:
+        likely = 1.3 if reading["likely"] else 1.0
+        expected = reading["cells"] * reading["again"] ** 2 * likely
+        assert reading["worth"] == pytest.approx(expected)
+        assert reading["spread"] >= 1
+    assert first["worth"] > second["worth"] > first["worth"] / 1.5
+    files = (Path(__file__).parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
+    told = files.partition("### `LABELS.run.json`")[2].partition("### `LABELS.masks.csv`")[0]
+    assert not [key for key in (*record, *first) if f"`{key}`" not in told]
+    # What is said is not tried, and not in doubt.
+    shown = run(*words, "--foreground", "bright", "--diameter", 12)
+    assert shown.status == 0 and "warning" not in shown.out
+    [only] = json.loads((tmp_path / "labels.run.json").read_text())["readings"]
+    assert (only["foreground"], only["diameter"], only["cells"]) == ("bright", 12, 0)
 
 
 def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

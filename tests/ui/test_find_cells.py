@@ -25,7 +25,7 @@ from bridgetrack.segmentation.readings import Reading, SettingsEstimate
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui import find_cells
 from bridgetrack.ui.layers import find_role, tags_of
-from drawn_movie import colony
+from drawn_movie import colony, ringed
 from fake_networks import cellpose_that
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -429,3 +429,12 @@ def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot)
     find.go.click()
     said = Finding(SegmentationSettings(diameter=33.0), "frame")
     assert looked_for(state, find, qtbot) == run(said.decided(movie)).settings
+    # That another reading fits nearly as well is told, too.
+    find.choice["choose"].value = "plain"
+    assert "⚠" not in find.estimate.text()
+    widget.segment.source.image.choose(viewer.add_image(ringed(), name="ringed"))
+    find.go.click()
+    looked_for(state, find, qtbot)
+    told = find.estimate.text()
+    assert told.startswith("Cells look structured and 19 pixels wide. ⚠ Cells are taken for")
+    assert "dark and" in told and "fits nearly as well" in told
