@@ -1,8 +1,10 @@
-"""What tracking keeps in memory."""
+"""What tracking, and choosing masks, keep in memory."""
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,15 @@ from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import compute_features
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.opening import open_movie
+from bridgetrack.pipeline.joint import Candidates, FrameChoice
+from bridgetrack.pipeline.mask_candidates import GivenMasks
+from bridgetrack.pipeline.masks import MaskSettings, choose_masks
+from bridgetrack.progress import run
+from bridgetrack.regions.score import starting_score
+from bridgetrack.regions.taught import MovieScore
+from bridgetrack.segmentation.settings import SegmentationSettings
+from drawn_movie import drawn
 
 
 @pytest.fixture
@@ -100,3 +111,35 @@ def test_what_is_done_in_parts_is_the_same(
     first = scene.problem.undominated(scores, every)
     monkeypatch.undo()
     np.testing.assert_array_equal(scene.problem.undominated(scores, every), first)
+
+
+def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory() -> None:
+    images = drawn(9)[0][:, :50, :50].astype(np.float32)
+    cells = SegmentationSettings(diameter=14, foreground="bright")
+    settings = MaskSettings(window=3, overlap=1, per_cell=2)
+    # What the movie teaches comes of at most twelve of its frames, however long it is.
+    known = GivenMasks(score=MovieScore(starting_score()))
+    seen: list[weakref.ref[Candidates]] = []
+    alive = 0
+
+    def taken(choice: FrameChoice) -> None:  # whoever calls keeps what is to be kept
+        nonlocal alive
+        seen.append(weakref.ref(choice.candidates))
+        if len(seen) == 9:  # the peak is that of work on one frame, beside which these are small
+            gc.collect()
+            alive = sum(one() is not None for one in seen)
+
+    def peak(n: int) -> int:
+        movie = open_movie(images[:n], axes="TYX")
+        seen.clear()
+        tracemalloc.start()
+        try:
+            run(choose_masks(movie, taken, cells, settings, known))
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(1)  # imports everything
+    short = peak(3)
+    assert peak(9) < 1.3 * short
+    assert len(seen) == 9 and 1 <= alive <= settings.window + settings.overlap
