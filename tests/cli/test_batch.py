@@ -64,6 +64,7 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
         assert record["counts"]["cells"] == good.loc[name, "cells"] > 0
         assert record["counts"]["divide"] == good.loc[name, "divisions"]
         assert (out / name / "labels.tif").is_file() == (name == "raw")
+        assert not (out / name / "labels.masks.csv").exists(), "none was chosen among candidates"
     assert "found by Bridgetrack" in (out / "raw" / "methods.txt").read_text(encoding="utf-8")
     assert content(many) == before
     (out / "raw" / "tracks.csv").write_text("mine")
@@ -120,6 +121,9 @@ def test_what_was_taught_on_one_movie_finds_the_cells_of_the_next(run: Run, tmp_
     assert shown.status == 0, shown.err
     labels = out / "next" / "labels.tif"
     np.testing.assert_array_equal(tifffile.imread(labels), tifffile.imread(tmp_path / "alone.tif"))
+    sure = out / "next" / "labels.masks.csv"
+    assert sure.read_text() == (tmp_path / "alone.masks.csv").read_text()
+    assert sure.name in json.loads((out / "next" / "run.json").read_text())["files"]
     found, alone = how_found(labels), how_found(tmp_path / "alone.tif")
     assert found is not None and alone is not None and found.pixels is not None
     assert found.settings == alone.settings and channel_found(labels) == 1

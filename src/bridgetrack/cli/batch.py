@@ -35,7 +35,7 @@ from bridgetrack.cli.options import (
 )
 from bridgetrack.cli.record import check_run, finish, write_json
 from bridgetrack.cli.repair import remarks_on_repair, repaired_labels
-from bridgetrack.cli.segment import described, segmenting
+from bridgetrack.cli.segment import described, segmenting, write_margins
 from bridgetrack.cli.sources import (
     FOUND_HERE,
     RunInputs,
@@ -329,6 +329,8 @@ def _found_here(
     about = described(given, pixels, found, how.channel)
     about |= {"labels": str(inputs.labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, beside / FOUND_HERE[1])
+    if found.margins is not None:
+        write_margins(found.margins, beside / FOUND_HERE[2])
     known = pixels.geometry
     masks = open_labels(
         found.path, scale=known.scale, unit=known.unit, frame_interval=known.frame_interval

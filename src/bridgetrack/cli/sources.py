@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from bridgetrack.spread import Workers
 
 
-FOUND_HERE = ("labels.tif", "labels.run.json")
-"""Masks that were found on the way, and how, written beside the results."""
+FOUND_HERE = ("labels.tif", "labels.run.json", "labels.masks.csv")
+"""Masks that were found on the way, how, and how sure each is, written beside the results."""
 
 
 @dataclass(frozen=True)
