@@ -31,7 +31,7 @@ from bridgetrack.learning import L2, LearningOptions, train
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
-from bridgetrack.training import tracking_model as programs
+from bridgetrack.training import programs
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.outcome import Training
 from bridgetrack.training.tracking_model import TrackingModel
