@@ -52,6 +52,8 @@ class SuggestPanel(Panel):
             self.annotator.stop_asking, key=shortcut("cancel"), icon="stop",
         )  # fmt: skip
         self.add(row(self.other, self.undo, self.leave))
+        # What changes with an answer is below the buttons that answer, which stay where they are.
+        self.same = self.add(SameBox(self))
         self.blink = QCheckBox("Blink between the two pictures")
         self.blink.setChecked(self.state.question_view.blinking)
         self.blink.setToolTip("Off: T shows the other one")
@@ -72,8 +74,6 @@ class SuggestPanel(Panel):
                 icon="go",
             )
         )
-        # What changes with every answer is below the buttons, which stay where they are.
-        self.same = self.add(SameBox(self))
         self.outcome = self.add(text())
         self.add_notice()
         self.progress = self.add(heading("How far you are"))
