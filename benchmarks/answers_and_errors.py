@@ -43,11 +43,8 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 FIGURES = ("aogm", "wrong", "missed", "lost", "edge_f1", "division_f1")
 REPORTED = {
-    "HeLa": {"Attrackt": {0: 232, 100: 225, 1000: 207, 8378: 185}},
-    "bacteria": {
-        "Attrackt": {0: 178, 100: 133, 1000: 84, 65693: 37},
-        "HOCT": {0: 100, 400: 41},  # in percent of untrained
-    },
+    "HeLa": ("Attrackt", 8378, {0: 232, 100: 225, 1000: 207, 8378: 185}),
+    "bacteria": ("Attrackt", 65693, {0: 178, 100: 133, 1000: 84, 65693: 37}),
 }
 """AOGM that others report on other data of these kinds: see the page for the differences."""
 Rows = list[dict[str, Any]]
@@ -224,20 +221,16 @@ def picture(found: dict[str, Rows], counts: tuple[int, ...]) -> None:
         n, full = (pick(rows, "all", None, k)[0] for k in ("clicks", "aogm"))
         axis.plot([n], [100 * full / plain], "k*", ms=9, label="all answers of the first part")
         axis.axhline(100, color="0.4", lw=1, ls=":")
-        for (who, reported), mark in zip(REPORTED.get(name, {}).items(), "s^", strict=False):
+        if name in REPORTED:
+            who, _, reported = REPORTED[name]
             points = {c: 100 * v / reported[0] for c, v in reported.items() if c}
-            axis.plot(list(points), list(points.values()), f"{mark}--", color="0.5", ms=4, lw=1,
+            axis.plot(list(points), list(points.values()), "s--", color="0.5", ms=4, lw=1,
                       label=f"{who}, as reported (other data)")  # fmt: skip
         axis.set(title=name, xscale="log", xlabel="answers", ylim=(0, None))
         axis.spines[["top", "right"]].set_visible(False)
     axes[0, 0].set_ylabel("AOGM, % of untrained")
-    shown = {}
-    for axis in axes.flat:
-        handles, labels = axis.get_legend_handles_labels()
-        shown |= dict(zip(labels, handles, strict=True))
-    figure.legend(
-        list(shown.values()), list(shown), loc="upper center", ncol=3, frameon=False, fontsize=8
-    )
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", ncol=3, frameon=False, fontsize=8)
     figure.tight_layout(rect=(0, 0, 1, 0.87))
     save_figure(figure, "answers")
 
