@@ -100,7 +100,7 @@ WAYS = {
     "paced": plain(curriculum="slack"),
     "paced by novelty": plain(curriculum="novelty"),
     **{
-        learner: plain(optimiser=LearningOptions(learner=learner, max_inferences=100))
+        learner: plain(optimiser=LearningOptions(learner=learner, max_inferences=30))
         for learner in LEARNERS
     },
     **{s: helped(s) for s in ("union", "transfer", "delta")},

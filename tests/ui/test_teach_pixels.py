@@ -332,6 +332,7 @@ def test_strokes_teach_with_the_size_that_is_shown(segment, viewer, hand, qtbot,
         taught_with(size)
 
 
+@pytest.mark.thorough  # the command line and the next movie say nearly the same
 def test_what_was_taught_is_saved_and_opened_on_another_movie(
     segment, viewer, hand, qtbot, pixels, tmp_path, monkeypatch
 ):
