@@ -337,8 +337,10 @@ def _finite(value: float) -> float | None:
 
 def training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
     """The same for people."""
+    from bridgetrack.models.library import SHIPPED
+
     gap = "unknown" if record["gap"] is None else f"{record['gap']:.1e}"
-    prior = "the shipped model" if record["prior"] == "shipped" else record["prior"]
+    prior = "the shipped model" if record["prior"] == SHIPPED else record["prior"]
     lines = [
         f"starts from {prior}",
         f"{plural(record['annotations'], 'annotation')} used, lambda {record['lambda']:g} "
