@@ -98,6 +98,7 @@ def finish(
     from bridgetrack.export.results import FILES, METHODS, stage_results
     from bridgetrack.files import staged_files
     from bridgetrack.pipeline.summary import doubted
+    from bridgetrack.session.unclear_kinds import unclear_remarks
 
     check_run(out, given)
     watch(Progress("Looking for doubtful events", 0.0))
@@ -113,7 +114,8 @@ def finish(
         methods, labels = _methods(tracking, given, found), tracking.scene.labels
         limits = stage_results(tracks, labels, staging, given.formats, given.preset, methods)
         watch.stop()
-        said = [*notes, *(Note(NoteKind.REMARK, words) for words in (*limits, *tracks.notes))]
+        remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
+        said = [*notes, *(Note(NoteKind.REMARK, words) for words in remarks)]
         record = describe(tracking, out, given, watch, said, doubts)
         names = [*(name for kind in given.formats for name in FILES[kind]), METHODS]
         if beside is not None:

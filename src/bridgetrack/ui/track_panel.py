@@ -31,6 +31,7 @@ from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel, Work
 from bridgetrack.ui.picking import Mode
+from bridgetrack.ui.unclear_box import UnclearBox
 from bridgetrack.ui.widgets import KeyedTable, button, dress_table, folded, heading, row, text
 
 _KINDS = {
@@ -67,6 +68,7 @@ class TrackPanel(Panel):
         )
         self.work = self.add(Work(self, "track", "correct"))
         self.summary = self.add(text(lines=3))
+        self.unclear = self.add(UnclearBox(self))
         self.colour = self.add(ColourBox(self.state.looks))
         self.listen(self.state.looks.colour_changed, self.colour.follow)
         self.cells = QCheckBox("Colour the cells, too")
@@ -225,10 +227,12 @@ class TrackPanel(Panel):
             self._rows, self._listed = [], {}
             self.family.show_family(None, None, None)
             self.export_now.setEnabled(tracking is not None)
+            self.unclear.show_for(None)
             self.export.set_tracking(None)
             self.family_words.setText("Track first; then point at a cell.")
             return
         self.summary.setText(summary(tracking.tracks))
+        self.unclear.show_for(tracking)
         if self.family.drawn is None:
             self.family_words.setText("Point at a cell to see its family.")
         self.colour.offer(tracking.tracks)
