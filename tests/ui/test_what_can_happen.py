@@ -52,7 +52,7 @@ def test_a_kind_that_is_nowhere_clear_is_asked_about(open_short, viewer, qtbot):
     settled()
     assert session.kinds == EventKinds(merges=False) and not panel.kinds["merges"].value
     assert "No merges any more" in box.words.text()
-    assert not box.none.isVisibleTo(box) and box.back.isVisibleTo(box)
+    assert not box.none.isVisibleTo(box) and box.back.text() == "Bring merges back"
     box.back.click()
     settled()
     assert session.kinds == EventKinds() and not box.isVisibleTo(panel)

@@ -30,7 +30,7 @@ class UnclearBox(Column):
         )  # fmt: skip
         self.one = button("Show one", "Go to the clearest of them", self._show_one, hot="Alt+G")
         self.some = button("Some are real", "Keep them, and do not ask again", self._keep)
-        self.back = button("Take back", "Track with them again", self._take_back)
+        self.back = button("Bring back", "Track with them again", self._take_back)
         self.add(row(self.none, self.one))
         self.add(row(self.some, self.back))
         self.hide()
@@ -53,6 +53,8 @@ class UnclearBox(Column):
         self.words.setText(words)
         for each in (self.none, self.one, self.some):
             each.setVisible(self._kind is not None)
+        if self._absent is not None:
+            self.back.setText(f"Bring {kind_words(self._absent)} back")
         self.back.setVisible(self._absent is not None)
         self.setVisible(tracking is not None and bool(words))
 
