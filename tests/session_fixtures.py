@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 OPTIONS = SessionOptions(queue=8, update_every=4, rejudge_every=1000)
-FRAMES = 8
+FRAMES = 6
 
 
 def _first(movie: Movie, n: int) -> np.ndarray:

@@ -174,6 +174,7 @@ def test_the_network_is_told_of_without_its_folder(
     assert "found by cellpose (mine), run by Bridgetrack" in methods
 
 
+@pytest.mark.thorough  # the window's test of the same goes the same way
 def test_size_is_looked_for_with_strokes_as_without(run: Run, tmp_path: Path) -> None:
     images, cells = (frames[:1] for frames in colony(bright=True))
     movie, strokes = tmp_path / "rods.tif", tmp_path / "strokes.tif"

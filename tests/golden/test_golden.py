@@ -17,12 +17,14 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 _LONG = (
+    "asked",
     "python_training",
     "python_transfer",
     "train_l1",
     "train_lambda",
     "train_learner_subgradient",
     "train_loss_ramp",
+    "train_sample",
 )
 """Others of their kind are compared every time."""
 

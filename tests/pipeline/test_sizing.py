@@ -16,7 +16,7 @@ from drawn_movie import colony, drawn, share_found
 
 
 def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> None:
-    images, labels = (frames[:2] for frames in colony(bright=True))
+    images, labels = (frames[:1] for frames in colony(bright=True))
     movie = open_movie(images)
     estimate, fitted = estimate_settings(movie), run(fitted_settings(movie))
     assert fitted.settings.diameter < 0.8 * estimate.settings.diameter

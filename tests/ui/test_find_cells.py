@@ -85,6 +85,7 @@ def central(frame):
     return int(np.unique(frame)[1:][int(np.argmin(away))])
 
 
+@pytest.mark.thorough  # the whole way without a window gives the same files
 def test_cells_are_found_as_on_the_command_line(opened, qtbot, image):
     state, widget = opened
     find, movie = widget.segment.find, open_movie(image, axes="TYX")
@@ -412,7 +413,7 @@ def test_cells_of_a_network_are_taken_as_they_are_unless_one_asks_for_more(
 
 def test_what_is_decided_is_what_the_command_line_decides(opened, viewer, qtbot):
     state, widget = opened
-    find, rods = widget.segment.find, colony(bright=True)[0][:2]
+    find, rods = widget.segment.find, colony(bright=True)[0][:1]
     movie, sizes = open_movie(rods), {}
     widget.segment.source.image.choose(viewer.add_image(rods, name="rods"))
     for way in ("jointly", "plain"):

@@ -17,6 +17,7 @@ from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.proposals import chosen_event
 from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
+from session_fixtures import FRAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -97,7 +98,7 @@ def test_centroids_are_read_as_points_and_back(csv, centroids):
     assert len(found) == len(centroids)
     assert not found.has_masks
     assert np.allclose(found.table[["y", "x"]].sum(), centroids[["y", "x"]].sum())
-    assert found.geometry.n_frames == 8
+    assert found.geometry.n_frames == FRAMES
 
 
 def test_points_that_are_no_cells_are_explained():

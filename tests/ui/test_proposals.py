@@ -7,6 +7,7 @@ import pytest
 
 from bridgetrack.session.proposals import proposals, shown_beliefs
 from bridgetrack.tracks.table import certainties
+from session_fixtures import FRAMES
 
 
 def test_proposals_rank_the_chosen_event_first(session):
@@ -15,7 +16,7 @@ def test_proposals_rank_the_chosen_event_first(session):
     for row in range(len(session.scene.detections)):
         found = proposals(tracking, row)
         if not found:
-            assert session.scene.detections.frame[row] == 7
+            assert session.scene.detections.frame[row] == FRAMES - 1
             continue
         assert found[0].chosen
         assert not any(p.chosen for p in found[1:])

@@ -12,6 +12,7 @@ from bridgetrack.ui.coloured_cells import COLOURED
 from bridgetrack.ui.finder import shown_diameter
 from bridgetrack.ui.layers import camera_of, find_role
 from bridgetrack.ui.picking import Mode
+from session_fixtures import FRAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -87,7 +88,7 @@ def test_a_question_is_shown_left_come_back_to_and_ended(asked, hand, viewer, qt
     # Stepping stops the blinking g comes back and escape ends it.
     question = asked.session.questions.current
     assert asked.question_view.active
-    far = (question.frame + 4) % 8
+    far = (question.frame + 3) % FRAMES
     viewer.dims.set_point(0, far)
     assert not asked.question_view.active
     qtbot.wait(30)
