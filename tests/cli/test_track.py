@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 import tifffile
 
 from bridgetrack.importing.tracks_csv import read_tracks_csv
+from bridgetrack.models.model import save_model
+from bridgetrack.models.shipped import shipped_model
 from cli.conftest import Run
 
 
@@ -51,6 +54,22 @@ def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_pat
     stages = {"Measuring cells", "Comparing frames", "Proposing events", "Choosing events"}
     assert stages <= set(record["seconds"])
     assert any("no image" in note for note in record["notes"])
+
+
+def test_kinds_that_are_nowhere_clear_are_named_with_the_cure(
+    run: Run, truth: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridgetrack.session.unclear_kinds.LEAST", 1)
+    monkeypatch.setattr("bridgetrack.session.unclear_kinds.CLEAR", np.inf)
+    model, shipped = tmp_path / "merging.json", shipped_model()
+    weights = shipped.weights.copy()
+    weights[shipped.keys.index("merge.bias")] += 9.5
+    save_model(replace(shipped, weights=weights), model)
+    for more, named in ((), True), (("--without", "merges"), False):
+        out = tmp_path / f"named {named}"
+        assert run("track", truth, "--model", model, "--out", out, *more).status == 0
+        notes = json.loads((out / "run.json").read_text())["notes"]
+        assert any(note.endswith("--without merges") for note in notes) == named, notes
 
 
 def test_labels_without_a_scale_take_that_of_the_image(
