@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.training import keep
-from bridgetrack.training.fit import ALONE, HoldChoice, Movies, Tie, Trial
+from bridgetrack.training.fit import ALONE, DEFAULT, HoldChoice, Movies, Tie, Trial
 from bridgetrack.training.keep import Decision, KeepReason, keep_better
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.validation import HeldOut, judge
@@ -89,6 +89,19 @@ def test_one_of_many_answers_does_not_decide_on_movies_that_have_seen_none(
     assert "of the answers it has" in found.words
     few = replace(choice, earlier=learned)
     assert keep_better(movies, target, learned, few).reason == KeepReason.WORSE
+
+
+def test_the_words_say_whether_earlier_movies_took_part() -> None:
+    target, movies = target_and_movies()
+    held = judge(target, movies.prior)
+    for tie, words in (
+        (ALONE[0], "on its own answers alone"),
+        (DEFAULT, "with the earlier movies"),
+    ):
+        choice = HoldChoice(tie, "cross-validation", trials=(Trial(tie, held),))
+        found = keep_better(movies, target, movies.prior, choice)
+        assert found.words.startswith(f"the model trained {words} is no worse")
+        assert (found.reason, found.share) == (KeepReason.AS_GOOD, 1.0)
 
 
 def test_the_estimate_goes_by_the_weights_that_are_kept() -> None:

@@ -47,23 +47,32 @@ def test_answers_of_one_part_count_as_one_draw() -> None:
     assert compare(wrong, other, np.arange(6)).chance == 0.5**6
 
 
+def test_answers_that_relaxed_inference_is_torn_on_count_in_part() -> None:
+    wrong, other = np.array([0.5, 0.0, 0.75]), np.array([1.0, 0.25, 0.75])
+    found = compare(wrong, other, np.arange(3))
+    assert (found.gained, found.lost, found.net) == (2, 0, 0.75)
+    assert compare(other, wrong, np.arange(3)).net == -0.75
+
+
 Array = NDArray[np.float64]
 
 TARGET = TrackingModel(tiny_set(np.random.default_rng(3), 12))
 N = TARGET.data.n_annotations
 
 
-def decision(wrong: Array, before: Array, halfway: Array, strengths: int = 1) -> Decision:
+def decision(
+    wrong: Array, before: Array, halfway: Array, strengths: int = 1, by: str = "default"
+) -> Decision:
     """What is kept, where these verdicts on the learned, first and middle weights are held out.
 
-    As many ``strengths`` were tried, and alike.
+    As many ``strengths`` were tried, and alike; who chose, ``by`` says.
     """
     loss, rng = np.zeros(N), np.random.default_rng(0)
     prior, w = rng.normal(size=(2, TARGET.n_features))
     held = HeldOut(wrong, loss, HeldOut(halfway, loss))
     tried = tuple(0.2 * 2.0**k for k in range(strengths))
     validation = Validation(tried, (held,) * strengths, HeldOut(before, loss))
-    choice = HoldChoice(0.2, "default", validation)
+    choice = HoldChoice(0.2, by, validation)
     return keep_better(Movies(TARGET, (), prior, None), TARGET, w, choice)
 
 
@@ -100,6 +109,9 @@ MANY = (
     (3, 3, (0, 0), 0.5),
     (4, 3, (1, 0), 0.5),
     (0, 2, (0, 2), 0.0),
+    (5, 3, (0, 0), 1.0),
+    (6, 4, (0, 0), 1.0),
+    (5, 4, (0, 0), 0.5),
 )
 """Answers gained and lost by what was learned, the same halfway, and how far the model goes."""
 
@@ -129,3 +141,14 @@ def test_the_words_and_the_estimate_are_of_what_is_kept() -> None:
     assert one.held_out is not None
     assert np.array_equal(one.held_out.wrong, middle)
     assert "halfway" in one.words and "1 gained and 0 lost" in one.words
+
+
+@pytest.mark.parametrize(("gained", "lost", "share"), [(0, 1, 1.0), (0, 2, 0.0), (3, 4, 1.0)])
+def test_who_gives_lambda_gets_what_it_leads_to_unless_two_are_lost(
+    gained: int, lost: int, share: float
+) -> None:
+    order = np.arange(N)
+    wrong, before = verdicts(order, gained, lost), verdicts(order, 0, 0)
+    one = decision(wrong, before, before, by="user")
+    assert one.share == share
+    assert one.reason == (KeepReason.AS_GIVEN if share else KeepReason.WORSE)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm, t
 
 from bridgetrack.learning import L1, L2, loss_values
 from bridgetrack.progress import run
@@ -17,7 +18,13 @@ from bridgetrack.training.fit import Movies, cross_validate, regularizer_of
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
-from bridgetrack.training.validation import HeldOut, best_strength, folds_of, judge
+from bridgetrack.training.validation import (
+    HeldOut,
+    best_strength,
+    clearly_larger,
+    folds_of,
+    judge,
+)
 from training.training_cases import bad_prior, confirmed, plain_scene, some_true, tiny_set
 
 
@@ -45,6 +52,13 @@ def test_folds_respect_samples_and_frame_pairs(seed: int, folds: int, movies: in
     for place in places:
         here = (scene == place[0]) & (pair == place[1])
         assert len(set(fold[data.annotation_sample[here]].tolist())) == 1
+
+
+def test_frame_pairs_of_two_movies_are_told_apart() -> None:
+    data, sample = tiny_set(np.random.default_rng(0), 12), np.arange(12)
+    of = data.annotation_sample
+    data = replace(data, pair=(sample // 2 % 3)[of], scene=(sample // 6)[of])
+    np.testing.assert_array_equal(folds_of(data, 6), sample // 2)
 
 
 def test_neighbouring_frame_pairs_are_in_blocks() -> None:
@@ -83,6 +97,20 @@ def test_judging() -> None:
         np.testing.assert_allclose(found.wrong[list(sample.y_star)], missed)
     assert found.error == found.wrong.mean()
     assert found.risk >= found.error - 1e-9  # the hinge is never below the task loss
+
+
+@pytest.mark.parametrize("errors", [2.0, 3.0])
+def test_losses_differ_clearly_from_so_many_standard_errors_on(errors: float) -> None:
+    """Of parts of one, two and three answers, by hand and by Student's distribution."""
+    part, loss = np.repeat([0, 1, 2, 3], [1, 2, 3, 2]), np.array([3.0, 1, 0, 2, 5, 1, 1, 4])
+    loss -= loss.mean()
+    spread = sum(loss[part == c].sum() ** 2 for c in range(4))
+    error = np.sqrt(4 / 3 * spread) / 8
+    least = t(3).ppf(norm.cdf(errors)) * error
+    zero = np.zeros(8)
+    assert not clearly_larger(loss + 0.999 * least, zero, part, errors)
+    assert clearly_larger(loss + 1.001 * least, zero, part, errors)
+    assert not clearly_larger(zero, zero, part, errors)
 
 
 def held(*risks: float, spread: float = 0.0) -> HeldOut:
