@@ -24,6 +24,7 @@ from bridgetrack.training.validation import (
     clearly_larger,
     folds_of,
     judge,
+    together,
 )
 from training.training_cases import bad_prior, confirmed, plain_scene, some_true, tiny_set
 
@@ -111,6 +112,25 @@ def test_losses_differ_clearly_from_so_many_standard_errors_on(errors: float) ->
     assert not clearly_larger(loss + 0.999 * least, zero, part, errors)
     assert clearly_larger(loss + 1.001 * least, zero, part, errors)
     assert not clearly_larger(zero, zero, part, errors)
+
+
+def test_every_annotation_is_judged_by_the_model_of_its_fold() -> None:
+    fold, each = np.array([0, 1, 0, 1, 2, 2]), np.ones(6)
+    plain = [HeldOut(k * each, (10 + k) * each) for k in range(3)]
+    found = together(plain, fold)
+    np.testing.assert_array_equal(found.wrong, fold)
+    np.testing.assert_array_equal(found.loss, 10 + fold)
+    assert (found.halfway, found.learned, found.unfinished) == (None, None, 0)
+    more = [
+        replace(one, halfway=HeldOut(5 + one.wrong, one.loss), learned=np.full((1, 4), k))
+        for k, one in enumerate(plain)
+    ]
+    found = together([replace(one, unfinished=1) for one in more], fold)
+    assert found.halfway is not None
+    assert found.learned is not None
+    np.testing.assert_array_equal(found.halfway.wrong, 5 + fold)
+    np.testing.assert_array_equal(found.learned, np.repeat([[0], [1], [2]], 4, axis=1))
+    assert found.unfinished == 3
 
 
 def held(*risks: float, spread: float = 0.0) -> HeldOut:
@@ -224,3 +244,7 @@ def test_regularisers_stay_close_to_the_prior() -> None:
         assert isinstance(found, kind)
         assert found.value(prior) == 0
         assert found.value(prior + 1) > 0
+    tightness = np.array([1.0, 4, 16])
+    for name, expected in (("l1", 0.7 * 7), ("l2", 0.7 * 21 / 2)):
+        found = regularizer_of(TrainingOptions(regularizer=name), 0.7, prior, tightness)
+        assert found.value(prior + 1) == pytest.approx(expected)
