@@ -159,14 +159,22 @@ def test_lambdas_are_tried_until_they_become_worse_twice(
     def without(shared: Any, part: Any) -> Generator[Any, None, Any]:
         hold, k, states = part
         given.append((hold, k, states, shared[1].optimiser.precision))
-        yield SimpleNamespace(weights=ZERO)
+        yield SimpleNamespace(weights=ZERO + 3)
         state = f"{hold} {k}"
         return SimpleNamespace(w=ZERO, state=state, states=(state, "source")), held(RISKS[hold])
 
     monkeypatch.setattr(fit, "_without_fold", without)
     fold, options = np.arange(12) % 2, TrainingOptions()
     steps = cross_validate(MOVIES, tuple(RISKS), options, fold, until_worse=until_worse)
-    found, _ = run(steps)
+    told: list[tuple[float, np.ndarray | None]] = []
+    found, _ = run(steps, told.append)
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(count / 5)
+    # what the first fold learns is better than nothing, and what a whole one learned is kept
+    assert [weights.max() for _, weights in told if weights is not None] == [3] * 4 + [0] * (
+        4 * count - 4
+    )
     assert [one.risk for one in found] == pytest.approx(list(RISKS.values())[:count])
     # each begins with the bounds that its own fold had before
     assert [(hold, k, states[0]) for hold, k, states, _ in given[:4]] == [
