@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from scipy.stats import beta
 
 from bridgetrack.active.accuracy import (

@@ -134,6 +134,13 @@ def test_movies_that_mislead_come_last_and_are_not_begun_with(
     one = run(choose_tie(TIED, "transfer", TrainingOptions(strength=0.1), 0.2))
     assert one.by == "user"
     assert one.hold == Tie(0.1 * N, 0.2 * N)
+    # too few answers to divide
+    few = TrackingModel(replace(TARGET.data, pair=np.zeros(N, dtype=np.int64)))
+    untried = run(choose_tie(replace(TIED, target=few), "transfer", TrainingOptions(), None))
+    start = None if doubtful else theirs
+    expected = HoldChoice(DEFAULT, "default", states=("earlier",), earlier=theirs, start=start)
+    assert (untried.hold, untried.by) == (fit._default("transfer", fit.TRANSFER), "default")
+    assert replace(untried, hold=DEFAULT) == expected
 
 
 def test_a_choice_knows_which_of_its_models_were_not_finished() -> None:

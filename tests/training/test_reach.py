@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, run
+from bridgetrack.training import reach as module
 from bridgetrack.training import train
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.keep import Decision, KeepReason
@@ -42,6 +44,7 @@ from training.training_cases import (
     bad_prior,
     confirmed,
     far_apart,
+    margin_of,
     plain_scene,
     says,
     true_columns,
@@ -186,6 +189,76 @@ def test_answers_that_are_probably_slips_vouch_for_nothing() -> None:
     assert step(replace(sure, doubted=())) == 1
     # more than slips explain: it is the starting model that is wrong
     assert step(replace(sure, against=sure.asked // 2)) == 1
+
+
+M, D, F = Event.MOVE, Event.DIVIDE, Event.FALSE
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "enough"),
+    [
+        ({}, {}, True),
+        ({M: 1}, {}, False),
+        ({M: ALIKE}, {M: 1}, True),
+        ({M: ALIKE + 1}, {M: 1}, False),
+        # where they are many each vouches for more, and two for one of something else
+        ({M: 12 * 12 + 6}, {M: 12}, True),
+        ({M: 12 * 12 + 7}, {M: 12}, False),
+        ({F: 1}, {M: 2}, True),
+        ({F: 1}, {M: 1}, False),
+        ({F: 1, D: 1}, {M: 3}, False),
+        ({F: 1, D: 1}, {M: 4}, True),
+        # more than confirm what the starting weights are sure of
+        ({M: 1000}, {M: 20}, False),
+        ({M: 1000}, {M: 21}, True),
+        ({M: 1000, F: 10}, {M: 21}, True),
+        ({M: 1000, F: 11}, {M: 21}, False),
+    ],
+)
+def test_what_is_overturned_vouches_for_what_brings_the_same_and_half_of_something_else(
+    found: dict[Event, int], said: dict[Event, int], enough: bool
+) -> None:
+    sure: Any = SimpleNamespace(vouching=20, wrong=frozenset())
+    assert module._vouched_for(Counter(found), Counter(said), sure) == enough
+
+
+def test_what_learning_overturns_of_a_kind_that_is_mostly_wrong_vouches_too() -> None:
+    sure: Any = SimpleNamespace(vouching=20, wrong=frozenset({F}))
+    for moves, said, enough in ((10, 0, True), (11, 0, False), (11 + ALIKE, 2, True)):
+        found = Counter({F: 20, M: moves})
+        assert module._vouched_for(found, Counter({M: said} if said else {}), sure) == enough
+
+
+def test_starting_weights_that_are_sure_of_less_than_half_have_no_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = confirmed(plain_scene(), far_apart(3))
+    sure, before = hold_sure(build_training_set([scene]), START), choices([scene], START)
+    for share, whole in ((0.49, True), (0.5, False)):
+        monkeypatch.setattr(module, "_sure_share", lambda *_, share=share: share)
+        reached = run(within_reach([scene], START, AWAY, before, sure, priced=False))
+        assert (reached.step == 1) == whole
+        assert reached.overturned == overturned(scene, AWAY)
+
+
+def test_the_share_that_is_sure_is_that_of_the_events_of_all_movies() -> None:
+    scenes, weights = [plain_scene(), plain_scene(2)], START
+    scores = [scene.matrix.scores(weights) for scene in scenes]
+    free = [solve(scene.problem, mine) for scene, mine in zip(scenes, scores, strict=True)]
+    margins = [margin_of(s, one.chosen, weights) for s, one in zip(scenes, free, strict=True)]
+    expected = (np.concatenate(margins) >= SURE).mean()
+    assert 0 < expected < 1
+    assert module._sure_share(scenes, scores, free) == expected
+
+
+def test_other_weights_are_taken_as_far_and_at_the_same_prices() -> None:
+    start, learned, price = np.array([1.0, 2]), np.array([5.0, -2]), np.array([0.0, -1])
+    reached = Reached(start, [], step=0.25)
+    np.testing.assert_array_equal(reached.alike(start, learned), [2, 1])
+    np.testing.assert_array_equal(replace(reached, price=price).alike(start, learned), [2, 0])
+    assert not reached.as_learned
+    assert replace(reached, step=1.0).as_learned
+    assert not replace(reached, step=1.0, rarer=(F,)).as_learned
 
 
 @given(st.sets(st.floats(0.01, 0.99), min_size=1, max_size=20), st.floats(0, 1))

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from bridgetrack.active.options import TIGHTER, LearnOptions
 from bridgetrack.active.update import learn
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.words import describe
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
@@ -222,6 +224,47 @@ def test_held_events_weigh_what_annotations_vouch_for() -> None:
     for held, vouching in ((17, 1), (200, 2), (1000, 50)):
         weight = weight_of(held, vouching)
         assert VOUCHED * vouching / held / 2**0.5 < weight <= VOUCHED * vouching / held
+
+
+def test_slips_explain_what_they_bring_in_one_case_of_twenty() -> None:
+    for against in range(6):
+        for vouching in range(60):
+            chance = binom(against + vouching, module.SLIPS).sf(against - 1)
+            assert module.explained_by_slips(against, vouching) == (chance >= 0.05)
+
+
+def said_of(event: list[int], vouches: list[int]) -> TrainingSet:
+    """A training set of which only the kinds of its annotations, and what they say, matter."""
+    data, _ = believed(np.random.default_rng(0))
+    kinds, said = np.array(event, dtype=np.int8), np.array(vouches, dtype=np.int8)
+    return replace(data, event=kinds, vouches=said)
+
+
+def test_a_kind_contradicts_often_where_three_and_more_than_half_of_its_answers_do() -> None:
+    M, D, F = Event.MOVE, Event.DIVIDE, Event.FALSE
+    said = {M: (3, 5), D: (3, 6), F: (2, 2), -1: (4, 4)}  # how many contradict, of how many
+    kinds = [kind for kind, (_, n) in said.items() for _ in range(n)]
+    differ = np.array([k < some for some, n in said.values() for k in range(n)])
+    data = said_of([*kinds, F], [0] * (len(kinds) + 1))
+    asked = np.ones(len(data.event), dtype=bool)
+    asked[-1] = False  # what is not about a sure event does not count
+    found = module._often(data, asked, np.append(differ, True))
+    often = {kind for kind, there in zip(data.event.tolist(), found, strict=True) if there}
+    assert often == {M, -1}
+
+
+def test_kinds_of_masks_that_mostly_contradict_cost_no_trust() -> None:
+    M, F = Event.MOVE, Event.FALSE
+    # of moves three contradict and two confirm, of specks three and one; one says neither
+    data = said_of([M] * 5 + [F] * 4 + [M], [-1, -1, -1, 1, 1, -1, -1, -1, 1, 0])
+    seen = np.ones(10, dtype=bool)
+    against, vouching, wrong = module._trust(data, seen)
+    assert (against, vouching, wrong.tolist()) == (3, 2, [F])
+    seen[5] = False  # then two specks are as many as slips
+    against, vouching, wrong = module._trust(data, seen)
+    assert (against, vouching, wrong.tolist()) == (5, 3, [])
+    seen[:2] = False
+    assert module._trust(data, seen)[:2] == (3, 3)
 
 
 def test_answers_about_other_events_are_no_trust() -> None:
