@@ -301,6 +301,41 @@ def test_training_goes_no_farther(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked.model.weights == pytest.approx(AWAY)
 
 
+@pytest.mark.parametrize(
+    ("strength", "earlier", "asked", "priced"),
+    [(None, False, True, True), (0.1, False, False, False), (None, True, False, True)],
+)
+def test_what_earlier_movies_and_a_given_lambda_overturn_is_taken(
+    strength: float | None,
+    earlier: bool,
+    asked: bool,
+    priced: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[tuple[Any, ...]] = []
+
+    def watched(scenes, start, learned, before, sure, **named):  # type: ignore[no-untyped-def]
+        given.append((learned, sure, named))
+        yield Progress("Going", 1.0)
+        return Reached(learned, before)
+
+    monkeypatch.setattr(train, "within_reach", watched)
+    half = Decision(KeepReason.HALFWAY, "was not checked", share=0.5)
+    monkeypatch.setattr(train, "keep_better", lambda *_: half)
+    scene, sources = confirmed(plain_scene(), far_apart(5)), []
+    if earlier:
+        sources = [confirmed(plain_scene(2), true_columns(2)[:5])]
+    options = TrainingOptions(strength=strength)
+    strategy: Any = "union" if earlier else "target"
+    training = run(train.strategy_steps(strategy, scene, sources, bad_prior(), options))
+    ((learned, sure, named),) = given
+    assert learned == pytest.approx((AWAY + training.result.w) / 2)
+    assert not np.allclose(training.result.w, AWAY)
+    assert (sure is not None) == asked
+    assert named == {"sources": sources, "priced": priced}
+    assert training.step == 0.5
+
+
 def test_sessions_go_no_farther(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a session learns is called back alike, and is what it tracks with."""
     scene = confirmed(plain_scene(), true_columns()[:12])

@@ -21,6 +21,7 @@ from bridgetrack.progress import Progress, run
 from bridgetrack.training import fit, train
 from bridgetrack.training.components import AnnotatedComponents, build_training_set
 from bridgetrack.training.fit import TRANSFER, Movies, cross_validate
+from bridgetrack.training.keep import Decision, KeepReason
 from bridgetrack.training.options import TrainingOptions, default_strength
 from bridgetrack.training.outcome import choices, population_of
 from bridgetrack.training.reach import Reached
@@ -164,6 +165,54 @@ def test_the_estimate_is_of_models_that_go_as_far_as_the_one_kept(
     right = sum(share for *_, share in found.per_event) / found.n_annotations
     assert right == pytest.approx(1 - begun.error)
     assert right < sum(share for *_, share in whole.per_event) / whole.n_annotations
+
+
+@pytest.mark.parametrize("learned", [1, 3])
+def test_models_that_have_not_seen_answers_are_changed_as_the_one_that_is_kept(
+    learned: int, data: TrainingSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far on half of the way, and at its prices; one alone has seen no answer of any fold."""
+    given: list[tuple[np.ndarray, np.ndarray]] = []
+    monkeypatch.setattr(train, "judge_folds", lambda _, w, fold: given.append((w, fold)) or held)
+    target, options = TrackingModel(data), TrainingOptions(folds=3)
+    rng, start = np.random.default_rng(0), bad_prior().weights
+    w, price = rng.normal(size=(learned, len(start))), rng.normal(size=len(start))
+    held = HeldOut(*np.zeros((2, data.n_annotations)), learned=w)
+    decision = Decision(KeepReason.HALFWAY, "", held, held, 0.5)
+    movies = Movies(target, (), start, None)
+    reached = Reached(start, [], step=0.25, price=price)
+    train._as_kept(target, movies, decision, reached, options)
+    ((weights, fold),) = given
+    np.testing.assert_allclose(weights, start + (w - start) / 8 + price)
+    folds = folds_of(data, 3) if learned == 3 else np.zeros(len(data.samples))
+    np.testing.assert_array_equal(fold, folds)
+    # not where nothing was changed since, or the learned weights are not known
+    unknown = replace(decision, held=replace(held, learned=None))
+    for one, there in (
+        (decision, replace(reached, step=1.0)),
+        (unknown, reached),
+        (replace(decision, held=None), reached),
+    ):
+        assert train._as_kept(target, movies, one, there, options) is None
+    assert len(given) == 1
+    assert train._as_kept(target, movies, decision, replace(reached, rarer=(Event.FALSE,)), options)
+
+
+def test_answers_that_were_not_all_drawn_are_told_apart_by_parts(
+    data: TrainingSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[object, ...]] = []
+    monkeypatch.setattr(train, "estimate_accuracy", lambda *args, **named: given.append(args))
+    w, n = bad_prior().weights, data.n_annotations
+    held = HeldOut(*np.ones((2, n)))
+    for drawn in (np.zeros(n), np.arange(n)):
+        some = replace(data, drawn=drawn.astype(np.int64))
+        train._estimated(TrackingModel(some), held, w, KINDS)
+        wrong, event, population, random, part, seen = given[-1]
+        assert wrong is held.wrong
+        assert (event is data.event, population is KINDS, random) == (True, True, False)
+        assert part is some.annotation_sample
+        np.testing.assert_array_equal(seen, judge(TrackingModel(data), w).wrong)
 
 
 @pytest.mark.parametrize(("source", "chances"), [(RANDOM, {2, 3}), (UNIFORM, {1})])
