@@ -15,7 +15,7 @@ from bridgetrack.active.accuracy import (
     random_answers,
 )
 from bridgetrack.active.options import SuggestOptions
-from bridgetrack.active.questions import random_order, within
+from bridgetrack.active.questions import random_order, slot_name, within
 from bridgetrack.active.records import Record
 from bridgetrack.annotations.annotation import Kind
 from training.training_cases import plain_scene
@@ -102,16 +102,33 @@ def test_the_sample_ends_at_the_first_slot_nobody_answered() -> None:
     assert len(fair_sample(scene, twice, 2)) == 7
 
 
+def drawn(right: tuple[bool | None, ...]) -> list[Record]:
+    """Answers to the first slots of the random order."""
+    scene, records = plain_scene(), []
+    for k, number in enumerate(random_order(scene, 0)[: len(right)].tolist()):
+        slots = (slot_name(scene, number),)
+        records.append(Record(f"a{k}", Kind.CONFIRM, slots, right[k], True, 0.5, 1.0))
+    return records
+
+
+def test_what_no_model_was_judged_on_goes_by_the_proposals() -> None:
+    scene, options = plain_scene(), SuggestOptions(seed=0)
+    records = drawn((True, False, None, True))
+    found = random_answers(scene, records, Judged(seen={"a1": 0.25}), [], options)
+    assert [(a.id, a.wrong, a.least, a.width) for a in found] == [
+        ("a0", 0.0, 0.0, 1),
+        ("a1", 1.0, 0.25, 1),
+        ("a3", 0.0, 0.0, 1),
+    ]
+    # one that was passed over is left out, one that nobody was asked ends the sample
+    passed = list(records[1].slots)
+    short = random_answers(scene, [records[0], *records[2:]], Judged(), passed, options)
+    assert [a.id for a in short] == ["a0", "a3"]
+    assert [a.id for a in random_answers(scene, records[:1], Judged(), [], options)] == ["a0"]
+
+
 def test_the_least_error_is_that_of_the_present_model_where_it_was_judged() -> None:
-    scene = plain_scene()
-    cells = len(scene.detections)
-    records = []
-    for k, slot in enumerate(scene.slots[random_order(scene, 0)[:3]].tolist()):
-        row = slot % cells
-        cell = (int(scene.detections.frame[row]), int(scene.detections.label[row]))
-        what = "history" if slot >= cells else "fate"
-        right = (False, False, None)[k]
-        records.append(Record(f"a{k}", Kind.CONFIRM, ((what, cell),), right, True, 0.5, 1.0))
+    scene, records = plain_scene(), drawn((False, False, None))
     judged = Judged(unseen={"a0": 1.0, "a1": 0.5}, seen={"a0": 0.25, "a2": 0.0})
     found = {a.id: a for a in random_answers(scene, records, judged, [], SuggestOptions(seed=0))}
     assert (found["a0"].wrong, found["a0"].least) == (1.0, 0.25)

@@ -142,6 +142,17 @@ def test_answers_drawn_one_by_one_are_independent_however_errors_lie() -> None:
     assert np.mean(width, axis=0)[0] < np.mean(width, axis=0)[1]
 
 
+def test_answers_are_worth_no_more_than_their_weights_leave() -> None:
+    """The error has a small weight, so that its own part of the variance is smaller yet."""
+    weight, wrong = np.ones(10), np.zeros(10)
+    weight[0], wrong[0] = 0.1, 1
+    n, p = 9.1**2 / 9.01, 0.1 / 9.1
+    accuracy, low, high = right_share(weight, wrong, np.arange(10))
+    assert accuracy == pytest.approx(1 - p)
+    assert low == pytest.approx(1 - beta(n * p + 1, n - n * p).ppf(0.975))
+    assert high == pytest.approx(1 - beta(n * p, n - n * p + 1).ppf(0.025))
+
+
 def test_what_the_final_model_has_learned_widens_the_upper_end() -> None:
     wrong, event = np.zeros(30), np.zeros(30, dtype=np.int8)
     wrong[:4] = 1
