@@ -17,7 +17,7 @@ from bridgetrack.progress import run
 from bridgetrack.training.components import build_training_set
 from bridgetrack.training.fit import Movies
 from bridgetrack.training.tracking_model import TrackingModel
-from training.training_cases import bad_prior, confirmed, plain_scene, some_true
+from training.training_cases import bad_prior, confirmed, far_apart, plain_scene, some_true
 
 GOOD, BAD = untrained_model().weights, bad_prior().weights
 
@@ -79,6 +79,25 @@ def test_nothing_is_judged_where_nothing_can_be_left_out() -> None:
     single = Movies(TrackingModel(build_training_set([one], largest=1)), (), BAD, None)
     learned = LearnedWeights(GOOD, None, single)
     assert run(judge_unseen(one, learned, one.constraints.ids, LearnOptions())) == update.Judged()
+
+
+def test_of_two_parts_each_is_judged_by_the_model_of_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = confirmed(plain_scene(), far_apart(2))
+    movies = Movies(TrackingModel(build_training_set([scene], largest=1)), (), BAD, None)
+    given: list[list[int]] = []
+
+    def stub(_: Movies, rows: np.ndarray, *more: Any, **named: Any) -> Any:
+        given.append(rows.tolist())
+        yield from ()
+        return SimpleNamespace(w=GOOD)
+
+    monkeypatch.setattr(update, "_fit_part", stub)
+    ids = scene.constraints.ids
+    found = run(judge_unseen(scene, LearnedWeights(GOOD, None, movies), ids, LearnOptions()))
+    assert given == [[1], [0]]
+    assert set(found.unseen) == set(ids)
 
 
 @pytest.mark.parametrize("anew", [False, True])

@@ -207,6 +207,9 @@ def test_weights_halfway_are_judged_on_what_was_left_out(
     movies = Movies(target, (), start, None)
     ((held,), _) = run(cross_validate(movies, (0.1,), TrainingOptions(), fold))
     assert held.halfway is not None
+    # of both it is known what was learned, so that more of the way can be gone
+    for found in (held, held.halfway):
+        np.testing.assert_array_equal(found.learned, np.stack(learned))
     for k, w in enumerate(learned):
         here = fold[data.annotation_sample] == k
         for found, weights in ((held, w), (held.halfway, (start + w) / 2)):
