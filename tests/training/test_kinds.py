@@ -96,6 +96,19 @@ def test_the_price_is_the_smallest_that_suffices(weights: np.ndarray, least: flo
     assert counted(scene, less)[Event.FALSE] > 0
 
 
+@pytest.mark.parametrize(
+    "weights", [LAVISH, changed(false=5, split=12), changed(false=12, split=9)]
+)
+def test_each_of_several_kinds_has_the_smallest_price(weights: np.ndarray) -> None:
+    scene = usual()
+    most, found = counted(scene, START), priced(scene, weights)
+    assert found.kinds == (Event.FALSE, Event.SPLIT)
+    for kind in found.kinds:
+        less = found.weights.copy()
+        less[KEYS.index(f"{kind.key}.bias")] += GRID
+        assert counted(scene, less)[kind] > most[kind]
+
+
 def test_the_order_of_kinds_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = usual()
     found = priced(scene, LAVISH)
