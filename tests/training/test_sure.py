@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -265,6 +268,40 @@ def test_kinds_of_masks_that_mostly_contradict_cost_no_trust() -> None:
     assert (against, vouching, wrong.tolist()) == (5, 3, [])
     seen[:2] = False
     assert module._trust(data, seen)[:2] == (3, 3)
+
+
+def test_answers_contradict_where_the_starting_model_is_sure_of_something_else() -> None:
+    """Two columns for each of four slots; of each slot the first one is best."""
+    first = np.arange(0, 8, 2)
+    margin = np.full(8, -1.0)
+    margin[first] = [1, 5, 5, 1]  # sure of the best ones of the second and of the third slot
+    said = np.array([1, 3, 4, 6])  # the first two contradict
+    allowed = np.isin(np.arange(8), said)
+    data: Any = SimpleNamespace(
+        sets=sp.csr_matrix(np.eye(8)[said]),
+        incidence=sp.csr_matrix(np.repeat(np.eye(4), 2, axis=0)),
+        allowed=allowed,
+    )
+    asked, differ = module._contradicted(data, margin, SURE)
+    np.testing.assert_array_equal(asked, [False, True, True, False])
+    np.testing.assert_array_equal(differ, [False, True, False, False])
+    asked, differ = module._contradicted(data, margin, 1.0)
+    assert asked.all()
+    np.testing.assert_array_equal(differ, [True, True, False, False])
+
+
+def test_what_is_held_weighs_by_the_answers_that_are_known() -> None:
+    data = said_of([0, 0, 0, 0], [1, 0, 0, 0])
+    count = len(data.column_sample)
+    data = replace(data, firm=np.ones(count, dtype=bool))
+    whole = module._held(data, np.arange(4))
+    assert whole.sure_weight == weight_of(count, 1) < 1
+    assert whole.n_held == count
+    assert module._held(whole, np.arange(4)) is whole
+    first = module._held(whole, np.array([0]))
+    assert first.sure_weight == weight_of(int(data.cut[1]), 1) > whole.sure_weight
+    assert first.n_held == count
+    assert module._held(whole, np.array([1])).n_held == 0
 
 
 def test_answers_about_other_events_are_no_trust() -> None:
