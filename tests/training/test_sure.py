@@ -332,6 +332,7 @@ def test_a_model_that_is_sure_and_wrong_is_not_trusted() -> None:
         assert held_of(data, w).any() == (slips < 3), slips
     training = run(train_steps(confirmed(scene, said), untrained_model()))
     assert {a.id for a in training.doubtful} == {"a1", "a2", "a3"}
+    assert not training.suited
     told, consequence = training.notes[-2:]
     assert told.words.startswith("3 annotations contradict what the starting model would choose")
     assert all(f"{a.id} (the move of" in told.words for a in training.doubtful)

@@ -90,6 +90,16 @@ def test_what_annotations_say_of_themselves() -> None:
             assert pair == frames[name[1]]
 
 
+def test_a_beginning_belongs_to_the_pair_with_the_frame_before() -> None:
+    scene = plain_scene()
+    h, frame = scene.hypotheses, scene.detections.frame
+    begins = np.flatnonzero(h.event == Event.APPEAR)[::20]
+    annotated = confirmed(scene, begins)
+    earlier = frame[h.targets[begins, 0]] - 1
+    assert len(set(earlier.tolist())) > 2
+    np.testing.assert_array_equal(np.sort(build_training_set([annotated]).pair), np.sort(earlier))
+
+
 def test_large_components_are_cut_into_frame_pairs() -> None:
     plain = plain_scene(3)
     false = np.flatnonzero(plain.hypotheses.event == Event.FALSE)
