@@ -156,6 +156,18 @@ def test_answers_given_during_an_update_stay_answered() -> None:
     assert len(one.annotations) == 2
 
 
+def test_what_is_passed_over_during_an_update_is_not_asked_after_it() -> None:
+    one = session()
+    steps = one.update()
+    meanwhile = following(one)
+    one.skip(meanwhile)
+    update = run(steps)
+    assert meanwhile.slot in {s.slot for s in update.suggestions}
+    assert one.adopt(update)
+    assert one.queue
+    assert meanwhile.slot not in {s.slot for s in one.queue}
+
+
 def test_a_result_that_is_out_of_date_is_refused() -> None:
     one = session()
     old = run(one.update())
@@ -184,6 +196,7 @@ def test_the_model_learns() -> None:
     run(simulate_session(one, annotator(), 30))
     assert true_accuracy(one, true_rows()) > before
     assert one.model.provenance["annotations"] == len(one.scene.constraints)
+    assert one.model.provenance["held"] > 0
     finished = run(one.finish())
     assert finished.n_annotations == len(one.scene.constraints)
 

@@ -233,13 +233,15 @@ def test_the_value_is_uncertainty_times_rarity_times_novelty() -> None:
     )
     assert len(questions.column) < 300, "the shortlist holds all"
     assert novelty.value.min() < 0.9
-    value, best = worth * novelty.value**1.7, list[int]()
+    best, values = list[int](), list[float]()
     for _ in range(3):
-        best.append(int(np.argmax(value)))
-        novelty.add(best[-1])
         value = worth * novelty.value**1.7
+        best.append(int(np.argmax(value)))
+        values.append(float(value.max()))
+        novelty.add(best[-1])
     picked = choose_batch(scene, beliefs, questions, 3, options)
     assert [row for row, _ in picked] == best
+    assert [value for _, value in picked] == pytest.approx(values)
     assert choose_batch(scene, beliefs, questions, 0, options) == []
 
 
