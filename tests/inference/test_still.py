@@ -33,3 +33,10 @@ def test_the_same_scores_keep_a_whole_optimum() -> None:
     worse = scores.copy()
     worse[old.x > 0.5] -= 100.0
     assert not still_optimal(problem.incidence, worse, old.x, old.duals)
+
+
+def test_a_column_shares_among_its_slots_what_they_are_short_of() -> None:
+    """One column covers both slots; what covers them one by one scores more, or less, in all."""
+    problem, x, duals = sp.csr_matrix([[1.0, 1], [1, 0], [0, 1]]), np.array([1.0, 0, 0]), np.ones(2)
+    for each, optimal in ((1.4, True), (1.6, False)):
+        assert still_optimal(problem, np.array([3.0, each, each]), x, duals) == optimal
